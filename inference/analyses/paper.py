@@ -20,7 +20,8 @@ from inference.analyses.joining import joined
 from inference.analyses.matrices import columns_of
 from inference.analyses.naming import Name
 from inference.analyses.reports import table_of_reports
-from inference.analyses.survey import BLANK_CELLS, BY_CHANCE, REFUSE, read_rows, survey_of
+from inference.analyses.same_rows import BY_CHANCE
+from inference.analyses.survey import BLANK_CELLS, REFUSE, read_rows, survey_of
 from inference.analyses.table import Table
 from ldp_client.commands.paper import RECORD, SHEET, sheet_columns, sheet_name
 from ldp_client.documents.errors import AnswerError, InputError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,9 +16,9 @@ from inference.analyses.formula import known_column
 from inference.analyses.joining import POOLED, WAVE
 from inference.analyses.matrices import columns_of
 from inference.analyses.naming import Name
+from inference.analyses.same_rows import often_twice, twins
 from inference.analyses.table import Codes, Looks, Private, Table, Values, table_of, with_missing
 from ldp_client.documents.errors import InputError, UsageError
-from ldp_client.files.disk import refuse_workbook
 from ldp_client.words.text import counted
 
 REFUSE, LEAVE_OUT = "refuse", "leave-out"
@@ -26,8 +26,6 @@ BLANKS = (REFUSE, LEAVE_OUT)
 # "none" is left alone: it is a common answer.
 # From so many numbers on, a column is one of numbers.
 MIXED = 0.5
-# Tables of two waves that agree so seldom by chance are one.
-BY_CHANCE = 1e-6
 BLANK_CELLS = ("", "na", "n/a", "nan", "null")
 
 
@@ -69,7 +67,7 @@ def load_waves(
         frame = read_frame(path)
         if WAVE in frame.columns:
             raise InputError(f"wave {name}: {path} has a column wave of its own: give it another name")
-        alike += [note for other in plain.items() for note in _twins(other, (name, frame))]
+        alike += [note for other in plain.items() for note in twins(other, (name, frame))]
         plain[name] = frame
         frames[name] = frame.assign(**{WAVE: pd.Categorical([name] * len(frame), categories=list(waves))})
     known = list(dict.fromkeys(str(column) for frame in frames.values() for column in frame.columns))
@@ -90,36 +88,6 @@ def load_waves(
     table = survey_of(whole, own, used, blanks, digest)
     notes = (*table.notes, *alike, *(() if WAVE in used else (POOLED,)))
     return replace(table, notes=notes, waves=WAVE), design
-
-
-def _twins(one: tuple[str, pd.DataFrame], other: tuple[str, pd.DataFrame]) -> Iterator[str]:
-    """A note where two waves' tables hold the same rows, in whatever order, by a chance that is not small.
-
-    Raises InputError where they are one table: in one order, or where two samples that are alike in all else
-    would hardly ever agree in how often each row comes.
-    """
-    (name, frame), (other_name, other_frame) = one, other
-    if sorted(map(str, frame.columns)) != sorted(map(str, other_frame.columns)):
-        return
-    rows, counts = np.unique(_digests(frame), return_counts=True)
-    other_rows, other_counts = np.unique(_digests(other_frame), return_counts=True)
-    if not (np.array_equal(rows, other_rows) and np.array_equal(counts, other_counts)):
-        return
-    # How often two Poisson counts of that mean agree, one of them given by the others' sum.
-    chance = float(np.prod(np.sort(1 / np.sqrt(4 * np.pi * counts))[1:]))
-    if frame.equals(other_frame) or chance < BY_CHANCE:
-        raise InputError(f"waves {name} and {other_name} have the same table: give each wave its own, once")
-    both = f"waves {name} and {other_name}"
-    yield f"{both} hold the same rows in another order: make sure that it is not one table"
-
-
-def _digests(frame: pd.DataFrame) -> Codes:
-    """A hash of each row, whatever the order of its columns and the kinds of its numbers."""
-    plain = {
-        str(name): column.astype(np.float64 if pd.api.types.is_numeric_dtype(column) else str)
-        for name, column in sorted(frame.items(), key=lambda pair: str(pair[0]))
-    }
-    return pd.util.hash_pandas_object(pd.DataFrame(plain), index=False).to_numpy()
 
 
 def _refuse_unlike(frames: Mapping[str, pd.DataFrame], used: Sequence[str]) -> None:
@@ -149,6 +117,7 @@ def survey_of(
     for name in sorted(grouping):
         known_column(name, list(frame.columns), "the design's rows: ")
     read = [name for name in frame.columns if used is None or name in used]
+    twice = often_twice(frame)
     frame, notes = _without_blanks(frame, [*read, *(name for name in grouping if name not in read)], blanks)
     for name in read:
         if name not in {one.name for one in design.columns}:
@@ -156,12 +125,11 @@ def survey_of(
     private = [_private(frame, one) for one in design.columns if one.name in read]
     public = frame.drop(columns=[one.name for one in design.columns])
     noise = tuple(design.in_words())
-    notes += tuple(note for one in design.columns if one.name in read for note in one.notes)
+    notes += (*twice, *(note for one in design.columns if one.name in read for note in one.notes))
     return table_of(public, private, notes, digest, noise)
 
 
 def _bytes_of(path: str) -> bytes:
-    refuse_workbook(path)
     try:
         return Path(path).read_bytes()
     except OSError as error:

@@ -1,0 +1,113 @@
+"""Rows that stand twice: in two waves' tables, or in one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import gcd
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from inference.analyses.table import Codes
+from ldp_client.documents.errors import InputError
+from ldp_client.words.text import counted
+
+# Tables of two waves, or rows, that agree so seldom by chance are the same.
+BY_CHANCE = 1e-6
+
+
+def twins(one: tuple[str, pd.DataFrame], other: tuple[str, pd.DataFrame]) -> Iterator[str]:
+    """A note where two waves' tables hold the same rows, in whatever order, by a chance that is not small.
+
+    Raises InputError where they are one table: in one order, or where two samples that are alike in all else
+    would hardly ever agree in how often each row comes, or in so many whole rows.
+    """
+    (name, frame), (other_name, other_frame) = one, other
+    both = f"waves {name} and {other_name}"
+    shared = _shared(frame, other_frame)
+    rows, counts = np.unique(_digests(frame), return_counts=True)
+    other_rows, other_counts = np.unique(_digests(other_frame), return_counts=True)
+    alike = sorted(map(str, frame.columns)) == sorted(map(str, other_frame.columns))
+    same = alike and np.array_equal(rows, other_rows) and np.array_equal(counts, other_counts)
+    # How often two Poisson counts of that mean agree, one of them given by the others' sum.
+    chance = float(np.prod(np.sort(1 / np.sqrt(4 * np.pi * counts))[1:])) if same else 1.0
+    if same and (frame.equals(other_frame) or chance < BY_CHANCE):
+        raise InputError(f"{both} have the same table: give each wave its own, once")
+    if shared:
+        raise InputError(
+            f"{both} share {counted(shared, 'whole row')}, far more than chance explains: give each wave "
+            "the rows of its own people alone"
+        )
+    if same:
+        yield f"{both} hold the same rows in another order: make sure that it is not one table"
+
+
+def _shared(frame: pd.DataFrame, other: pd.DataFrame) -> int:
+    """How many whole rows, over common columns, stand in both tables; 0 where chance may explain them.
+
+    Of columns without a value twice, as numbers of records, both tables may have the same values: rows that
+    have one are to agree in all else, far more often than they do with the next such row.
+    """
+    names = [name for name in frame.columns if name in other.columns]
+    ids = [name for name in names if frame[name].is_unique and other[name].is_unique]
+    rest = [name for name in names if name not in ids]
+    for key in ids:
+        _, left, right = np.intersect1d(
+            _digests(frame[[key]]), _digests(other[[key]]), assume_unique=True, return_indices=True
+        )
+        # In the tables' own order, in which neighbours may be alike.
+        left, right = left[np.argsort(left)], right[np.argsort(left)]
+        if rest and len(left) > 1:
+            mine, theirs = _digests(frame[rest])[left], _digests(other[rest])[right]
+            found, next_to = int((mine == theirs).sum()), int((mine == np.roll(theirs, 1)).sum())
+            if stats.binom.sf(found - 1, found + next_to, 0.5) < BY_CHANCE:
+                return found
+    return _shared_rows(frame[rest], other[rest])
+
+
+def _shared_rows(frame: pd.DataFrame, other: pd.DataFrame) -> int:
+    """How many rows stand once in each; 0 where rows that stand twice in one of them are as many.
+
+    Two rows of a table agree as often as one of each: of all pairs those between the tables are this share.
+    """
+    if not len(frame.columns):
+        return 0
+    (rows, counts), (other_rows, other_counts) = (
+        np.unique(_digests(one), return_counts=True) for one in (frame, other)
+    )
+    found = len(np.intersect1d(rows[counts == 1], other_rows[other_counts == 1], assume_unique=True))
+    twice = int((counts == 2).sum() + (other_counts == 2).sum())
+    between = 2 * len(frame) * len(other) / (len(frame) + len(other)) ** 2
+    return found if stats.binom.sf(found - 1, found + twice, between) < BY_CHANCE else 0
+
+
+def often_twice(frame: pd.DataFrame) -> tuple[str, ...]:
+    """A note where most of a table's different rows stand twice, or four times, as chance would not have it.
+
+    Raises InputError where all stand so often, as in a file that was put below itself.
+    """
+    counts = np.unique(_digests(frame), return_counts=True)[1]
+    each = gcd(*map(int, counts))
+    # Of independent people an even count is never likelier than an odd one.
+    if each > 1 and 0.5 ** len(counts) < BY_CHANCE:
+        raise InputError(
+            f"every row stands {each} times, or a multiple of it, as where a file was put below itself: "
+            "give each person's row once"
+        )
+    even = int((counts % 2 == 0).sum())
+    if stats.binom.sf(even - 1, len(counts), 0.5) >= BY_CHANCE:
+        return ()
+    return (
+        f"{even:,} of {len(counts):,} different rows stand twice, or another even number of times: where "
+        "people were entered twice, intervals are too narrow",
+    )
+
+
+def _digests(frame: pd.DataFrame) -> Codes:
+    """A hash of each row, whatever the order of its columns and the kinds of its numbers."""
+    plain = {
+        str(name): column.astype(np.float64 if pd.api.types.is_numeric_dtype(column) else str)
+        for name, column in sorted(frame.items(), key=lambda pair: str(pair[0]))
+    }
+    return pd.util.hash_pandas_object(pd.DataFrame(plain), index=False).to_numpy()
