@@ -11,22 +11,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
-from decimal import Decimal
-from math import exp, isfinite
+from math import exp
 from typing import Any
 
 from ldp_client.documents.errors import InputError, StudyError
 from ldp_client.documents.study_shape import FORMAT
+from ldpkit.stating import (
+    Mechanism,
+    Number,
+    Spoken,
+    day_of,
+    decimal_of,
+    mechanism_of,
+    model_of,
+    question_of,
+    record_of,
+    refusal_of,
+    roughly,
+)
 from schemas import Study
 
 __all__ = ["choice", "feature", "linear", "logistic", "number", "public", "study", "yes_no"]
-
-Number = int | float | str | Decimal
-Mechanism = str | Mapping[str, Any]
-# A text, or one for each of the study's languages: {"en": …, "de": …}.
-Spoken = str | Mapping[str, str]
-# What stands in a document is called so by who builds it.
-_CALLED = {"mechanism.name": "mechanism", "model.name": "model", "bounds[0]": "low", "bounds[1]": "high"}
 
 
 def yes_no(
@@ -55,11 +60,11 @@ def yes_no(
         InputError: something does not fit; the error names the argument.
     """
     own = {
-        "mechanism": _mechanism(mechanism, epsilon),
-        "model": _model("bernoulli", prior),
-        **_refusal(refusal),
+        "mechanism": mechanism_of(mechanism, epsilon),
+        "model": model_of("bernoulli", prior),
+        **refusal_of(refusal),
     }
-    return _question("yes_no", id, "yes_no", text, own)
+    return question_of("yes_no", id, "yes_no", text, own)
 
 
 def choice(
@@ -94,11 +99,13 @@ def choice(
         raise InputError(f"ask.choice({id!r}): choices must be a list of labels, not the text {choices!r}")
     labels: Any = {"count": choices} if isinstance(choices, int) else list(choices)
     count = (choices if isinstance(choices, int) else len(labels)) + bool(refusal)
-    stated = _mechanism(mechanism or "randomized_response", epsilon)
-    if mechanism is None and count > 3 * exp(min(_rough(epsilon), 64)) + 2:
+    stated = mechanism_of(mechanism or "randomized_response", epsilon)
+    if mechanism is None and count > 3 * exp(min(roughly(epsilon), 64)) + 2:
         stated["name"] = "subset_selection"
-    own = {"choices": labels, "mechanism": stated, "model": _model("multinomial", prior)} | _refusal(refusal)
-    return _question("choice", id, "choice", text, own)
+    own = {"choices": labels, "mechanism": stated, "model": model_of("multinomial", prior)} | refusal_of(
+        refusal
+    )
+    return question_of("choice", id, "choice", text, own)
 
 
 def number(
@@ -135,13 +142,13 @@ def number(
     Raises:
         InputError: something does not fit; the error names the argument.
     """
-    own: dict[str, Any] = {"bounds": [_decimal(low), _decimal(high)]}
-    own["mechanism"] = _mechanism(mechanism, epsilon, delta)
+    own: dict[str, Any] = {"bounds": [decimal_of(low), decimal_of(high)]}
+    own["mechanism"] = mechanism_of(mechanism, epsilon, delta)
     if model or prior:
-        own["model"] = _model(model or "free", prior)
+        own["model"] = model_of(model or "free", prior)
     if refusal is not None:
-        own["refusal"] = {"share": _decimal(refusal)}
-    return _question("number", id, "number", text, own)
+        own["refusal"] = {"share": decimal_of(refusal)}
+    return question_of("number", id, "number", text, own)
 
 
 def linear(
@@ -154,6 +161,9 @@ def linear(
     mechanism: Mechanism = "sampled_products",
     delta: Number | None = None,
     norm: Number | None = None,
+    weights: Mapping[str, int] | None = None,
+    products: int = 1,
+    interactions: Sequence[tuple[str, str]] = (),
     prior: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Ask for a record, of which a linear regression explains one field by the others.
@@ -167,6 +177,9 @@ def linear(
         mechanism: as for `yes_no`: "sampled_products", or others with a delta and a norm.
         delta: as for `number`.
         norm: of the features' vector, beyond which devices shrink it; sampled products take none.
+        weights: {kind: how often}: of sampled products, such as {"response": 4}.
+        products: how many sampled products a report has, 1 to 4.
+        interactions: pairs of features whose product explains too, as [("age", "sex")].
         prior: see id.
 
     Returns:
@@ -175,8 +188,9 @@ def linear(
     Raises:
         InputError: something does not fit; the error names the argument.
     """
-    own = _record(features, response, _mechanism(mechanism, epsilon, delta), norm)
-    return _question("linear", id, "record", text, {**own, "model": _model("linear_regression", prior)})
+    stated = mechanism_of(mechanism, epsilon, delta, weights, products)
+    own = record_of(features, response, stated, norm, interactions)
+    return question_of("linear", id, "record", text, {**own, "model": model_of("linear_regression", prior)})
 
 
 def logistic(
@@ -189,6 +203,9 @@ def logistic(
     mechanism: Mechanism = "sampled_products",
     delta: Number | None = None,
     norm: Number | None = None,
+    weights: Mapping[str, int] | None = None,
+    products: int = 1,
+    interactions: Sequence[tuple[str, str]] = (),
     prior: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Ask for a record, of which a logistic regression explains a yes or no by the other fields.
@@ -202,6 +219,9 @@ def logistic(
         mechanism: see id.
         delta: see id.
         norm: see id.
+        weights: see id.
+        products: see id.
+        interactions: see id.
         prior: see id.
 
     Returns:
@@ -210,8 +230,11 @@ def logistic(
     Raises:
         InputError: something does not fit; the error names the argument.
     """
-    own = _record(features, response, _mechanism(mechanism, epsilon, delta), norm)
-    return _question("logistic", id, "record", text, {**own, "model": _model("logistic_regression", prior)})
+    stated = mechanism_of(mechanism, epsilon, delta, weights, products)
+    own = record_of(features, response, stated, norm, interactions)
+    return question_of(
+        "logistic", id, "record", text, {**own, "model": model_of("logistic_regression", prior)}
+    )
 
 
 def feature(
@@ -242,8 +265,8 @@ def feature(
             f"ask.feature({id!r}): a number has low and high; a choice has choices, and no bounds"
         )
     if low is not None and high is not None:
-        bounds = {"id": id, "bounds": [_decimal(low), _decimal(high)]}
-        return {**bounds, "cuts": [_decimal(cut) for cut in cuts]} if cuts else bounds
+        bounds = {"id": id, "bounds": [decimal_of(low), decimal_of(high)]}
+        return {**bounds, "cuts": [decimal_of(cut) for cut in cuts]} if cuts else bounds
     if choices is not None:
         return {"id": id, "ask": "choice", "choices": list(choices)}
     return {"id": id, "ask": "yes_no"}
@@ -280,7 +303,7 @@ def public(
         raise InputError(f"ask.public({id!r}): give choices, or low and high")
     found: dict[str, Any] = {"id": id}
     if low is not None and high is not None:
-        found |= {"bounds": [_decimal(low), _decimal(high)], "step": _decimal(step)}
+        found |= {"bounds": [decimal_of(low), decimal_of(high)], "step": decimal_of(step)}
     else:
         found["choices"] = list(choices or ())
     return found | ({"text": text} if text else {}) | ({"source": "invitation"} if by_invitation else {})
@@ -325,7 +348,7 @@ def study(
     stated: dict[str, Any]
     asked = [dict(questions)] if isinstance(questions, Mapping) else list(questions)
     found = {"format": FORMAT, "id": id, "version": version, "title": title, "questions": asked}
-    stated = {"purpose": purpose, "opens": _day(opens), "closes": _day(closes), "ask_one": ask_one}
+    stated = {"purpose": purpose, "opens": day_of(opens), "closes": day_of(closes), "ask_one": ask_one}
     stated |= {"public": list(public), **fields}
     try:
         return Study({**found, **{name: value for name, value in stated.items() if value}})
@@ -335,79 +358,3 @@ def study(
             name = one.get("id") if isinstance(one, Mapping) else one
             where = where.replace(f"questions[{place}]", f"question {name!r}")
         raise InputError(f"study({id!r}): {where}: {error.problem}") from None
-
-
-def _refusal(offered: bool) -> dict[str, Any]:
-    """A document says nothing of what is not offered."""
-    return {"refusal": offered} if offered else {}
-
-
-def _question(builder: str, id: str, ask: str, text: Spoken, own: dict[str, Any]) -> dict[str, Any]:
-    """A question that is valid alone. Raises InputError."""
-    found = {"id": id, "ask": ask, **({"text": text} if text else {}), **own}
-    unnamed = {"format": FORMAT, "id": "one", "version": 1, "title": "One", "questions": [found]}
-    texts = [one for one in (text, *_labels(own)) if isinstance(one, Mapping)]
-    if texts:
-        unnamed["languages"] = sorted(texts[0])
-    try:
-        Study(unnamed)
-    except StudyError as error:
-        where = error.field.removeprefix("questions[0]").removeprefix(".")
-        where = _CALLED.get(where, where.removeprefix("mechanism.").removeprefix("model."))
-        raise InputError(f"ask.{builder}({id!r}): {where}: {error.problem}") from None
-    return found
-
-
-def _labels(part: Mapping[str, Any]) -> list[Any]:
-    """All labels of a question, and of the fields of its record."""
-    fields = [one for one in (*part.get("features", ()), part.get("response")) if one]
-    own = part.get("choices", ())
-    return [*(own if isinstance(own, list) else ()), *[label for one in fields for label in _labels(one)]]
-
-
-def _mechanism(stated: Mechanism, epsilon: Number, delta: Number | None = None) -> dict[str, Any]:
-    own = {"name": stated} if isinstance(stated, str) else _stated(stated)
-    added = {"epsilon": _decimal(epsilon)} | ({} if delta is None else {"delta": _decimal(delta)})
-    return {"name": own.pop("name", ""), **added, **own}
-
-
-def _model(name: str, prior: Mapping[str, Any] | None) -> dict[str, Any]:
-    return {"name": name, **({"prior": _stated(prior)} if prior else {})}
-
-
-def _record(
-    features: Sequence[Mapping[str, Any]],
-    response: Mapping[str, Any],
-    mechanism: dict[str, Any],
-    norm: Number | None,
-) -> dict[str, Any]:
-    found: dict[str, Any] = {"features": [dict(one) for one in features], "response": dict(response)}
-    return found | ({} if norm is None else {"norm": _decimal(norm)}) | {"mechanism": mechanism}
-
-
-def _decimal(value: Any) -> Any:
-    """Text of a number, as documents have it; what is none is left for the document's rules to refuse."""
-    if isinstance(value, float) and isfinite(value):
-        # The shortest text that is this float: 0.1, and no exponent that a document would not take.
-        return format(Decimal(float.__repr__(value)), "f").removesuffix(".0")
-    return value if isinstance(value, bool) else str(value)
-
-
-def _stated(value: Any) -> Any:
-    """A part of a document, its numbers as text."""
-    if isinstance(value, Mapping):
-        return {name: _stated(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_stated(one) for one in value]
-    return _decimal(value) if isinstance(value, float | Decimal) else value
-
-
-def _rough(value: Number) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return 0.0
-
-
-def _day(value: str | date | None) -> str | None:
-    return value.isoformat() if isinstance(value, date) else value

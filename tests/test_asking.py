@@ -138,3 +138,15 @@ def test_texts_in_several_languages_are_built_too():
         ask.study("fruit", "Fruit", [fruit])
     with pytest.raises(InputError, match="language"):
         ask.yes_no("ever", epsilon=1, text={"en": "Ever?", "english": "Ever?"})
+
+
+def test_what_sampled_products_take_can_be_built():
+    features = [ask.feature("age", 18, 90, cuts=[30, 50]), ask.feature("smokes"), ask.feature("tired")]
+    own = {"weights": {"response": 4}, "products": 2, "interactions": [("smokes", "tired")]}
+    for builder, response in ((ask.linear, ask.feature("rate", 0, 9)), (ask.logistic, ask.feature("ill"))):
+        asked = builder("health", features, response, epsilon=2, **own)
+        assert asked["mechanism"]["weights"] == {"response": 4}
+        assert asked["mechanism"]["products"] == 2
+        assert asked["interactions"] == [["smokes", "tired"]]
+    with pytest.raises(InputError, match=r"ask.linear\('health'\): .*interactions"):
+        ask.linear("health", features, ask.feature("rate", 0, 9), epsilon=2, interactions=[("smokes", "x")])

@@ -1,6 +1,6 @@
-"""What operators did: with which key, on which day, to which study. Nothing in it changes; it names no person.
+"""What operators did: with which key, on which day, to which study. Nothing in it changes.
 
-Of a day nothing says what came first: the database keeps no time of a day, of anybody.
+It names no person, and of a day nothing says what came first: the database keeps no time of day at all.
 """
 
 from __future__ import annotations
