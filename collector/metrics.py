@@ -102,11 +102,11 @@ class Metrics:
 
     def tell_daily(self, day: date) -> None:
         """Log the counts once a day: more often they would say when reports came."""
-        if self._told is not None and day != self._told:
+        before, self._told = self._told, day
+        if before is not None and day != before:
             accepted, duplicates, rejected = self.totals()
             counts = {"accepted": accepted, "duplicates": duplicates, "rejected": rejected}
             log_event("counts", "reports since the server started", **counts)
-        self._told = day
 
     def count_deletion(self, by_device: bool) -> None:
         """Add one deletion, by the report's device or with an operator's key."""

@@ -4,6 +4,7 @@ Each package registers its own subcommands under the entry point group `ldpkit.c
 """
 
 import argparse
+import os
 import signal
 import sys
 from importlib.metadata import entry_points, version
@@ -243,6 +244,9 @@ def run_perturb(arguments: argparse.Namespace) -> int:
 
 def _count_lines(path: str) -> int:
     """About how many people a file has; 0 for what cannot be read, which is said where it is."""
+    # A pipe can be read once.
+    if not os.path.isfile(path):
+        return 0
     try:
         with open(path, "rb") as file:
             return sum([piece.count(b"\n") for piece in iter(lambda: file.read(1 << 20), b"")])

@@ -13,6 +13,7 @@ from ldp_client.mechanisms.base import Mechanism
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.gaussian_record import GaussianRecord
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
+from ldp_client.mechanisms.refusable import RefusableNumber
 from ldp_client.mechanisms.sampled_products import SampledProducts
 from ldp_client.mechanisms.tables import TableMechanism
 
@@ -93,6 +94,11 @@ def influence_in_words(mechanism: Mechanism, false_share: float) -> str:
         moved, most = false_share * feature_influence(mechanism), mechanism.radius / mechanism.grid
         what = f"the average of a scaled feature (true ones are at most {most:.3g})"
         return f"{senders}, {what} could be moved by up to {moved:.3g}."
+    if isinstance(mechanism, RefusableNumber):
+        return (
+            f"{senders}, estimates could be moved further than those of a number that nobody may refuse; no "
+            "bound is computed of it."
+        )
     moved = min(1.0, false_share * mean_influence(mechanism))
     return f"{senders}, the mean could be moved by up to {100 * moved:.3g} % of the range."
 

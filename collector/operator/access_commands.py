@@ -148,6 +148,9 @@ def run_invite(arguments: argparse.Namespace) -> int:
         others = "" if status["invitations_left"] is not None else "; from then on only they let a report in"
         print(f"would make {made}{others}")
         return 0
+    if arguments.qr:
+        # Before any invitation is made that could not be drawn.
+        import segno  # noqa: F401
     with _new_file(arguments.out) as file:
         if arguments.qr:
             _new_folder(arguments.qr)
@@ -173,7 +176,7 @@ def _make_all(
                 print(visible(line), file=sys.stderr)
             write(invitations)
             done += len(invitations)
-    except LdpkitError:
+    except (LdpkitError, OSError):
         print(
             f"{counted(done, 'invitation')} written, and no more; others may have been made", file=sys.stderr
         )

@@ -23,6 +23,9 @@ from ldp_client.words.public import FEW_PEOPLE, public_line
 from ldp_client.words.text import rounded_up
 from summaries.influence import FALSE_SHARE, influence_in_words
 
+# Of a form with one key.
+MOST_OF_FORM = 4096
+
 page = Blueprint("page", __name__, static_folder="../assets", static_url_path="/assets/operator")
 # Not one that browsers ask for by themselves: they would keep what they are told until they are closed.
 CHALLENGE = {"WWW-Authenticate": 'Bearer realm="ldpkit"'}
@@ -82,6 +85,8 @@ def _form(problem: ProblemError) -> Response:
 def sign_in() -> Response:
     """Have the browser keep the key until it is closed, where no script can read it, and show the page."""
     _require_own_page()
+    # Of anybody: a form may carry files, which are kept while they are read.
+    request.max_content_length = MOST_OF_FORM
     given = request.form.get("key", "").strip()
     try:
         require_role(given, Role.READ, CHALLENGE, of_some=True)

@@ -172,8 +172,11 @@ def _leaves(study: Study) -> Iterator[Part]:
 def _tells(study: Study) -> Iterator[Part]:
     yield says(
         "ε (epsilon) bounds what a report can tell, whoever reads it and whatever else they know, now or "
-        "later. It is a "
-        "bound on odds, not secrecy."
+        "later. It is a bound on odds, not secrecy."
+        if study.route is None
+        else "ε (epsilon) bounds what the sum of all devices' vectors can tell of one of them, as long as "
+        "the nodes are not one party. One device's shares, all put together, tell its answers: its own noise "
+        "is too small. It is a bound on odds, not secrecy."
     )
     head = (
         "question",
@@ -232,7 +235,9 @@ def _learners(study: Study) -> Part:
             "whoever watches the network",
             "that a device took part, when, and from which address; not the answer, and not from a "
             "report's size",
-            "reports are sent over TLS for what they hold to stay unread; the noise holds without it",
+            "reports are sent over TLS for what they hold to stay unread; the noise holds without it"
+            if study.route is None
+            else "each share is encrypted to its node's key; who has all nodes' keys reads the answers",
         ),
         (
             "whoever can read the device while somebody answers",

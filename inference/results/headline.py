@@ -86,11 +86,12 @@ def _wanted(question: Question, posterior: Posterior) -> dict[str, str]:
     """{parameter: what it is called}: shares, the largest first; slopes; a number's mean; else all."""
     draws = posterior.draws
     refused = {REFUSED: "the share who prefer not to say"} if REFUSED in draws else {}
+    among = " among those who say" if refused else ""
     if posterior.model == "bernoulli":
-        return {"p": f"the share of yes{' among those who say' if refused else ''}", **refused}
+        return {"p": f"the share of yes{among}", **refused}
     if posterior.model == "multinomial":
         shares = sorted(set(draws) - set(refused), key=lambda name: -float(np.median(draws[name])))
-        named = {name: f"“{name.removeprefix('p[').removesuffix(']')}”" for name in shares}
+        named = {name: f"“{name.removeprefix('p[').removesuffix(']')}”{among}" for name in shares}
         return {**refused, **named}
     slopes = [name for name in draws if name.startswith("coefficient[")]
     if slopes:
@@ -98,7 +99,7 @@ def _wanted(question: Question, posterior: Posterior) -> dict[str, str]:
         response = question.response.id if question.response is not None else "the response"
         return {name: f"{kind} {response} by {name[12:-1]}".strip() for name in slopes}
     if question.ask == "number" and "mean" in draws:
-        return {"mean": "the mean"}
+        return {"mean": f"the mean{among}", **refused}
     return {name: name for name in draws}
 
 

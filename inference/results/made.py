@@ -16,6 +16,7 @@ from importlib.metadata import version
 from typing import Any
 
 from ldp_client.documents.errors import InputError
+from ldp_client.files.disk import STREAM
 
 PACKAGES = ("ldpkit", "numpyro", "jax", "jaxlib", "numpy", "scipy")
 # What decides the numbers: files, values, and what may be repeated.
@@ -126,7 +127,7 @@ def _parts(name: str, value: Any, paths: list[str]) -> Parts:
 
 def digest_of_file(path: str) -> str | None:
     """The SHA-256 of a file; None of a pipe, which can be read only once. Raises InputError."""
-    if os.path.exists(path) and not os.path.isfile(path):
+    if path == STREAM or (os.path.exists(path) and not os.path.isfile(path)):
         return None
     try:
         with open(path, "rb") as file:
@@ -158,7 +159,7 @@ def made_from(document: object) -> Made:
 
 def _may_stand(option: Parts) -> bool:
     """Whether a fit has the option, and what stands in it as text is no file: those are inputs."""
-    if len(option) < 2 or option[0] not in OPTIONS:
+    if len(option) < 2 or not isinstance(option[0], str) or option[0] not in OPTIONS:
         return False
     name, texts = str(option[0]), [part for part in option[1:] if isinstance(part, str)]
     if name in FILE_OPTIONS:

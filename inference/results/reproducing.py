@@ -12,7 +12,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import hypot, sqrt
+from math import sqrt
 from pathlib import Path
 from typing import Any
 
@@ -210,6 +210,8 @@ def _differences(before: Any, again: Mapping[str, Any]) -> list[str]:
         return [*lines, "it has other parameters"]
     for name, row in again["parameters"].items():
         was = before["parameters"][name]
+        if not isinstance(was, dict):
+            return [*lines, "its parameters cannot be read"]
         far = [f"{key} was {_short(was.get(key))} and is {_short(row[key])}" for key in _far(was, row)]
         lines += [f"{visible(name)}: {', '.join(far)}"] if far else []
     return lines
@@ -228,10 +230,11 @@ def _states(entry: Mapping[str, Any]) -> str:
 
 
 def _far(was: Mapping[str, Any], row: Mapping[str, Any]) -> list[str]:
-    """The numbers of a parameter that two fits with their own random numbers would not give so far apart."""
-    return [
-        key for key in ERRORS if not _near(was.get(key), row[key], hypot(_error(was, key), _error(row, key)))
-    ]
+    """The numbers of a parameter that two fits with their own random numbers would not give so far apart.
+
+    By the errors of what was drawn here: what a file says of its own may be anything.
+    """
+    return [key for key in ERRORS if not _near(was.get(key), row[key], sqrt(2) * _error(row, key))]
 
 
 def _error(row: Mapping[str, Any], key: str) -> float:

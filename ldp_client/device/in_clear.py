@@ -36,14 +36,19 @@ def clear_mark(field: "Any") -> str:
     return CLEAR + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def kept_marks(study: "Study", question: "Question", words: str) -> "set[str]":
-    """What the ledger keeps of a question beside its words so far.
+def languages_of(study: "Study") -> "list[Study]":
+    """The study as it is shown in each of its languages; itself alone where it states none."""
+    return [study.shown_in(language) for language in study.languages] or [study]
+
+
+def kept_marks(study: "Study", shown: "list[Study]", question: "Question", words: str) -> "set[str]":
+    """What the ledger keeps of a question beside its words so far. shown: see `languages_of`.
 
     With which fields in clear it was asked every time: such a field had left before, and hides nothing.
     """
     clear = {clear_mark(field) for field in study.document.get("public", [])}
     known = {one for one in words.split() if one[:1] != CLEAR or one in clear}
-    told = [study.shown_in(language).question(question.id) for language in study.languages] or [question]
+    told = [one.question(question.id) for one in shown]
     return known.union(*[marks_of(one) for one in told], () if words else clear)
 
 
@@ -58,7 +63,7 @@ def refuse_asked_behind_noise(connection: sqlite3.Connection, study: "Study") ->
     if not study.public:
         return
     rows = connection.execute("SELECT question, words FROM spent WHERE study = ?", (study.id,)).fetchall()
-    shown = [study.shown_in(language).public for language in study.languages] or [study.public]
+    shown = [one.public for one in languages_of(study)]
     for place, (field, document) in enumerate(zip(study.public, study.document["public"])):
         texts = [fields[place].text for fields in shown]
         names = {field.id, mark(field.id), *[mark(text) for text in texts if text]}

@@ -3,7 +3,7 @@
 import sqlite3
 from fractions import Fraction
 
-from ldp_client.device.in_clear import kept_marks
+from ldp_client.device.in_clear import kept_marks, languages_of
 from ldp_client.device.known_studies import OF_PUBLISHER, shown_publisher
 from ldp_client.device.memory import has_permanent, keeps_words, words_of
 from ldp_client.documents.errors import AlreadyAnsweredError, BudgetError, RefusedError
@@ -122,6 +122,7 @@ def write_spends(
     """
     study = terms.study
     query = "SELECT words, epsilon, delta FROM spent WHERE study = ? AND publisher = ? AND question = ?"
+    shown = languages_of(study)
     for asked_now in study.questions:
         question = asked_now.id
         key = (study.id, publisher.name, question)
@@ -131,6 +132,6 @@ def write_spends(
             drawn_once = [name for name in fresh if name not in terms.memoized]
             paid = terms.total(drawn_once if terms.asks_one and question in drawn_once else [question])
             epsilon, delta = str(Fraction(epsilon) + paid.epsilon), str(Fraction(delta) + paid.delta)
-        asked = " ".join(sorted({words_of(study, question), *kept_marks(study, asked_now, words)}))
+        asked = " ".join(sorted({words_of(study, question), *kept_marks(study, shown, asked_now, words)}))
         row = (*key, study.version, asked, epsilon, delta)
         connection.execute("INSERT OR REPLACE INTO spent VALUES (?, ?, ?, ?, ?, ?, ?)", row)

@@ -157,7 +157,10 @@ def answers_from_text(study: "Study", texts: "dict[str, str]") -> "dict[str, Any
 
 
 def _plain_answer(question: "Question", text: str) -> "Any":
-    if question.refusal and text.strip().lower() in NO_VALUE and text not in question.choices:
+    word = text.strip().lower()
+    # A label that reads like a blank is one as it stands alone: else it may be misspelt.
+    labels = [str(label).strip().lower() for label in question.choices]
+    if question.refusal and word in NO_VALUE and word not in labels:
         return None
     if question.ask == "choice":
         return text

@@ -13,6 +13,7 @@ from datetime import datetime, timezone
 from unicodedata import normalize
 
 from ldp_client.documents.errors import InputError
+from ldp_client.files.disk import STREAM
 from ldp_client.words.text import say
 
 TYPE_CHECKING = False
@@ -126,7 +127,10 @@ class Mark:
 
     def _take_back(self, reports_path: str) -> None:
         """No mark stays of reports that do not stand. Where that fails it errs to the side of refusing."""
-        if self._before is None or (os.path.isfile(reports_path) and os.path.getsize(reports_path)):
+        # Of a stream nobody knows how much was read.
+        if self._before is None or reports_path == STREAM:
+            return
+        if os.path.isfile(reports_path) and os.path.getsize(reports_path):
             return
         with suppress(OSError):
             if self._before:

@@ -133,3 +133,14 @@ def test_a_refusal_is_byte_for_byte_one_more_choice(name):
 def test_what_knows_no_refusal_refuses_the_study(question, more):
     with pytest.raises(StudyError, match="refusal"):
         Study(json.loads(json.dumps(studies.document(question, **more))))
+
+
+def test_a_misspelt_label_that_reads_like_a_blank_is_no_refusal(tmp_path):
+    """“none” for “None” is a slip, and would be a refusal in silence."""
+    question = {**studies.ONE_OF, "choices": ["None", "some"], "refusal": True}
+    study = Study(studies.document(question))
+    for said in ("none", "None "):
+        answers = tmp_path / f"{said}.csv"
+        answers.write_text(f"{question['id']}\nsome\n{said}\n", encoding="utf-8")
+        with pytest.raises(InputError):
+            perturb_file(study, str(answers), str(tmp_path / "reports.ndjson"), refusals=True)

@@ -47,8 +47,8 @@ def test_promises_about_what_never_came_are_limited(collecting):
     assert collecting.withdraw(mine.id, secret=mine.secret).status_code == 200
 
 
-def test_a_closed_study_needs_no_promise(collecting):
+def test_a_closed_study_keeps_its_promise_as_it_may_be_opened_again(collecting):
     collecting.close()
     late = build_report(build_study())
     assert collecting.withdraw(late.id, secret=late.secret).status_code == 200
-    assert problem(collecting.put(late)) == (410, "study-closed")
+    assert problem(collecting.put(late)) == (410, "report-withdrawn")

@@ -3,6 +3,8 @@
 import json
 import os
 import stat
+import subprocess
+import sys
 
 import pytest
 
@@ -151,3 +153,22 @@ def test_what_was_refused_leaves_no_mark(folder):
     (folder / "north.csv").write_text("ever\nyes\nperhaps\n")
     assert perturb(PEOPLE, "north.csv", "1.ndjson") == 3
     assert not os.path.exists("north.csv.perturbed")
+
+
+def test_reports_that_went_down_a_broken_pipe_are_reports(folder):
+    """Whoever read them has them: the next draw is a second one."""
+    (folder / "north.csv").write_text("ever\n" + "yes\n" * 3000)
+    (folder / "study.json").write_text(json.dumps(PEOPLE))
+    command = f"{sys.executable} -m ldp_client.cli perturb study.json north.csv --out - | head -c 300"
+    some = subprocess.run(["bash", "-c", command], capture_output=True, check=False).stdout
+    assert some.startswith(b'{"digest"')
+    assert perturb(PEOPLE, "north.csv", "1.ndjson") == 3
+
+
+def test_answers_may_come_through_a_pipe(folder):
+    reading, writing = os.pipe()
+    os.write(writing, b'{"ever": true}\n{"ever": false}\n')
+    os.close(writing)
+    assert perturb(PEOPLE, f"/dev/fd/{reading}", "1.ndjson") == 0
+    os.close(reading)
+    assert len((folder / "1.ndjson").read_text().splitlines()) == 2

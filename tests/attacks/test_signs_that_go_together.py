@@ -78,6 +78,6 @@ def test_one_by_one_the_signs_of_one_rounding_are_right():
     worst = []
     for some in (1, 2, 3):
         numbers = [divmod(payload[0], 4) for payload in payloads]
-        told = [products._told(mechanism, records[0], number, some) for number in numbers]
+        told = [products.sign_told(mechanism, records[0], number, some) for number in numbers]
         worst.append(max(map(products._agreement, products._groups(mechanism, records, told))))
     assert max(worst[:2]) < products.LIMIT < worst[2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from contextlib import contextmanager
 from datetime import timedelta
 
@@ -224,3 +225,12 @@ def test_the_page_shows_what_a_study_needs(habits, make_study, study, make_repor
     only = habits.client.get("/?words=SLEEP&state=open", headers=basic(token)).text
     assert ("Sleep" in only, "Habits" in only) == (True, False)
     assert "None of 2 is meant" in habits.client.get("/?words=nothing", headers=basic(token)).text
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [{"key": "x" * 5000}, {"key": "x", "file": (io.BytesIO(b"x" * 100_000), "x")}],
+    ids=["text", "file"],
+)
+def test_a_form_to_sign_in_is_small(empty, sent):
+    assert empty.client.post("/sign-in", data=sent).status_code == 413

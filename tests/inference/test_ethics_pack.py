@@ -57,6 +57,8 @@ def test_a_secure_sum_never_claims_that_noise_alone_protects():
     assert "all nodes together | every answer exactly" in said
     assert "Who puts all pieces together knows your answers" in said
     assert "adds chance to your answers before anything is sent" not in said
+    assert "bounds what a report can tell" not in said
+    assert "the noise holds without it" not in said
 
 
 def test_no_consent_text_says_that_nobody_can_know():

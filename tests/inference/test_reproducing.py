@@ -8,7 +8,17 @@ import shutil
 import pytest
 
 from inference.results import reproducing
-from inference.results.made import FILES, OPTIONS, POSITIONAL, REPEATED, VALUES, Input, made_by, made_from
+from inference.results.made import (
+    FILES,
+    OPTIONS,
+    POSITIONAL,
+    REPEATED,
+    VALUES,
+    Input,
+    digest_of_file,
+    made_by,
+    made_from,
+)
 from inference.results.reproducing import compared, found_input, reproduce
 from ldp_client.cli import build_parser, main
 from ldp_client.documents.errors import InputError, UsageError
@@ -89,6 +99,9 @@ def test_chance_is_told_from_another_result(tmp_path):
     other["questions"]["ever"]["verdict"] = {"chains": {"state": "bad", "reasons": []}}
     assert compared(WHOLE, other, tmp_path, tmp_path)[1] == "not the same"
     assert compared(with_row(sd=None), WHOLE, tmp_path, tmp_path)[1] == "not the same"
+    # What a file says of its own errors may be anything.
+    wide = with_row(mean=0.9, ess_bulk=1e-6, ess_tail=1e-6)
+    assert compared(wide, WHOLE, tmp_path, tmp_path)[1] == "not the same"
 
 
 def test_a_command_is_kept_with_all_that_decides_its_numbers(tmp_path):
@@ -113,6 +126,10 @@ def test_a_result_that_does_not_say_how_it_was_made_is_refused(tmp_path):
     (tmp_path / "posterior.json").write_text(json.dumps({"study": "x", "seed": 0, "questions": {}}))
     with pytest.raises(InputError, match="does not say how it was made"):
         reproduce(tmp_path / "posterior.json", [])
+
+
+def test_standard_input_has_no_digest():
+    assert digest_of_file("-") is None
 
 
 def test_what_came_through_a_pipe_is_said_to_be_gone(tmp_path):

@@ -89,3 +89,9 @@ def test_nothing_bounds_what_false_holders_could_do(question):
     assert "1 % of the reports were false, estimates could be moved at will" in influence_in_words(
         mechanism, 0.01
     )
+
+
+def test_no_bound_is_told_of_numbers_that_may_be_refused():
+    question = {**studies.NUMBER, "refusal": {"share": "0.5"}}
+    (asked,) = Study(studies.document(question)).questions
+    assert "no bound is computed" in influence_in_words(mechanism_for(asked), 0.01)
