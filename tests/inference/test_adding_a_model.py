@@ -79,6 +79,6 @@ def test_make_schemas_writes_the_rest(copy):
     for module in ("schemas.json_schema", "schemas.javascript"):
         python(copy, "-m", module)
     port = copy / "ldp_client" / "js"
-    assert "gumbel: { loc: REAL, scale: POSITIVE }," in (port / "prior_shapes.js").read_text()
+    assert "gumbel: { loc: REAL, scale: POSITIVE, refused: SHARE }," in (port / "prior_shapes.js").read_text()
     assert '"gumbel"' in (port / "models.js").read_text()
     assert '"gumbel"' in (copy / "schemas" / "study.schema.json").read_text()
