@@ -14,9 +14,9 @@ from collector.operator.at_a_collector import (
     add_certainty,
     add_json,
     add_remote,
+    collector_of,
     require_yes,
     show,
-    token_of,
 )
 from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import InputError, LdpkitError, UsageError
@@ -122,12 +122,6 @@ def expiry_of(arguments: argparse.Namespace) -> date | None:
     return expires
 
 
-def _collector(arguments: argparse.Namespace, what: str) -> RemoteCollector:
-    from collector.remote.operating import RemoteCollector
-
-    return RemoteCollector(arguments.to, token_of(arguments, what))
-
-
 def run_invite(arguments: argparse.Namespace) -> int:
     """ldpkit invite STUDY_ID --count N [--out FILE] [--qr FOLDER] [--public FIELD=VALUE …]"""
     if not 1 <= arguments.count <= MOST:
@@ -135,7 +129,7 @@ def run_invite(arguments: argparse.Namespace) -> int:
     if arguments.qr and arguments.count > MOST_PICTURES:
         raise UsageError(f"--qr: makes a file of each, of {MOST_PICTURES} at most")
     public = public_values(arguments)
-    collector = _collector(arguments, "inviting")
+    collector = collector_of(arguments, "inviting")
     status = collector.status(arguments.study)
     page = (arguments.address or collector.url).rstrip("/")
     if page.startswith(LOOPBACK):
@@ -232,7 +226,7 @@ def _draw(link: str, path: str) -> None:
 def run_add_key(arguments: argparse.Namespace) -> int:
     """ldpkit keys add NAME --role ROLE [--study STUDY_ID …] [--expires YYYY-MM-DD]"""
     expires = expiry_of(arguments)
-    collector = _collector(arguments, "making a key")
+    collector = collector_of(arguments, "making a key")
     until = None if expires is None else expires.isoformat()
     print(collector.add_key(name=arguments.name, role=arguments.role, studies=arguments.study, expires=until))
     return 0
@@ -242,7 +236,7 @@ def run_list_keys(arguments: argparse.Namespace) -> int:
     """ldpkit keys list [--json]"""
     from collector.operator.overview import key_in_one_line
 
-    found = _collector(arguments, "a list of keys").keys()
+    found = collector_of(arguments, "a list of keys").keys()
     show(found, arguments.json, lambda keys: map(key_in_one_line, keys))
     return 0
 
@@ -251,7 +245,7 @@ def run_revoke_key(arguments: argparse.Namespace) -> int:
     """ldpkit keys revoke NAME (--yes | --dry-run)"""
     from collector.operator.overview import key_in_one_line
 
-    collector = _collector(arguments, "revoking a key")
+    collector = collector_of(arguments, "revoking a key")
     known = collector.keys()
     found = [key for key in known if key["name"] == arguments.name]
     if not found:
@@ -270,6 +264,6 @@ def run_audit_log(arguments: argparse.Namespace) -> int:
     from collector.operator.overview import entry_in_one_line
 
     since = None if arguments.since is None else day_of("--since", arguments.since).isoformat()
-    found = _collector(arguments, "the audit log").audit_log(arguments.limit, since)
+    found = collector_of(arguments, "the audit log").audit_log(arguments.limit, since)
     show(found, arguments.json, lambda entries: map(entry_in_one_line, entries))
     return 0

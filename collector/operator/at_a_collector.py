@@ -7,15 +7,16 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from collector.settings import TOKEN_VARIABLE, refuse_unknown_variables
 from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.words.text import visible
 
-# Of studies, as overview.py tells them.
-STATES = ("open", "not open yet", "ended", "closed", "deleted")
+if TYPE_CHECKING:
+    from collector.remote.operating import RemoteCollector
+
 DEFAULT_URL = "http://127.0.0.1:8000"
 # Of a study, as `ldpkit list --state` and the page name them.
 STATES = ("open", "not open yet", "ended", "closed", "deleted")
@@ -48,6 +49,14 @@ def add_certainty(parser: argparse.ArgumentParser) -> None:
     sure = parser.add_mutually_exclusive_group()
     sure.add_argument("--yes", action="store_true", help="do it without asking")
     sure.add_argument("--dry-run", action="store_true", help="only say what would be done")
+
+
+def collector_of(arguments: argparse.Namespace, what: str) -> RemoteCollector:
+    """The collector that a command asks. what: needs a key, in words. Raises as `token_of`."""
+    # Parsing a command loads nothing of this.
+    from collector.remote.operating import RemoteCollector
+
+    return RemoteCollector(arguments.to, token_of(arguments, what))
 
 
 def token_of(arguments: argparse.Namespace, what: str) -> str:

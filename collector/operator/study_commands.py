@@ -13,6 +13,7 @@ from collector.operator.at_a_collector import (
     add_certainty,
     add_json,
     add_remote,
+    collector_of,
     require_yes,
     show,
     token_of,
@@ -52,12 +53,6 @@ def add_study_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentP
     reopen = add_remote(subparsers, "open", text, "open habits --yes", run_open)
     reopen.add_argument("study", metavar="STUDY_ID")
     add_certainty(reopen)
-
-
-def _collector(arguments: argparse.Namespace, what: str) -> RemoteCollector:
-    from collector.remote.operating import RemoteCollector
-
-    return RemoteCollector(arguments.to, token_of(arguments, what))
 
 
 def run_publish(arguments: argparse.Namespace) -> int:
@@ -126,7 +121,7 @@ def run_list(arguments: argparse.Namespace) -> int:
     """ldpkit list [WORDS] [--state STATE] [--json]"""
     from collector.operator.overview import in_one_line, is_meant
 
-    found = _collector(arguments, "a list of studies").studies()
+    found = collector_of(arguments, "a list of studies").studies()
     chosen = [one for one in found if is_meant(one, arguments.words, arguments.state)]
     show(chosen, arguments.json, lambda studies: map(in_one_line, studies))
     if not chosen:
@@ -141,13 +136,13 @@ def run_status(arguments: argparse.Namespace) -> int:
     """ldpkit status STUDY_ID [--json]"""
     from collector.operator.overview import in_lines
 
-    show(_collector(arguments, "a study's status").status(arguments.study), arguments.json, in_lines)
+    show(collector_of(arguments, "a study's status").status(arguments.study), arguments.json, in_lines)
     return 0
 
 
 def run_close(arguments: argparse.Namespace) -> int:
     """ldpkit close STUDY_ID (--yes | --dry-run)"""
-    collector = _collector(arguments, "closing a study")
+    collector = collector_of(arguments, "closing a study")
     what = f"closing {arguments.study} at {collector.url}{_reports_of(collector, arguments.study)}"
     if arguments.dry_run:
         print(f"{what}: it would take no more reports, and `ldpkit open` takes that back")
@@ -159,7 +154,7 @@ def run_close(arguments: argparse.Namespace) -> int:
 
 def run_open(arguments: argparse.Namespace) -> int:
     """ldpkit open STUDY_ID (--yes | --dry-run)"""
-    collector = _collector(arguments, "opening a study")
+    collector = collector_of(arguments, "opening a study")
     what = f"opening {arguments.study} at {collector.url}{_reports_of(collector, arguments.study)}"
     if arguments.dry_run:
         print(f"{what}: it would take reports again")

@@ -224,20 +224,42 @@ def _percent(share: float) -> str:
     return f"{100 * share:g} %"
 
 
-def _learners(study: Study) -> Part:
-    rows = [
-        (
+Row = tuple[str, str, str]
+
+
+def _receivers(study: Study) -> tuple[list[Row], str]:
+    """Who holds what devices send, and what keeps it unread on its way."""
+    if study.route is None:
+        here = (
             "whoever runs the collector, reads its database, or steals it",
             "the noisy reports and their days; of any answer what ε allows",
             "devices run this code unchanged, and nobody can predict its operating system's random numbers",
-        ),
+        )
+        return [
+            here
+        ], "reports are sent over TLS for what they hold to stay unread; the noise holds without it"
+    fewer = (
+        "one node, or fewer than all of them",
+        "nothing of one device's vector; of the sum what ε allows",
+        f"at least {study.route.fewest} devices take part, of which at most {study.route.tolerate} "
+        "cheat or drop out",
+    )
+    whole = ("all nodes together", "every answer exactly", "none: they must not be one party")
+    return [
+        fewer,
+        whole,
+    ], "each share is encrypted to its node's key; who has all nodes' keys reads the answers"
+
+
+def _learners(study: Study) -> Part:
+    receivers, on_the_way = _receivers(study)
+    rows = [
+        *receivers,
         (
             "whoever watches the network",
             "that a device took part, when, and from which address; not the answer, and not from a "
             "report's size",
-            "reports are sent over TLS for what they hold to stay unread; the noise holds without it"
-            if study.route is None
-            else "each share is encrypted to its node's key; who has all nodes' keys reads the answers",
+            on_the_way,
         ),
         (
             "whoever can read the device while somebody answers",
@@ -268,14 +290,6 @@ def _learners(study: Study) -> Part:
                 "the device keeps its first noisy answer",
             )
         )
-    if study.route is not None:
-        rows[0] = (
-            "one node, or fewer than all of them",
-            "nothing of one device's vector; of the sum what ε allows",
-            f"at least {study.route.fewest} devices take part, of which at most {study.route.tolerate} "
-            "cheat or drop out",
-        )
-        rows.append(("all nodes together", "every answer exactly", "none: they must not be one party"))
     return Part("table", "", ("who", "could learn", "assuming that"), tuple(rows))
 
 

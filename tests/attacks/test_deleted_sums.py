@@ -19,6 +19,15 @@ def delete_at(node):
     return deleted
 
 
+def answered(network, study, folder, word):
+    """A device that answered, and has not sent."""
+    nodes = [node.address for node in network.nodes]
+    policy = {"require_consent": False, "max_delta": "0.001", "nodes": nodes}
+    device = Device(folder, "8", collector=network.nodes[0].url, **policy)
+    device.answer(study, {"ever": True}, word)
+    return device
+
+
 def test_a_node_that_deleted_its_shares_after_its_sum_gives_it_again(network):
     study = network.publish("ever")
     network.answer(15)
@@ -37,10 +46,7 @@ def test_a_node_that_deleted_its_shares_after_its_sum_gives_it_again(network):
 def test_a_late_withdrawal_ends_with_the_last_word_of_all_nodes(network, tmp_path):
     study = network.publish("ever")
     network.answer(14)
-    nodes = [node.address for node in network.nodes]
-    policy = {"require_consent": False, "max_delta": "0.001", "nodes": nodes}
-    device = Device(tmp_path / "device", "8", collector=network.nodes[0].url, **policy)
-    device.answer(study, {"ever": True}, network.invitations.pop())
+    device = answered(network, study, tmp_path / "device", network.invitations.pop())
     assert device.flush().sent == 1
     close_study(study, [TOKEN])
     device.withdraw(study.id)
@@ -60,10 +66,7 @@ def test_a_late_withdrawal_ends_with_the_last_word_of_all_nodes(network, tmp_pat
 
 def refused_device(network, study, folder, word):
     """A device that answered with a used invitation: no node took its share."""
-    nodes = [node.address for node in network.nodes]
-    policy = {"require_consent": False, "max_delta": "0.001", "nodes": nodes}
-    device = Device(folder, "8", collector=network.nodes[0].url, **policy)
-    device.answer(study, {"ever": True}, word)
+    device = answered(network, study, folder, word)
     flushed = device.flush(attempts=1)
     assert (flushed.sent, flushed.waiting) == (0, 1)
     return device
@@ -83,10 +86,7 @@ def test_of_a_share_that_no_node_held_a_late_withdrawal_says_so(network, tmp_pat
 def test_a_share_that_was_summed_is_not_said_to_be_gone_once_it_is_deleted(network, tmp_path):
     study = network.publish("ever")
     network.answer(14)
-    nodes = [node.address for node in network.nodes]
-    policy = {"require_consent": False, "max_delta": "0.001", "nodes": nodes}
-    device = Device(tmp_path / "device", "8", collector=network.nodes[0].url, **policy)
-    device.answer(study, {"ever": True}, network.invitations.pop())
+    device = answered(network, study, tmp_path / "device", network.invitations.pop())
     assert device.flush().sent == 1
     close_study(study, [TOKEN])
     for node in network.nodes:
