@@ -2,8 +2,10 @@
 
 import argparse
 import copy
+import io
 import json
 import shutil
+import sys
 
 import pytest
 
@@ -15,7 +17,6 @@ from inference.results.made import (
     REPEATED,
     VALUES,
     Input,
-    digest_of_file,
     made_by,
     made_from,
 )
@@ -28,6 +29,8 @@ from tests import studies
 STUDY = Study(studies.document(studies.YES_NO))
 ANSWERS = "".join('{"ever": "yes"}\n' if place % 3 else '{"ever": "no"}\n' for place in range(600))
 
+QUICK = ["--method", "laplace", "--draws", "400", "--seed", "5", "--false-reports", "0.02"]
+
 
 @pytest.fixture(scope="module")
 def fitted(tmp_path_factory):
@@ -36,8 +39,7 @@ def fitted(tmp_path_factory):
     (folder / "answers.ndjson").write_text(ANSWERS)
     files = [str(folder / "study.json"), str(folder / "reports.ndjson")]
     assert main(["perturb", files[0], str(folder / "answers.ndjson"), "--out", files[1]]) == 0
-    quick = ["--method", "laplace", "--draws", "400", "--seed", "5", "--false-reports", "0.02"]
-    assert main(["fit", *files, "--out", str(folder / "fit"), *quick, "--question", "ever"]) == 0
+    assert main(["fit", *files, "--out", str(folder / "fit"), *QUICK, "--question", "ever"]) == 0
     return folder
 
 
@@ -128,8 +130,34 @@ def test_a_result_that_does_not_say_how_it_was_made_is_refused(tmp_path):
         reproduce(tmp_path / "posterior.json", [])
 
 
-def test_standard_input_has_no_digest():
-    assert digest_of_file("-") is None
+def test_reports_of_standard_input_are_fitted_and_said_to_be_gone(fitted, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO((fitted / "reports.ndjson").read_bytes())))
+    out = tmp_path / "fit"
+    command = ["fit", str(fitted / "study.json"), "-", "--out", str(out), *QUICK, "--question", "ever"]
+    assert main(command) == 0
+    capsys.readouterr()
+    assert main(["reproduce", str(out / "posterior.json"), str(fitted / "study.json")]) != 0
+    assert "was read from a stream, which cannot be read again" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("member", "value"), [("options", [[["x"], 0]]), ("options", [[3, "a"]]), ("inputs", [3]), ("files", [7])]
+)
+def test_what_a_hostile_document_says_of_itself_is_refused_in_one_line(
+    fitted, tmp_path, capsys, member, value
+):
+    whole = json.loads((fitted / "fit" / "posterior.json").read_text())
+    whole["made"][member] = value
+    (tmp_path / "posterior.json").write_text(json.dumps(whole))
+    assert main(["reproduce", str(tmp_path / "posterior.json")]) == 3
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_parameters_that_are_none_are_not_the_same(tmp_path):
+    for parameters in ({"p": 3}, {"p": None}, []):
+        whole = copy.deepcopy(WHOLE)
+        whole["questions"]["ever"]["parameters"] = parameters
+        assert compared(whole, WHOLE, tmp_path, tmp_path)[1] == "not the same"
 
 
 def test_what_came_through_a_pipe_is_said_to_be_gone(tmp_path):
