@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -183,6 +184,7 @@ def run_fit(arguments: argparse.Namespace) -> int:
             **chosen,
         )
         joined = earlier(posteriors)
+        made = replace(made, beside=joined.files)
         save_report(study, posteriors, folder, interval=interval, made=made, earlier=joined)
     more = [
         f"{line.question}: {line.what}: {line.state or 'no verdict'}: {visible(line.says)}"

@@ -29,14 +29,14 @@ from inference.analyses.stated_priors import is_flat
 from inference.analyses.table import Table, Values
 from inference.analyses.weighing import weights_apart
 from inference.compiling import use_compile_cache
-from inference.limits import check_draws, check_seed
+from inference.limits import check_chains, check_draws, check_seed
 from inference.models.base import Draws, Model
 from inference.models.plain_means import beyond_notes
 from inference.results.diagnostics import Diagnostics, listed
 from inference.results.identified import check_share
 from inference.results.predictive import Predictive
 from inference.results.quantity import Quantity
-from inference.samplers import SAMPLERS
+from inference.samplers import CHAINS, SAMPLERS
 from inference.sampling import KEPT, Sampled
 from inference.sampling.nuts import draw as draw_nuts
 from ldp_client.documents.errors import InputError
@@ -60,6 +60,7 @@ def analyse_table(
     seed: int = 0,
     method: str | None = None,
     draws: int = KEPT,
+    chains: int = CHAINS,
     progress: Callable[[str], None] | None = None,
     population: Population | None = None,
     false_reports: float = FALSE_SHARE,
@@ -71,7 +72,7 @@ def analyse_table(
     false_reports: the share of reports that may have come from anything at all. The others are as for `fit`.
     Raises InputError for what cannot be fitted, and says why.
     """
-    _check_sampling(seed, method, draws)
+    _check_sampling(seed, method, draws, chains)
     share = check_share(false_reports)
     use_compile_cache()
     analysis = assemble(table, formula, priors, family)
@@ -85,7 +86,7 @@ def analyse_table(
     peaks = peaks_of(analysis, model_of(analysis))
     _refuse_improper(analysis, peaks)
     own_seed = crc32(f"{seed} {formula}".encode())
-    method, drawn = draws_of(analysis, peaks, method, own_seed, draws)
+    method, drawn = draws_of(analysis, peaks, method, own_seed, draws, chains)
     alone, *arms = arms_apart(analysis, table, drawn.sites)
 
     def averaged(sites: Draws) -> list[Quantity]:
@@ -104,12 +105,13 @@ def analyse_table(
     return replace(found, diagnostics=held)
 
 
-def _check_sampling(seed: int, method: str | None, draws: int) -> None:
+def _check_sampling(seed: int, method: str | None, draws: int, chains: int) -> None:
     """Raises InputError for what no analysis can be drawn with."""
     check_seed(seed)
     if method not in (None, *METHODS):
         raise InputError(f"{method!r} is no method of an analysis: {' and '.join(METHODS)} are")
     check_draws(draws, method or "nuts")
+    check_chains(chains, method or "nuts")
 
 
 def _by_weights(table: Table, analysis: Assembled, over: Population) -> list[Quantity]:
@@ -223,7 +225,12 @@ def model_of(analysis: Assembled) -> Model:
 
 
 def draws_of(
-    analysis: Assembled, peaks: tuple[Peak, Peak] | None, method: str | None, seed: int, draws: int
+    analysis: Assembled,
+    peaks: tuple[Peak, Peak] | None,
+    method: str | None,
+    seed: int,
+    draws: int,
+    chains: int = CHAINS,
 ) -> tuple[str, Sampled]:
     """Draw by a method, NUTS where none is asked for, and say by which.
 
@@ -233,14 +240,14 @@ def draws_of(
     """
     model = model_of(analysis)
     if not analysis.by_rows:
-        return method or "nuts", SAMPLERS[method or "nuts"].draw(model, seed, draws)
+        return method or "nuts", SAMPLERS[method or "nuts"].draw(model, seed, draws, chains)
     at_mode = peaks[0].sites if peaks and peaks[0].found else model.initial
     model = replace(model, data=analysis.data(np.float32), initial=at_mode, target_acceptance=OF_ROWS)
     if method != "nuts":
-        found = SAMPLERS["laplace"].draw(model, seed, draws)
+        found = SAMPLERS["laplace"].draw(model, seed, draws, chains)
         if method == "laplace" or not found.reasons:
             return "laplace", found
-    return "nuts", draw_nuts(model, seed, draws, WARMUP_OF_ROWS)
+    return "nuts", draw_nuts(model, seed, draws, WARMUP_OF_ROWS, chains)
 
 
 def _refuse_improper(analysis: Assembled, peaks: tuple[Peak, Peak] | None) -> None:

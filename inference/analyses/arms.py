@@ -224,11 +224,11 @@ def _said(column: Private, parts: Sequence[Part], apart: Part, rest: str, among:
         for arm, (shares, own, few) in zip((DEVICE, PAPER), parts, strict=True):
             words = f"share of {what}{where} as {arm} alone says it{few[place].words}"
             draws = as_draws(shares[place], own[place, place] + few[place].extra, few[place].degrees)
-            yield Quantity(f"share {what}{within}, {ARM} = {arm} alone", words, draws)
+            yield Quantity(f"share {what}{within}, {ARM} = {arm} alone", words, draws, origin=draws)
         beyond = f"difference of the share of {what}{where}, paper − devices{rest}{lacks[place].words}"
         draws = as_draws(moved[place], covariance[place, place], lacks[place].degrees)
         name = f"share {what}{within}, {ARM}: {PAPER} − {DEVICE}"
-        yield Quantity(name, beyond, draws, contrast=True)
+        yield Quantity(name, beyond, draws, contrast=True, origin=draws)
 
 
 def _part(column: Private, scores: Values, counts: Codes) -> Part:

@@ -13,6 +13,7 @@ from inference.analyses.record_regression import fit_record
 from inference.analyses.reports import columns_in, table_of_reports
 from inference.analyses.result import AnalysisPosterior
 from inference.limits import seed_given
+from inference.samplers import CHAINS
 from inference.sampling import KEPT
 from ldp_client.documents.errors import InputError
 from schemas import Study
@@ -31,6 +32,7 @@ def analyse(
     random_seed: int | None = None,
     method: str | None = None,
     draws: int = KEPT,
+    chains: int = CHAINS,
     progress: Callable[[str], None] | None = None,
     population: Population | None = None,
     false_reports: float = FALSE_SHARE,
@@ -48,7 +50,8 @@ def analyse(
         seed: as for `fit`.
         random_seed: another name of seed.
         method: as for `fit`; None is "nuts", but "laplace" for very many different reports where it is good.
-        draws: that each of four chains keeps.
+        draws: that each chain keeps.
+        chains: how many, from 2 to 64.
         progress: told what is being fitted.
         population: over whom shares are also averaged: by group, weighted, or in a census.
         false_reports: the share of reports that may have come from anything at all, as for `fit`.
@@ -64,7 +67,7 @@ def analyse(
     study = study_of(study)
     found, seed = evidence_of(study, reports), seed_given(seed, random_seed)
     options: dict[str, Any] = {"priors": priors, "seed": seed, "method": method, "draws": draws}
-    options |= {"progress": progress, "false_reports": false_reports}
+    options |= {"chains": chains, "progress": progress, "false_reports": false_reports}
     if (record := record_formula(study, formula)) is not None:
         _refuse_for_records(family=family, population=population)
         return fit_record(study, found, record, **options)

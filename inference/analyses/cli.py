@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from inference.samplers import SAMPLERS
+from inference.samplers import CHAINS, SAMPLERS
 from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.words.text import visible
 
@@ -163,7 +163,7 @@ def _check(arguments: argparse.Namespace) -> None:
     """Raises InputError for options that are missing, or do not go together."""
     if (arguments.formula is None) == (arguments.cross is None):
         raise UsageError('an analysis needs --formula "outcome ~ terms", or --cross A,B, and not both')
-    _refuse(arguments, ("question", "chains"), "is for a study's own models, without --formula or --cross")
+    _refuse(arguments, ("question",), "is for a study's own models, without --formula or --cross")
     method = arguments.method or "nuts"
     if method not in SAMPLERS or SAMPLERS[method].tables_alone:
         raise UsageError(f"{arguments.method!r} is no method of an analysis: nuts and laplace are")
@@ -227,6 +227,7 @@ def _common(arguments: argparse.Namespace) -> dict[str, Any]:
         "seed": arguments.seed,
         "method": arguments.method,
         "draws": arguments.draws,
+        "chains": CHAINS if arguments.chains is None else arguments.chains,
         "false_reports": arguments.false_reports,
     }
 

@@ -22,7 +22,7 @@ from inference.analyses.result import AnalysisPosterior, Draws
 from inference.analyses.table import Codes, Private, Table, Values
 from inference.analyses.varying import levels_of
 from inference.compiling import use_compile_cache
-from inference.limits import check_draws, check_seed
+from inference.limits import check_chains, check_draws, check_seed
 from inference.models.base import Draws as Sites
 from inference.models.base import Model
 from inference.results.diagnostics import Diagnostics, diagnose, listed
@@ -31,7 +31,7 @@ from inference.results.prior_notes import contradictions, knowledge, prior_notes
 from inference.results.quantity import Quantity
 from inference.results.tree import Axis
 from inference.results.verdict import BAD, PARTIAL, Part
-from inference.samplers import SAMPLERS
+from inference.samplers import CHAINS, SAMPLERS
 from inference.sampling import KEPT, PRIOR_DRAWS, Sampled
 from ldp_client.documents.errors import InputError, UsageError
 from summaries.influence import FALSE_SHARE
@@ -48,6 +48,7 @@ def cross_table(
     seed: int = 0,
     method: str = "nuts",
     draws: int = KEPT,
+    chains: int = CHAINS,
     progress: Callable[[str], None] | None = None,
     false_reports: float = FALSE_SHARE,
 ) -> AnalysisPosterior:
@@ -58,13 +59,14 @@ def cross_table(
     """
     check_seed(seed)
     check_draws(draws, method)
+    check_chains(chains, method)
     share, columns = check_share(false_reports), _columns(table, names, by)
     use_compile_cache()
     cells, codes, levels, answers = _laid_out(table, columns, by)
     asked = _announced(names, by, cells, progress)
     model = joint_model(columns, cells, codes, levels, answers)
     own_seed, law = crc32(f"{seed} {asked}".encode()), _law(columns)
-    drawn = SAMPLERS[method].draw(model, own_seed, draws)
+    drawn = SAMPLERS[method].draw(model, own_seed, draws, chains)
     before = law.drawn((PRIOR_DRAWS, len(levels)), np.random.default_rng(own_seed))
     prior, found = model.parameters(before), model.parameters(drawn.sites)
     alone, *arms = _of_arms(table, columns, by)

@@ -241,7 +241,7 @@ class _Asked:
         degrees = min(freedom(self.counts, self.sampled), lacks.degrees)
         draws = as_draws(value, variance + lacks.extra, degrees)
         said = f"{words} as estimated with weights alone, without a model{lacks.words}"
-        return Quantity(f"design-based {name}", said, draws, contrast)
+        return Quantity(f"design-based {name}", said, draws, contrast, origin=draws)
 
 
 def as_draws(value: float, variance: float, degrees: float = np.inf) -> Values:

@@ -24,11 +24,12 @@ from inference.compiling import use_compile_cache
 from inference.false_reports.conformance import not_conforming
 from inference.false_reports.sets import identified_sets
 from inference.fitting import check_method, draw_posterior, held_against_noise
-from inference.limits import check_draws, check_seed
+from inference.limits import check_chains, check_draws, check_seed
 from inference.models.regression import Scale
 from inference.results.identified import check_share
 from inference.results.posterior import Posterior
 from inference.results.quantity import Quantity
+from inference.samplers import CHAINS
 from inference.units import has_levels
 from ldp_client import mechanism_for
 from ldp_client.documents.errors import InputError
@@ -52,6 +53,7 @@ def fit_record(
     seed: int = 0,
     method: str | None = None,
     draws: int,
+    chains: int = CHAINS,
     progress: Callable[[str], None] | None = None,
     false_reports: float = FALSE_SHARE,
 ) -> AnalysisPosterior:
@@ -63,6 +65,7 @@ def fit_record(
     check_seed(seed)
     check_method(method, study)
     check_draws(draws, method)
+    check_chains(chains, method)
     share = check_share(false_reports)
     use_compile_cache()
     mechanism = cast(SampledProducts, mechanism_for(question))
@@ -75,7 +78,7 @@ def fit_record(
         progress(f"fitting {asked.text}: {question.model.name} from {form}")
     model = regression_beside(question, mechanism, beside)
     doubt = partial(identified_sets, question, mechanism, total, share)
-    found = draw_posterior(study, question, model, total.n, seed, method, draws, doubt)
+    found = draw_posterior(study, question, model, total.n, seed, method, draws, doubt, chains)
     found = held_against_noise(found, mechanism, total)
     wrong = not_conforming({question.id: mechanism}, {question.id: total}, lambda _: None)
     found = found.doubted(wrong.get(question.id, ())).noted((*_notes(asked, mechanism, beside), *notes))

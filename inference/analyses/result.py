@@ -47,14 +47,16 @@ class AnalysisPosterior(Posterior):
         found = {one.name: one for one in self.quantities}
         if name in found and name not in self.draws:
             known = self.quantity(name, found[name].words, found[name].draws)
-            # The draws of a design-based estimate are no function of the coefficients'.
-            own = found[name].draws.shape == next(iter(self.draws.values())).shape
-            return replace(
-                known, contrast=found[name].contrast, origin=self.draws if own else found[name].draws
-            )
+            return replace(known, contrast=found[name].contrast, origin=self._origin(found[name]))
         if name not in self.draws and (near := nearest(str(name), [*self.draws, *found])) is not None:
             raise InputError(f"there is no {name!r} of {self.question}: did you mean {near!r}?")
         return super().__getitem__(name)
+
+    def _origin(self, found: Quantity) -> Any:
+        """What its draws go with: of an estimate without a model nothing, of others the coefficients."""
+        if found.origin is not None:
+            return found.origin
+        return self.draws if found.draws.shape == next(iter(self.draws.values())).shape else found.draws
 
     def is_share(self, name: str) -> bool:
         """Coefficients are none, whatever their columns are called."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from inference.results.joined import NOTHING, Earlier
@@ -57,18 +57,20 @@ def _shown(
         "papers": papers,
         "citation": citation(),
         "bibtex": bibtex(),
-        "provenance": list(_provenance(about, seed, made).items()),
+        "provenance": list(_provenance(about, seed, made)),
         "repeat": REPEATED if made.files or made.options else NOT_REPEATED,
     }
 
 
-def _provenance(about: Mapping[str, str], seed: int, made: Made) -> dict[str, str]:
+def _provenance(about: Mapping[str, str], seed: int, made: Made) -> Iterator[tuple[str, str]]:
+    """Pairs of what and which; two files may have one name."""
     known = {"ldpkit": "ldpkit", "numpyro": "NumPyro", "jax": "JAX", "numpy": "NumPy", "python": "Python"}
     versions = [f"{name} {made.versions[key]}" for key, name in known.items() if key in made.versions]
     if "platform" in made.versions:
         versions.append(made.versions["platform"])
-    read = {
-        f"Read: {visible(one.name)}": f"SHA-256 {one.sha256}" if one.sha256 else "a stream: it has no digest"
-        for one in made.inputs
-    }
-    return {"Fitted on": made.day, "With": ", ".join(versions), **about, **read, "Seed": str(seed)}
+    yield from (("Fitted on", made.day), ("With", ", ".join(versions)), *about.items())
+    for lead, files in (("Read", made.inputs), ("Beside it", made.beside)):
+        for one in files:
+            digest = f"SHA-256 {one.sha256}" if one.sha256 else "a stream: it has no digest"
+            yield f"{lead}: {visible(one.name)}", digest
+    yield "Seed", str(seed)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from inference.results.intervals import written
+from inference.results.made import Input, input_of
 from inference.results.posterior import Posterior
 from ldp_client.documents.errors import InputError
 from ldp_client.words.text import visible
@@ -33,10 +34,11 @@ class Joined(NamedTuple):
 
 @dataclass(frozen=True)
 class Earlier:
-    """lines: of all that was given. calibrated: whether a calibration was."""
+    """lines: of all that was given. calibrated: whether a calibration was. files: what was read."""
 
     lines: tuple[Joined, ...] = ()
     calibrated: bool = False
+    files: tuple[Input, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -55,13 +57,22 @@ def read_earlier(
     plan, calibration: the folders of `ldpkit plan` and `calibrate`. audit: what `ldpkit audit --out` wrote.
     Raises InputError where one cannot be read, or is of another study.
     """
-    planned = _questions(study, plan, PLAN, "a plan", "ldpkit plan") if plan is not None else None
+    files: list[Input] = []
+
+    def questions(folder: str, name: str, what: str, command: str) -> dict[str, Any]:
+        path = Path(folder) / name if Path(folder).is_dir() else Path(folder)
+        found = _questions(study, path, what, command)
+        files.append(input_of(str(path)))
+        return found
+
+    planned = questions(plan, PLAN, "a plan", "ldpkit plan") if plan is not None else None
     calibrated = (
-        _questions(study, calibration, CALIBRATION, "a calibration", "ldpkit calibrate")
+        questions(calibration, CALIBRATION, "a calibration", "ldpkit calibrate")
         if calibration is not None
         else None
     )
     audits = _audits(study, audit) if audit is not None else None
+    files += [input_of(audit)] if audit is not None else []
 
     def of(posteriors: Mapping[str, Posterior]) -> Earlier:
         lines: list[Joined] = []
@@ -71,15 +82,13 @@ def read_earlier(
             lines += [_calibrated(name, calibrated.get(name)) for name in posteriors]
         if audits is not None:
             lines += list(_audited(audits, posteriors))
-        return Earlier(tuple(lines), calibrated is not None)
+        return Earlier(tuple(lines), calibrated is not None, tuple(files))
 
     return of
 
 
-def _questions(study: Study, folder: str, name: str, what: str, command: str) -> dict[str, Any]:
+def _questions(study: Study, path: Path, what: str, command: str) -> dict[str, Any]:
     """The questions of a folder's document. Raises InputError."""
-    path = Path(folder)
-    path = path / name if path.is_dir() else path
     document = _read(path)
     try:
         digest, questions = document["study"], document["questions"]

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import Any
+from typing import Any, NamedTuple
 
 from ldp_client.documents.errors import InputError
 from ldp_client.files.disk import STREAM
@@ -34,8 +34,7 @@ FILE_OPTIONS = frozenset(f"--{name}" for name in FILES)
 Parts = tuple[str | int, ...]
 
 
-@dataclass(frozen=True)
-class Input:
+class Input(NamedTuple):
     """One file that was read. name: without its folder. sha256: of its bytes; None of a stream."""
 
     name: str
@@ -47,7 +46,8 @@ class Made:
     """day: of the fit, in UTC. versions: {package: version}, of Python and the platform too.
 
     inputs: files that were read. files: the numbers of the study's and the reports' among them. options: each
-    an option and what it was given; none where the fit was no command.
+    an option and what it was given; none where the fit was no command. beside: files of what was done before,
+    which decide no number.
     """
 
     day: str
@@ -55,16 +55,17 @@ class Made:
     inputs: tuple[Input, ...] = ()
     files: tuple[int, ...] = ()
     options: tuple[Parts, ...] = field(default=())
+    beside: tuple[Input, ...] = ()
 
     def to_document(self) -> dict[str, Any]:
         """The member `made` of posterior.json."""
-        inputs = [{"name": one.name, "sha256": one.sha256} for one in self.inputs]
         return {
             "day": self.day,
             "versions": dict(self.versions),
-            "inputs": inputs,
+            "inputs": [one._asdict() for one in self.inputs],
             "files": list(self.files),
             "options": [list(option) for option in self.options],
+            **({"beside": [one._asdict() for one in self.beside]} if self.beside else {}),
         }
 
 
@@ -86,9 +87,14 @@ def made_by(arguments: argparse.Namespace, **used: object) -> Made:
         _place(paths, given) for name in POSITIONAL if (given := getattr(arguments, name)) is not None
     )
     options = tuple(_options({**vars(arguments), **used}, paths))
-    inputs = tuple(Input(os.path.basename(path), digest_of_file(path)) for path in paths)
+    inputs = tuple(input_of(path) for path in paths)
     now = made_now()
     return Made(now.day, now.versions, inputs, files, options)
+
+
+def input_of(path: str) -> Input:
+    """A file as it was read. Raises InputError."""
+    return Input(os.path.basename(path), digest_of_file(path))
 
 
 def _place(paths: list[str], path: str) -> int:

@@ -7,6 +7,7 @@ their digests.
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -19,7 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from inference.results.diagnostics import mixing
 from inference.results.made import Input, Made, Parts, digest_of_file, made_from, made_now
+from inference.results.quantity import QUANTILES
 from inference.results.saving import RESULT
 from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.words.text import visible
@@ -44,8 +47,9 @@ ERRORS = {
     "q05": (4.4, "ess_tail"),
     "q95": (4.4, "ess_tail"),
 }
+_NUMBER = re.compile(r"[−-]?\d[\d,.]*(e[+-]?\d+)?")
 # Of an entry, what no random number decides.
-EXACT = ("model", "method", "prior", "n", "holders", "formula", "form", "noise")
+EXACT = ("model", "method", "prior", "n", "holders", "formula", "form", "noise", "ok")
 
 
 @dataclass(frozen=True)
@@ -167,7 +171,9 @@ def compared(
     if same and _without_day(before) == _without_day(again):
         return [], BITWISE
     for name, entry in again["questions"].items():
-        lines += [f"{name}: {line}" for line in _differences(before["questions"][name], entry)]
+        found = _differences(before["questions"][name], entry)
+        found += _far_draws(folder / f"{name}.nc", other / f"{name}.nc")
+        lines += [f"{name}: {line}" for line in found]
     return lines, DIFFERENT if lines else WITHIN
 
 
@@ -183,6 +189,33 @@ def _equal_draws(one: Path, other: Path) -> bool:
     return ours.keys() == theirs.keys() and all(
         np.array_equal(ours[name], theirs[name], equal_nan=True) for name in ours
     )
+
+
+def _far_draws(one: Path, other: Path) -> list[str]:
+    """What cannot be chance between two files of draws; without the first nothing is known."""
+    if not one.is_file():
+        return []
+    was, now = _draws(one), _draws(other)
+    if {name: values.shape[2:] for name, values in was.items()} != {
+        name: values.shape[2:] for name, values in now.items()
+    }:
+        return [f"{one.name} has other parameters, or cannot be read"]
+    return [
+        f"{one.name}: the draws of {visible(name)} are others"
+        for name, values in now.items()
+        if any(
+            _far(_numbers(was[name][(..., *place)]), _numbers(values[(..., *place)]))
+            for place in np.ndindex(values.shape[2:])
+        )
+    ]
+
+
+def _numbers(draws: NDArray[np.float64]) -> dict[str, float]:
+    """What ERRORS speaks of, of draws (chains, draws)."""
+    found = {"mean": float(draws.mean()), "sd": float(draws.std(ddof=1))}
+    found |= {label: float(np.quantile(draws, level)) for label, level in QUANTILES.items()}
+    measured = mixing({"": draws})
+    return {**found, "ess_bulk": measured.ess_bulk[""], "ess_tail": measured.ess_tail[""]}
 
 
 def _draws(path: Path) -> dict[str, NDArray[np.float64]]:
@@ -206,6 +239,8 @@ def _differences(before: Any, again: Mapping[str, Any]) -> list[str]:
     ]
     if _states(before) != _states(again):
         lines.append(f"the verdict was {_states(before)} and is {_states(again)}")
+    for words in ("reasons", "notes"):
+        lines += _other_words(before.get(words), again.get(words))
     if set(before["parameters"]) != set(again["parameters"]):
         return [*lines, "it has other parameters"]
     for name, row in again["parameters"].items():
@@ -215,6 +250,14 @@ def _differences(before: Any, again: Mapping[str, Any]) -> list[str]:
         far = [f"{key} was {_short(was.get(key))} and is {_short(row[key])}" for key in _far(was, row)]
         lines += [f"{visible(name)}: {', '.join(far)}"] if far else []
     return lines
+
+
+def _other_words(before: Any, again: Any) -> list[str]:
+    """Sentences that only one of two results has, whatever numbers they have."""
+    told = [list(one) if isinstance(one, list) else [] for one in (before, again)]
+    was, now = ({_NUMBER.sub("#", str(line)): str(line) for line in one} for one in told)
+    gone = [f"it said, and says no longer: {visible(was[one])}" for one in was if one not in now]
+    return [*gone, *[f"it did not say: {visible(now[one])}" for one in now if one not in was]]
 
 
 def _short(value: Any) -> str:

@@ -68,6 +68,13 @@ def test_an_analysis_takes_the_same_name_of_a_seed():
         analyse(STUDY, REPORTS, "ever ~ 1", seed=1, random_seed=2)
 
 
+def test_an_analysis_has_the_chains_that_are_asked_for():
+    found = analyse(STUDY, REPORTS, "ever ~ 1", chains=2, draws=200, method="laplace", random_seed=3)
+    assert len(found["Intercept"].draws) == 2
+    with pytest.raises(InputError, match="a whole number from 2 to 64"):
+        analyse(STUDY, REPORTS, "ever ~ 1", chains=1)
+
+
 def test_the_command_line_asks_for_the_same(tmp_path, capsys):
     (tmp_path / "study.json").write_text(STUDY.to_json())
     (tmp_path / "reports.ndjson").write_text("".join(one.to_json() + "\n" for one in REPORTS))
@@ -84,7 +91,7 @@ def test_the_command_line_asks_for_the_same(tmp_path, capsys):
     for wrong, code, said in (
         (["--prob", "80"], 2, "write 0.8 for 80 %"),
         (["--question", "evr"], 3, "did you mean ever?"),
-        (["--formula", "ever ~ 1", "--chains", "3"], 2, "--chains is for a study's own models"),
+        (["--formula", "ever ~ 1", "--chains", "1"], 2, "a whole number from 2 to 64"),
     ):
         assert main([*own, *wrong]) == code
         assert said in capsys.readouterr().err

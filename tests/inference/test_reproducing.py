@@ -7,6 +7,7 @@ import json
 import shutil
 import sys
 
+import numpy as np
 import pytest
 
 from inference.results import reproducing
@@ -21,6 +22,7 @@ from inference.results.made import (
     made_from,
 )
 from inference.results.reproducing import compared, found_input, reproduce
+from inference.results.tree import tree_of
 from ldp_client.cli import build_parser, main
 from ldp_client.documents.errors import InputError, UsageError
 from schemas import Study
@@ -104,6 +106,36 @@ def test_chance_is_told_from_another_result(tmp_path):
     # What a file says of its own errors may be anything.
     wide = with_row(mean=0.9, ess_bulk=1e-6, ess_tail=1e-6)
     assert compared(wide, WHOLE, tmp_path, tmp_path)[1] == "not the same"
+
+
+@pytest.mark.parametrize(
+    ("member", "value"),
+    [("ok", True), ("notes", ["3 of 40 reports answer another version"]), ("reasons", ["they do not fit"])],
+)
+def test_a_verdict_or_a_note_that_was_changed_is_not_the_same(tmp_path, member, value):
+    other = with_row(mean=0.5001)
+    other["questions"]["ever"][member] = value
+    assert compared(WHOLE, other, tmp_path, tmp_path)[1] == "not the same"
+    # Of notes the numbers may be chance's.
+    if member == "notes":
+        again = copy.deepcopy(other)
+        again["questions"]["ever"][member] = ["4 of 40 reports answer another version"]
+        assert compared(again, other, tmp_path, tmp_path)[1] == "within Monte Carlo error"
+
+
+def test_draws_that_were_changed_are_not_the_same(tmp_path):
+    random = np.random.default_rng(2)
+
+    def saved(folder, draws):
+        folder.mkdir()
+        tree_of({}, {"posterior": {"p": draws}}, {}, {}).to_netcdf(folder / "ever.nc", engine="h5netcdf")
+        return folder
+
+    now = saved(tmp_path / "now", random.normal(0.5, 0.1, (4, 500)))
+    same = saved(tmp_path / "same", random.normal(0.5, 0.1, (4, 500)))
+    other = saved(tmp_path / "other", random.normal(0.6, 0.1, (4, 500)))
+    assert compared(WHOLE, WHOLE, same, now)[1] == "within Monte Carlo error"
+    assert compared(WHOLE, WHOLE, other, now)[1] == "not the same"
 
 
 def test_a_command_is_kept_with_all_that_decides_its_numbers(tmp_path):

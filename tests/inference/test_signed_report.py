@@ -12,10 +12,12 @@ import numpy as np
 import pytest
 
 from inference.results import methods, references
+from inference.results.defence import defence_of
 from inference.results.diagnostics import diagnose
 from inference.results.folder import save_report
 from inference.results.headline import headline
 from inference.results.joined import read_earlier
+from inference.results.made import Input, made_now
 from inference.results.page import render_page
 from inference.results.plots import pictures_of
 from inference.results.posterior import Posterior
@@ -164,6 +166,22 @@ def earlier(tmp_path, digest=STUDY.digest, calibrated=CALIBRATED, audited=AUDITE
         (tmp_path / name / f"{name}.json").write_text(json.dumps(document))
     (tmp_path / "audit.json").write_text(json.dumps([{"study": digest, **audited}]))
     return [str(tmp_path / name) for name in ("plan", "calibration", "audit.json")]
+
+
+def test_files_of_one_name_and_what_was_done_before_each_have_their_digest(tmp_path):
+    made = replace(made_now(), inputs=(Input("a", "1" * 64), Input("a", "2" * 64)))
+    made = replace(made, beside=read_earlier(STUDY, *earlier(tmp_path))(POSTERIORS).files)
+    rows = defence_of(STUDY, POSTERIORS, made)["provenance"]
+    assert [said for what, said in rows if what == "Read: a"] == [f"SHA-256 {digit * 64}" for digit in "12"]
+    told = [what for what, _ in rows if what.startswith("Beside it: ")]
+    assert told == [f"Beside it: {name}.json" for name in ("plan", "calibration", "audit")]
+
+
+def test_a_headline_says_of_whom_a_share_is_where_people_may_refuse():
+    found = posterior_of("ever", ["p", "refused"])
+    says = headline(STUDY.question("ever"), found).says
+    assert says.startswith("The share of yes among those who say is 30.0 % (")
+    assert "the share who prefer not to say is 30.1 % (" in says
 
 
 def test_plan_calibration_and_audit_stand_beside_the_result(tmp_path, pictures):

@@ -244,6 +244,15 @@ def test_what_is_said_of_groups_adds_up():
     assert not any("sea" in name for name in found)
 
 
+def test_a_difference_of_two_estimates_without_a_model_is_no_narrower_than_they_are():
+    """Their draws are quantiles in one order: taken together, most of either's spread would cancel."""
+    found = analyse_table(
+        table(), "q ~ region", population=Population(by="region", inclusion="p"), method="laplace"
+    )
+    one, other = (found[f"design-based share q = yes, region = {level}"] for level in "ab")
+    assert (other - one).sd == pytest.approx(np.hypot(one.sd, other.sd), rel=0.05)
+
+
 def test_each_wave_is_a_sample_of_its_own():
     """Shares, totals and variances are those of the wave alone; villages of one name are others."""
     over = Population(inclusion="p", strata="region", cluster="village")
