@@ -6,9 +6,10 @@ import argparse
 import csv
 import os
 import sys
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import date
-from typing import IO, TYPE_CHECKING, Any, Callable
+from typing import IO, TYPE_CHECKING, Callable
 
 from collector.operator.at_a_collector import (
     add_certainty,
@@ -20,11 +21,10 @@ from collector.operator.at_a_collector import (
 )
 from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import InputError, LdpkitError, UsageError
+from ldp_client.files.disk import STREAM
 from ldp_client.words.text import counted, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from collector.remote.operating import RemoteCollector
 
 ROLES = ("publish", "read", "operate")
@@ -145,9 +145,7 @@ def run_invite(arguments: argparse.Namespace) -> int:
     if arguments.qr:
         # Before any invitation is made that could not be drawn.
         import segno  # noqa: F401
-    with _new_file(arguments.out) as file:
-        if arguments.qr:
-            _new_folder(arguments.qr)
+    with _new_place(arguments.out, arguments.qr) as file:
         write = _writer(file, arguments.out or "", arguments.qr, f"{page}/s/{arguments.study}#invitation=")
         _make_all(collector, arguments.study, arguments.count, public, write)
     print(f"made {made}; they are kept nowhere else", file=sys.stderr)
@@ -177,9 +175,28 @@ def _make_all(
         raise
 
 
-def _new_file(path: str | None) -> Any:
-    """A new file that only its owner may read; standard output without one. Raises InputError."""
-    if path is None:
+@contextmanager
+def _new_place(path: str | None, folder: str | None) -> Iterator[IO[str]]:
+    """A new file, standard output without one, and a new folder, which are gone where nothing was written.
+
+    Only their owner may read them. Raises InputError.
+    """
+    if folder:
+        _new_folder(folder)
+    try:
+        with _new_file(path) as file:
+            try:
+                yield file
+            finally:
+                if path not in (None, STREAM) and not file.tell():
+                    os.unlink(str(path))
+    finally:
+        if folder and not os.listdir(folder):
+            os.rmdir(folder)
+
+
+def _new_file(path: str | None) -> AbstractContextManager[IO[str]]:
+    if path is None or path == STREAM:
         return nullcontext(sys.stdout)
     try:
         return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY), "w", newline="")
@@ -197,12 +214,12 @@ def _new_folder(path: str) -> None:
 def _writer(file: IO[str], path: str, pictures: str | None, link: str) -> Callable[[list[str]], None]:
     """Writes invitations, to a file and as pictures. link: all of one but the invitation."""
     rows = csv.writer(file, lineterminator="\n") if path.endswith(".csv") else None
-    if rows:
-        rows.writerow(["number", "invitation", "link"])
     numbers: Iterator[int] = iter(range(1, MOST + 1))
 
     def write(invitations: list[str]) -> None:
         for invitation, number in zip(invitations, numbers):
+            if rows and number == 1:
+                rows.writerow(["number", "invitation", "link"])
             whole = link + invitation
             if rows:
                 rows.writerow([number, invitation, whole])

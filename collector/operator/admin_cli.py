@@ -187,11 +187,9 @@ def run_invite(arguments: argparse.Namespace) -> int:
     from collector.operator.inviting import (
         NO_KEY,
         forget,
-        invite,
         lift,
         refuse_ended,
         take_list,
-        warnings_of_names,
     )
     from collector.storage.upkeep import utc_today
 
@@ -202,25 +200,44 @@ def run_invite(arguments: argparse.Namespace) -> int:
     secret = settings.invitation_secret
     keys = _node_keys(settings) if arguments.file else ""
     public = _public_values(arguments)
-    invitations: list[str] = []
-    with _opened(arguments) as database, database.write() as session:
-        if needs_key and not secret:
-            raise InputError(NO_KEY)
-        if needs_key:
-            refuse_ended(session, arguments.study, utc_today(), timedelta(settings.late_days))
-        if arguments.lift:
-            lift(session, arguments.study)
-        elif arguments.forget:
-            forget(session, arguments.study)
-        elif arguments.file:
-            invitations = [take_list(session, arguments.study, text, secret, keys)]
-        else:
-            invitations = invite(session, arguments.study, arguments.count, secret, public)
-            for warning in warnings_of_names(session, arguments.study):
-                print(warning, file=sys.stderr)
-    for invitation in invitations:
-        print(invitation)
+    with _opened(arguments) as database:
+        with database.write() as session:
+            if needs_key and not secret:
+                raise InputError(NO_KEY)
+            if needs_key:
+                refuse_ended(session, arguments.study, utc_today(), timedelta(settings.late_days))
+            if arguments.lift:
+                lift(session, arguments.study)
+            elif arguments.forget:
+                forget(session, arguments.study)
+            elif arguments.file:
+                print(take_list(session, arguments.study, text, secret, keys))
+        if arguments.count is not None:
+            _make_invitations(database, arguments, secret, public)
     return 0
+
+
+def _make_invitations(
+    database: Database, arguments: argparse.Namespace, secret: bytes, public: dict[str, str]
+) -> None:
+    """Make invitations and print them. Raises OSError where nobody reads them, and then none is good."""
+    from collector.operator.inviting import invite, take_back, warnings_of_names
+    from collector.storage import queries
+
+    study_id = arguments.study
+    with database.write() as session:
+        before = queries.study_state(session, study_id)
+        invitations = invite(session, study_id, arguments.count, secret, public)
+        warnings = warnings_of_names(session, study_id)
+    for warning in warnings:
+        print(warning, file=sys.stderr)
+    try:
+        print(*invitations, sep="\n", flush=True)
+    except OSError:
+        with database.write() as session:
+            take_back(session, study_id, invitations, before is not None and before.invited)
+        print("nobody read the invitations to the end: none of them is good", file=sys.stderr)
+        raise
 
 
 def _node_keys(settings: Settings) -> str:

@@ -17,6 +17,8 @@ from collector.storage import audit_log, queries
 from collector.storage.invitations import (
     add_invitations,
     add_list,
+    count_unused,
+    delete_invitations,
     forget_invitations,
     has_values,
     lift_invitations,
@@ -71,6 +73,16 @@ def invite(
     add_invitations(session, _number(session, study_id), map(hash_key, invitations), secret, carried)
     audit_log.record(session, by, "invite", study_id, counted(count, "invitation"))
     return invitations
+
+
+def take_back(session: Session, study_id: str, invitations: Iterable[str], was_invited: bool) -> None:
+    """Undo `invite`, of invitations that nobody got. was_invited: whether the study needed them before."""
+    number, words = _number(session, study_id), list(invitations)
+    delete_invitations(session, number, map(hash_key, words))
+    if not was_invited and not count_unused(session, number):
+        lift_invitations(session, number)
+    line = counted(len(words), "invitation")
+    audit_log.record(session, audit_log.AT_DATABASE, "take back", study_id, line)
 
 
 def _refuse_over(session: Session, study_id: str) -> None:

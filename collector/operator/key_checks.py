@@ -43,8 +43,8 @@ class KeyChecks:
         self._metrics = metrics
         self._today = today
         self._act = act
-        # By name: the day on which the use was written down, or could not be.
-        self._noted: dict[str, date] = {}
+        # By hash, as another key may get the name: the day on which its use was written down, or not.
+        self._noted: dict[bytes, date] = {}
         self._wrong = TokenBucket(WRONG_A_SECOND)
         self._hashes = CostBoundCache(self._read_hashes)
 
@@ -63,15 +63,15 @@ class KeyChecks:
         if found.has_expired(self._today()):
             detail = f"the key {found.name} was good until {found.expires}: have another one made"
             raise ProblemError(UNAUTHORIZED, detail, headers=challenge)
-        self._note_use(found)
+        self._note_use(found, hashed)
         return found
 
-    def _note_use(self, key: Key) -> None:
+    def _note_use(self, key: Key, hashed: bytes) -> None:
         """Once a day, and not where the database takes no writes: whoever may read then still may."""
         today = self._today()
-        if today in (key.used, self._noted.get(key.name)):
+        if today in (key.used, self._noted.get(hashed)):
             return
-        self._noted[key.name] = today
+        self._noted[hashed] = today
         try:
             self._act(lambda session: note_use(session, key.name, today))
         except (SQLAlchemyError, ProblemError):

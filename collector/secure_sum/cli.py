@@ -9,7 +9,7 @@ import sys
 from collector.settings import TOKEN_VARIABLE, refuse_unknown_variables
 from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import InputError, SummaryError, UsageError
-from ldp_client.files.disk import load_study, read_bytes
+from ldp_client.files.disk import STREAM, load_study, read_bytes
 from schemas import Study
 
 
@@ -76,6 +76,8 @@ def run_close(arguments: argparse.Namespace) -> int:
     from ldp_client.files.disk import refuse_replacing, refuse_unwritable
 
     study = _read_study(arguments.study)
+    if arguments.out == STREAM:
+        raise UsageError("--out -: closing writes two files, the total and what the nodes signed: name one")
     path = f"{arguments.out.removesuffix('.json')}.transcript.json"
     for written in (arguments.out, path):
         refuse_replacing(written, [arguments.study])

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, cast
 
-from sqlalchemy import Table, delete, func, insert, select, update
+from sqlalchemy import Table, bindparam, delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
 from collector.storage.models import InvitationListRow, InvitationRow, SpentInvitationRow
@@ -145,6 +145,12 @@ def forget_invitations(session: Session, study: int) -> None:
     session.connection().execute(update(STUDIES).where(STUDIES.c.number == study).values(spending=None))
     for table in (SPENT, INVITATIONS, LISTS):
         session.connection().execute(delete(table).where(table.c.study == study))
+
+
+def delete_invitations(session: Session, study: int, hashes: Iterable[bytes]) -> None:
+    """Let these let nobody in: those that were not used yet."""
+    found = delete(INVITATIONS).where(INVITATIONS.c.study == study, INVITATIONS.c.hash == bindparam("one"))
+    session.connection().execute(found, [{"one": one} for one in hashes])
 
 
 def has_values(session: Session, study: int) -> bool:

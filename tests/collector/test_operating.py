@@ -171,6 +171,50 @@ def test_invitations_are_links_and_pictures_for_their_owner_alone(
     assert "2 invitations left" in capsys.readouterr().out
 
 
+def test_nothing_is_left_of_invitations_that_were_not_made(asked, either, tmp_path, capsys):
+    asked(either)
+    links, taken = tmp_path / "links.txt", tmp_path / "codes"
+    taken.mkdir()
+    with pytest.raises(InputError, match="cannot make"):
+        at("invite", "habits", "--count", "1", "--out", str(links), "--qr", str(taken))
+    either.close()
+    with pytest.raises(RefusalError, match="was closed"):
+        at("invite", "habits", "--count", "1", "--out", str(links), "--qr", str(tmp_path / "new"))
+    assert list(tmp_path.glob("*.txt")) + list(tmp_path.glob("new")) == []
+    at("open", "habits", "--yes")
+    capsys.readouterr()
+    at("invite", "habits", "--count", "2", "--out", "-")
+    assert len(lines(capsys)) == 2
+    assert not list(tmp_path.glob("-"))
+
+
+def test_invitations_that_nobody_reads_let_nobody_in(either, study, make_report, monkeypatch, capsys):
+    """Down a pipe whose reader has gone: the study takes everybody's reports, as before."""
+    monkeypatch.setenv("LDPKIT_INVITATION_KEY", INVITATION_KEY)
+
+    def gone(*_words):
+        raise BrokenPipeError
+
+    with monkeypatch.context() as pipe:
+        pipe.setattr(sys.stdout, "write", gone)
+        with pytest.raises(BrokenPipeError):
+            run("admin", "invite", "habits", "--count", "3", "--database", either.url)
+    assert "none of them is good" in capsys.readouterr().err
+    assert either.put(make_report(study)).status_code == 201
+
+
+def test_a_key_that_gets_anothers_name_is_noted_too(asked, either, capsys):
+    asked(either)
+    for _ in range(2):
+        at("keys", "add", "ann", "--role", "read")
+        (key,) = lines(capsys)
+        assert either.client.get("/v1/studies", headers={"Authorization": f"Bearer {key}"}).status_code == 200
+        at("keys", "list")
+        assert lines(capsys)[0].endswith(f"used on {either.day}")
+        at("keys", "revoke", "ann", "--yes")
+        capsys.readouterr()
+
+
 def test_a_picture_says_the_link(tmp_path):
     """Drawn by the library, read back from its modules: the same modules as of the same text."""
     import segno
