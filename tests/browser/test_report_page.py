@@ -2,42 +2,15 @@
 
 import re
 
-import numpy as np
 import pytest
 
-from inference.results.diagnostics import diagnose
-from inference.results.page import render_page
-from inference.results.posterior import Posterior
-from inference.results.prior_notes import knowledge
-from schemas import Study
-from tests import studies
+from tests.browser.pages import PARAMETERS, report_page
 from tests.portable import chromium
-
-LABELS = ["student", "worker", "teacher, nurse, artist, technician or skilled work"]
-STUDY = Study(studies.document(studies.YES_NO, {**studies.CHOICE, "choices": LABELS}, studies.LINEAR))
-PARAMETERS = {
-    "ever": ("bernoulli", ["p"]),
-    "occupation": ("multinomial", [f"p[{label}]" for label in LABELS]),
-    "rating": ("linear_regression", ["intercept", "coefficient[age]", "coefficient[years]", "sd"]),
-}
-
-
-def posterior_of(question, prior_sd):
-    model, names = PARAMETERS[question]
-    random = np.random.default_rng(4)
-    draws = {name: random.normal(0.3, 0.1, (4, 1000)) for name in names}
-    prior = dict.fromkeys(names, prior_sd)
-    prior_draws = {name: random.normal(0.3, prior_sd, 1000) for name in names}
-    found = diagnose(draws, np.zeros((4, 1000), bool), knowledge=knowledge(draws, prior_draws))
-    return Posterior(question, model, 500, draws, prior, found, STUDY.digest, 0)
 
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
-    posteriors = {name: posterior_of(name, 0.11 if name == "rating" else 1.0) for name in PARAMETERS}
-    path = tmp_path_factory.mktemp("page") / "report.html"
-    path.write_text(render_page(STUDY, posteriors, {name: p.draws for name, p in posteriors.items()}))
-    return path.as_uri()
+    return report_page(tmp_path_factory.mktemp("page"))
 
 
 @pytest.fixture(scope="module")

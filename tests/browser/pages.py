@@ -1,0 +1,40 @@
+"""A report page of three questions, one of which learnt nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from inference.results.diagnostics import diagnose
+from inference.results.page import render_page
+from inference.results.posterior import Posterior
+from inference.results.prior_notes import knowledge
+from schemas import Study
+from tests import studies
+
+LABELS = ["student", "worker", "teacher, nurse, artist, technician or skilled work"]
+STUDY = Study(studies.document(studies.YES_NO, {**studies.CHOICE, "choices": LABELS}, studies.LINEAR))
+PARAMETERS = {
+    "ever": ("bernoulli", ["p"]),
+    "occupation": ("multinomial", [f"p[{label}]" for label in LABELS]),
+    "rating": ("linear_regression", ["intercept", "coefficient[age]", "coefficient[years]", "sd"]),
+}
+
+
+def _posterior_of(question: str, prior_sd: float) -> Posterior:
+    model, names = PARAMETERS[question]
+    random = np.random.default_rng(4)
+    draws = {name: random.normal(0.3, 0.1, (4, 1000)) for name in names}
+    prior = dict.fromkeys(names, prior_sd)
+    prior_draws = {name: random.normal(0.3, prior_sd, 1000) for name in names}
+    found = diagnose(draws, np.zeros((4, 1000), bool), knowledge=knowledge(draws, prior_draws))
+    return Posterior(question, model, 500, draws, prior, found, STUDY.digest, 0)
+
+
+def report_page(folder: Path) -> str:
+    """Its address."""
+    posteriors = {name: _posterior_of(name, 0.11 if name == "rating" else 1.0) for name in PARAMETERS}
+    path = folder / "report.html"
+    path.write_text(render_page(STUDY, posteriors, {name: p.draws for name, p in posteriors.items()}))
+    return path.as_uri()

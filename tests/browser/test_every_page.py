@@ -1,0 +1,113 @@
+"""Every page that people see, in Chromium and Firefox: what axe, the console and narrow screens object to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+import pytest
+
+from schemas import Study
+from tests import studies
+from tests.browser.pages import report_page
+from tests.browser.visiting import visit
+from tests.collector.conftest import TOKEN, Server
+from tests.portable.participant import EVERY_KIND, SMALL
+
+ASKED = Study({**SMALL, "id": "small"})
+KINDS = Study({**EVERY_KIND, "id": "kinds"})
+HOLDER = Study(studies.document(*studies.TABLES, **studies.HOLDER))
+# Each browser in each scheme, once as a phone and once as a desk.
+SIGHTS = [
+    ("chrome", "dark", 390),
+    ("firefox", "light", 390),
+    pytest.param("chrome", "light", 1280, marks=pytest.mark.slow),
+    pytest.param("firefox", "dark", 1280, marks=pytest.mark.slow),
+]
+LOOKS = [
+    "questions",
+    "slip",
+    "checked",
+    "report",
+    "sent",
+    "kinds",
+    "holder",
+    "nothing",
+    "sign-in",
+    "operator",
+    "posteriors",
+]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    started = Server(tmp_path_factory.mktemp("collector"))
+    for study in (ASKED, KINDS, HOLDER):
+        assert started.request("POST", "/v1/studies", study.document) == 201
+    yield started
+    started.kill()
+
+
+def everything(url: str, report: str) -> list[dict[str, object]]:
+    """A person who slips, sees it and sends; then the other pages, and the operator's."""
+    person = [
+        ["wait", "#ask"],
+        ["look", "questions"],
+        ["fill", "[name=hours]", "4500"],
+        ["click", "#answers button[type=submit]"],
+        ["wait", "#problem"],
+        ["look", "slip"],
+        ["fill", "[name=hours]", "3.5"],
+        ["click", "[name=ever][value=yes]"],
+        ["click", "#answers button[type=submit]"],
+        ["wait", "#check"],
+        ["look", "checked"],
+        ["click", "#confirm button"],
+        ["wait", "#report"],
+        ["look", "report"],
+        ["click", "#agree"],
+        ["click", "#consent button"],
+        ["wait", "[data-when=sent]"],
+        ["look", "sent"],
+    ]
+    operator = [["look", "sign-in"], ["fill", "#key", TOKEN + "\n"], ["wait", "#live"], ["look", "operator"]]
+    return [
+        {"url": f"{url}/s/small", "steps": person},
+        {"url": f"{url}/s/kinds", "steps": [["wait", "#ask"], ["look", "kinds"]]},
+        {"url": f"{url}/s/{HOLDER.id}", "steps": [["look", "holder"]]},
+        {"url": f"{url}/s/nothing", "steps": [["look", "nothing"]]},
+        {"url": url, "steps": operator},
+        {"url": report, "steps": [["look", "posteriors"]]},
+    ]
+
+
+@pytest.mark.parametrize(("browser", "scheme", "width"), SIGHTS)
+def test_nothing_is_objected_to(server, tmp_path, browser, scheme, width):
+    found = visit(browser, everything(server.url, report_page(tmp_path)), scheme, width)
+    looks = found["looks"]
+    assert list(looks) == LOOKS
+    assert {name: seen["violations"] for name, seen in looks.items() if seen["violations"]} == {}
+    assert {name: seen["over"] for name, seen in looks.items() if seen["over"]} == {}
+    assert {seen["dark"] for seen in looks.values()} == {scheme == "dark"}
+    for name, seen in looks.items():
+        levels = seen["headings"]
+        assert levels.count(1) == 1, name
+        assert all(after <= before + 1 for before, after in pairwise(levels)), (name, levels)
+    # The console tells of the page that is not there, and of the one that asks for a key.
+    expected = ("status of 401", "status of 404")
+    assert [error for error in found["errors"] if not any(words in error for words in expected)] == []
+    focus = {"slip": "problem", "checked": "check", "report": "report"}
+    assert {name: looks[name]["focus"] for name in focus} == focus
+    assert looks["sent"]["text"].count("This was sent") == 1
+    if browser == "chrome":
+        assert_it_is_heard(looks)
+
+
+def assert_it_is_heard(looks):
+    """What is wrong is read before the form, and two studies of one title are told apart."""
+    slip = looks["slip"]["heard"]
+    assert slip.index("StaticText: 2 answers need another look:") < slip.index(
+        "textbox: How many hours did you work?"
+    )
+    assert {"region: A survey kinds", "region: A survey plants"} <= set(looks["operator"]["heard"])
+    assert "button: Withdraw and delete it" in looks["sent"]["heard"]
