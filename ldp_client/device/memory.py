@@ -5,19 +5,16 @@ and kept in the ledger, and `instantaneous(permanent, random) -> payload`, drawn
 (Erlingsson, Pihur & Korolova 2014, RAPPOR).
 """
 
-import hashlib
 import sqlite3
 
+from ldp_client.device.asking import is_same, told_of
 from ldp_client.device.known_studies import OF_PUBLISHER
-from ldp_client.documents.canonical import canonical_json
 from ldp_client.documents.errors import AlreadyAnsweredError
 from ldp_client.mechanisms.memoized import Remembering
 from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from ldp_client.device.known_studies import Publisher
     from ldp_client.device.terms import Terms
     from ldp_client.documents.study import Study
@@ -33,20 +30,26 @@ def recall(
     """The memoized questions of a publisher's study with what the device remembers of them.
 
     A question that asks another thing than before, in other words or with other choices, is a new one, of
-    which nothing is remembered. Raises AlreadyAnsweredError for one that was withdrawn, or whose noise is
-    another.
+    which nothing is remembered; one that is said in more languages is not. Raises AlreadyAnsweredError for
+    one that was withdrawn, or whose noise is another.
     """
     rows = _rows(connection, terms.study, publisher)
     found = {}
     for question in terms.memoized:
-        kept = {fingerprint: answer for key, fingerprint, answer in rows if _question_of(key) == question}
-        if WIPED in kept.values():
+        kept = [
+            (_told(fingerprint), answer) for key, fingerprint, answer in rows if _question_of(key) == question
+        ]
+        if WIPED in [answer for _, answer in kept]:
             raise AlreadyAnsweredError(say("device.withdrawn", study=terms.study.id, question=question))
-        words, older = words_of(terms.study, question), _without_words(terms.study, question)
-        exact = _fingerprint(words, older)
-        if exact not in kept and any([fingerprint.startswith(words) for fingerprint in kept]):
+        now = told_of(terms.study, question)
+        same = [(told, answer) for told, answer in kept if is_same(told, now)]
+        answers = [
+            answer for told, answer in same if told.items() <= now.items() or now.items() <= told.items()
+        ]
+        if same and not answers:
             raise AlreadyAnsweredError(say("device.other_noise", study=terms.study.id, question=question))
-        found[question] = Remembering(terms.mechanisms[question], kept.get(exact, kept.get(older)))
+        older = [answer for told, answer in kept if _is_older(told, now)]
+        found[question] = Remembering(terms.mechanisms[question], (answers + older + [None])[0])
     return found
 
 
@@ -60,18 +63,21 @@ def remember(
     for question, mechanism in remembering.items():
         if mechanism.answer is None:
             continue
-        rows = [(key, fingerprint) for key, fingerprint, _ in _rows(connection, study, publisher)]
-        words, older = words_of(study, question), _without_words(study, question)
-        exact = _fingerprint(words, older)
-        if (question, older) in rows:
-            # An older ledger did not keep the words: they are those that it is asked in next.
-            query = (
-                "UPDATE permanent SET fingerprint = ? WHERE study = ? AND question = ? AND fingerprint = ?"
-            )
-            connection.execute(query, (exact, study.id, question, older))
-        elif exact not in [fingerprint for _, fingerprint in rows]:
+        rows = [
+            (key, kept)
+            for key, kept, _ in _rows(connection, study, publisher)
+            if _question_of(key) == question
+        ]
+        now = told_of(study, question)
+        exact = " ".join([f"{words}:{noise}" for words, noise in sorted(now.items())])
+        # An older ledger did not keep the words: they are those that it is asked in next.
+        fewer = [kept for _, kept in rows if _is_older(_told(kept), now) or _told(kept).keys() < now.keys()]
+        if fewer:
+            query = "UPDATE permanent SET fingerprint = ? WHERE study = ? AND fingerprint = ?"
+            connection.execute(query, (exact, study.id, fewer[0]))
+        elif not any([is_same(_told(kept), now) for _, kept in rows]):
             # What was asked first has the question's id, what it came to ask later its words beside it.
-            key = f"{question}{ANOTHER}{words}" if question in [key for key, _ in rows] else question
+            key = f"{question}{ANOTHER}{'+'.join(sorted(now))}" if rows else question
             row = (study.id, publisher.name, key, exact, mechanism.answer)
             connection.execute("INSERT INTO permanent VALUES (?, ?, ?, ?, ?)", row)
 
@@ -86,10 +92,10 @@ def has_permanent(
 def keeps_words(
     connection: sqlite3.Connection, study: "Study", publisher: "Publisher", question: str
 ) -> bool:
-    """Whether the permanent answer to what the question asks now is kept."""
-    words, older = words_of(study, question), _without_words(study, question)
-    rows = _rows(connection, study, publisher)
-    return any([kept == older or kept.startswith(f"{words}:") for _, kept, _ in rows])
+    """Whether a permanent answer is kept to what the question asks now in any language."""
+    now = told_of(study, question)
+    kept = [_told(fingerprint) for _, fingerprint, _ in _rows(connection, study, publisher)]
+    return any([_is_older(told, now) or told.keys() & now.keys() for told in kept])
 
 
 def wipe(connection: sqlite3.Connection, study_id: str, publisher: "Publisher") -> None:
@@ -101,7 +107,7 @@ def wipe(connection: sqlite3.Connection, study_id: str, publisher: "Publisher") 
 def _rows(
     connection: sqlite3.Connection, study: "Study", publisher: "Publisher"
 ) -> "list[tuple[str, str, bytes]]":
-    query = f"SELECT question, fingerprint, answer FROM permanent WHERE {OF_PUBLISHER}"
+    query = f"SELECT question, fingerprint, answer FROM permanent WHERE {OF_PUBLISHER} ORDER BY question"
     return connection.execute(query, publisher.of(study.id)).fetchall()
 
 
@@ -109,26 +115,11 @@ def _question_of(key: str) -> str:
     return key.partition(ANOTHER)[0]
 
 
-def _fingerprint(words: str, older: str) -> str:
-    return f"{words}:{older}"
+def _told(fingerprint: str) -> "dict[str, str]":
+    """What the answer was given to, as `told_of` has it; of an older ledger {"": all but the words}."""
+    both = [one.rpartition(":") for one in fingerprint.split()]
+    return {words: noise for words, _, noise in both}
 
 
-def words_of(study: "Study", question: str) -> str:
-    """What decides what a person is asked: all but noise and model; the title, where there are no words."""
-    asked = {"text": study.title, **_document(study, question)}
-    return _digest({key: asked[key] for key in asked if key not in ("mechanism", "model")})
-
-
-def _without_words(study: "Study", question: str) -> str:
-    """All but the words and the model: what older ledgers kept."""
-    asked = _document(study, question)
-    return _digest({key: asked[key] for key in asked if key not in ("text", "model")})
-
-
-def _document(study: "Study", question: str) -> "dict[str, Any]":
-    (document,) = [item for item in study.document["questions"] if item["id"] == question]
-    return dict(document)
-
-
-def _digest(fixed: "dict[str, Any]") -> str:
-    return hashlib.sha256(canonical_json(fixed).encode("utf-8")).hexdigest()
+def _is_older(told: "dict[str, str]", now: "dict[str, str]") -> bool:
+    return "" in told and told[""] in now.values()

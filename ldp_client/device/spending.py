@@ -3,9 +3,10 @@
 import sqlite3
 from fractions import Fraction
 
+from ldp_client.device.asking import words_of
 from ldp_client.device.in_clear import kept_marks, languages_of
 from ldp_client.device.known_studies import OF_PUBLISHER, shown_publisher
-from ldp_client.device.memory import has_permanent, keeps_words, words_of
+from ldp_client.device.memory import has_permanent, keeps_words
 from ldp_client.documents.errors import AlreadyAnsweredError, BudgetError, RefusedError
 from ldp_client.words.text import say
 
@@ -39,21 +40,22 @@ def refuse_second_answers(connection: sqlite3.Connection, terms: "Terms", publis
     query = "SELECT publisher, version, words, epsilon FROM spent WHERE study = ? AND question = ?"
     anybodys = not _went_elsewhere(connection, terms.study.id, publisher)
     for question in terms.mechanisms:
+        asked = words_of(terms.study, question)
         for whose, version, words, epsilon in connection.execute(
             query, (terms.study.id, question)
         ).fetchall():
             if publisher.is_own(whose) and (whose or anybodys):
                 paid_once = epsilon != "0" and not has_permanent(connection, terms.study, publisher, question)
                 again = question not in terms.memoized or terms.study.version <= version or paid_once
-                again = again or (
+                again = again or bool(
                     # Where one is asked, the words of those that were not drawn stand there too.
                     not terms.study.ask_one
                     and epsilon != "0"
-                    and words_of(terms.study, question) in words.split()
+                    and asked.intersection(words.split())
                     and not keeps_words(connection, terms.study, publisher, question)
                 )
             else:
-                again = not words or words_of(terms.study, question) in words.split()
+                again = not words or bool(asked.intersection(words.split()))
             if again:
                 raise AlreadyAnsweredError(say("device.answered", study=terms.study.id, question=question))
 
@@ -132,6 +134,6 @@ def write_spends(
             drawn_once = [name for name in fresh if name not in terms.memoized]
             paid = terms.total(drawn_once if terms.asks_one and question in drawn_once else [question])
             epsilon, delta = str(Fraction(epsilon) + paid.epsilon), str(Fraction(delta) + paid.delta)
-        asked = " ".join(sorted({words_of(study, question), *kept_marks(study, shown, asked_now, words)}))
+        asked = " ".join(sorted({*words_of(study, question), *kept_marks(study, shown, asked_now, words)}))
         row = (*key, study.version, asked, epsilon, delta)
         connection.execute("INSERT OR REPLACE INTO spent VALUES (?, ?, ?, ?, ?, ?, ?)", row)

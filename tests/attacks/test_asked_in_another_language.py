@@ -1,9 +1,9 @@
-"""To send in clear, in one language, what was asked behind noise in the same words of another."""
+"""To ask again, in clear or for another noisy answer, what one language of a study has asked before."""
 
 import pytest
 
 from ldp_client import Device
-from ldp_client.documents.errors import RefusedError
+from ldp_client.documents.errors import AlreadyAnsweredError, RefusedError
 from ldp_client.study_warnings import warnings_of
 from schemas import Study
 from tests import studies
@@ -41,3 +41,48 @@ def test_a_study_that_is_only_shown_is_another_one(tmp_path):
     device.consent(study)
     with pytest.raises(RefusedError):
         device.answer(shown, {"ever": True})
+
+
+def test_nor_does_another_publisher_ask_again_what_one_language_asks(tmp_path):
+    mine = Device(tmp_path, "8", "https://a.example", require_consent=False)
+    mine.answer(Study(studies.document(PRIVATE, **LANGUAGES)), {"ever": True})
+    other = Device(tmp_path, "8", "https://b.example", require_consent=False)
+    for asked in (SAME, {"fr": "Chaud ?", "de": SAME}):
+        languages = {"languages": list(asked)} if isinstance(asked, dict) else {}
+        with pytest.raises(AlreadyAnsweredError):
+            other.answer(Study(studies.document({**PRIVATE, "text": asked}, **languages)), {"ever": True})
+
+
+def rounds(tmp_path, *texts):
+    """What is left of a budget of 8 after each version in which a memoized question has these texts."""
+    device = Device(tmp_path, max_epsilon="8", require_consent=False)
+    for version, text in enumerate(texts, 1):
+        languages = {"languages": list(text)} if isinstance(text, dict) else {}
+        asked = {**studies.MEMOIZED, "text": text}
+        device.answer(Study(studies.document(asked, version=version, **languages)), {"habit": True})
+        yield float(device.epsilon_left)
+
+
+CHEATS = {"en": "Have you ever cheated?", "de": SAME}
+ENGLISH, GERMAN = CHEATS.values()
+WARM = {**CHEATS, "de": "Ist es warm?"}
+
+
+@pytest.mark.parametrize(
+    ("texts", "draws"),
+    [
+        # More languages, or fewer, ask nothing else: drawn anew, both answers together would tell more.
+        ((ENGLISH, CHEATS, {**CHEATS, "fr": "Jamais ?"}, ENGLISH), [1, 1, 1, 1]),
+        ((CHEATS, GERMAN, CHEATS), [1, 1, 1]),
+        # Another thing in one language was never asked of who reads that.
+        ((CHEATS, WARM, CHEATS), [1, 2, 2]),
+        ((ENGLISH, CHEATS, GERMAN), [1, 1, 1]),
+        ((ENGLISH, CHEATS, WARM), [1, 1, 2]),
+        # One language that nobody reads does not carry the answer over to what the others come to ask.
+        (({"la": "Umquam?", **CHEATS}, {"la": "Umquam?", "de-CH": "Ist es warm?"}), [1, 2]),
+    ],
+)
+def test_a_permanent_answer_is_to_what_was_first_asked(tmp_path, texts, draws):
+    left = list(rounds(tmp_path, *texts))
+    cost = 8 - left[0]
+    assert [(8 - one) / cost for one in left] == pytest.approx(draws)
