@@ -19,6 +19,7 @@ from collector.views.page import page
 from collector.views.parameters import check_study_id
 from collector.views.participant import participant
 from collector.views.reports import reports
+from collector.views.retaining import retaining
 from collector.views.shares import shares
 from collector.views.studies import studies
 
@@ -47,7 +48,7 @@ def create_app(
     if collector.node is not None:
         _register(app, studies, shares, health)
     else:
-        _register(app, studies, operating, reports, export, summary, health, page, participant)
+        _register(app, studies, operating, retaining, reports, export, summary, health, page, participant)
         app.wsgi_app = FastUploads(app.wsgi_app, collector)  # type: ignore[method-assign]
     return app
 

@@ -18,6 +18,7 @@ from collector.operator.admin_cli import add_admin, add_backup
 from collector.operator.at_a_collector import DEFAULT_URL, token_of
 from collector.operator.init_cli import TOKEN_BYTES, add_init, make_database
 from collector.operator.posteriors_cli import add_posteriors, fitting_beside
+from collector.operator.retention_commands import add_retention
 from collector.operator.study_commands import add_study_commands
 from collector.secure_sum.cli import add_secure_sum
 from collector.settings import JSON_LINES, TOKEN_VARIABLE, Settings, server_settings
@@ -40,6 +41,7 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     _add_serve(add_command(subparsers, "serve", "run the collector", "serve --port 8000"))
     add_study_commands(subparsers)
     add_access_commands(subparsers)
+    add_retention(subparsers)
     text = "fetch a study's reports from a collector"
     _add_export(add_command(subparsers, "export", text, "export habits --out reports.ndjson"))
     text = "fit posteriors for the operator's page, again whenever reports have come"

@@ -101,16 +101,16 @@ class Metrics:
             self._of_study_accepted.labels(study).inc(accepted)
 
     def tell_daily(self, day: date) -> None:
-        """Log the counts once a day: more often they would say when reports came."""
+        """Log the counts at each day's end: more often they would say when reports came. Of one thread."""
         before, self._told = self._told, day
-        if before is not None and day != before:
+        if before is not None and day != before and _is_first_to_tell(before):
             accepted, duplicates, rejected = self.totals()
             counts = {"accepted": accepted, "duplicates": duplicates, "rejected": rejected}
-            log_event("counts", "reports since the server started", **counts)
+            log_event("counts", "reports since the server started", day=before.isoformat(), **counts)
 
-    def count_deletion(self, by_device: bool) -> None:
-        """Add one deletion, by the report's device or with an operator's key."""
-        self._deletions.labels("device" if by_device else "operator").inc()
+    def count_deletion(self, by: str, count: int = 1) -> None:
+        """Add deletions, by the report's "device", an "operator" with a key, or a study's "retention"."""
+        self._deletions.labels(by).inc(count)
 
     def count_wrong_key(self) -> None:
         """Add a request whose key is not one of the collector's."""
@@ -184,6 +184,20 @@ def _make_folder() -> None:
     except FileExistsError:
         return
     LOGGER.error("the counts of /metrics were deleted with %s: they start again with each worker", folder)
+
+
+def _is_first_to_tell(day: date) -> bool:
+    """Whether no other process of this server has told the day's counts, which are those of all."""
+    if METRICS_FOLDER not in os.environ:
+        return True
+    try:
+        os.close(os.open(Path(os.environ[METRICS_FOLDER]) / f"told-{day}", os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:
+        return False
+    except OSError:
+        # Without the folder each process counts for itself.
+        return True
+    return True
 
 
 def _forget_ended_processes(folder: Path) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from prometheus_client.core import GaugeMetricFamily
 from sqlalchemy.exc import SQLAlchemyError
 
+from collector.operator.days import kept_everywhere
 from collector.operator.fitting import last_fitted
 from collector.operator.overview import days_left, state_of
 from collector.problems import ProblemError
@@ -36,14 +37,20 @@ def measures_of(collector: Collector) -> list[Metric]:
 
 
 def _of_studies(collector: Collector) -> Iterator[Metric]:
-    today = collector.today()
+    today, late = collector.today(), dict[str, int]()
     reports = _family("ldpkit_study_reports", "Reports of a study, withdrawn ones not counted")
     is_open = _family("ldpkit_study_open", "Whether a study is open today")
     left = _family("ldpkit_study_days_left", "Days until a study's last day is over, of those that name one")
     age = _family("ldpkit_study_posterior_age_days", "Age of a study's last posterior")
+    overdue = _family(
+        "ldpkit_study_reports_overdue", "Reports that are kept for longer than their study states"
+    )
+    for kept in kept_everywhere(collector):
+        late[kept.study] = late.get(kept.study, 0) + kept.overdue
     for study in collector.studies.get():
         name = [study.id]
         reports.add_metric(name, study.reports)
+        overdue.add_metric(name, late.get(study.id, 0))
         is_open.add_metric(name, state_of(study, today) == "open")
         remaining = days_left(study, today)
         if remaining is not None:
@@ -52,7 +59,7 @@ def _of_studies(collector: Collector) -> Iterator[Metric]:
             fitted = last_fitted(session, study.number, study.version)
         if fitted is not None:
             age.add_metric(name, fitted.days_ago)
-    yield from (reports, is_open, left, age)
+    yield from (reports, is_open, left, age, overdue)
 
 
 def _family(name: str, text: str) -> GaugeMetricFamily:

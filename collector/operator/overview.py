@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy.orm import Session
 
 from collector.operator.fitting import Fitted, last_fitted
+from collector.operator.stated_retention import Kept
 from collector.storage import queries
 from collector.storage.invitations import count_unused
 from collector.storage.overviews import Arrivals, StudyOverview
@@ -71,6 +72,15 @@ def key_in_one_line(key: Mapping[str, Any]) -> str:
     return "\t".join([key["name"], key["role"], studies, until, used])
 
 
+def kept_in_one_line(kept: Mapping[str, Any]) -> str:
+    """How long a version's reports are kept, in columns."""
+    until = f"until {kept['until']}" if kept["until"] else "after each one's day"
+    stated = f"{counted(kept['days'], 'day')}, {until}"
+    return "\t".join(
+        [f"version {kept['version']}", stated, f"{kept['reports']} kept", f"{kept['overdue']} overdue"]
+    )
+
+
 def entry_in_one_line(entry: Mapping[str, Any]) -> str:
     """A line of the audit log, in columns."""
     return "\t".join([entry["at"], entry["key"], entry["action"], entry["study"] or "", entry["detail"]])
@@ -99,24 +109,31 @@ def in_lines(status: Mapping[str, Any]) -> list[str]:
         f"version\t{status['version']}, of {versions}",
         f"fitted\t{'never yet' if posterior is None else posterior['day']}",
         f"refused\t{refused or 'nothing'} (since the collector started)",
+        *(f"retention\t{kept_in_one_line(one)}" for one in status.get("retention", ())),
     ]
     if invitations is not None:
         lines.append(f"invited\t{counted(invitations, 'invitation')} left")
     return [*lines, *(f"look after: {line}" for line in status["attention"])]
 
 
+class Seen(NamedTuple):
+    """What was counted. arrivals: of all studies. refused: of one, since the collector started.
+
+    kept: what its versions state of how long reports are kept.
+    """
+
+    arrivals: Sequence[Arrivals]
+    refused: Mapping[str, int]
+    kept: Sequence[Kept]
+
+
 def status_of(
-    session: Session,
-    study: StudyOverview,
-    document: Study,
-    arrivals: Sequence[Arrivals],
-    refused: Mapping[str, int],
-    today: date,
+    session: Session, study: StudyOverview, document: Study, seen: Seen, today: date
 ) -> dict[str, Any]:
-    """All that is known of one study. arrivals: of all studies. refused: since the collector started."""
+    """All that is known of one study."""
     by_day: dict[date, int] = defaultdict(int)
     by_version: dict[int, int] = dict.fromkeys(queries.published_versions(session, study.id), 0)
-    for one in arrivals:
+    for one in seen.arrivals:
         if one.study == study.number:
             by_day[one.day] += one.reports
             by_version[one.version] = by_version.get(one.version, 0) + one.reports
@@ -127,7 +144,8 @@ def status_of(
         "versions": [{"version": one, "reports": number} for one, number in sorted(by_version.items())],
         "invitations_left": count_unused(session, study.number) if study.invited else None,
         "posterior": None if fitted is None else _posterior(fitted),
-        "refused": dict(sorted(refused.items())),
+        "refused": dict(sorted(seen.refused.items())),
+        "retention": [one.document() for one in seen.kept],
     }
     return {**status, "attention": _attention(status, today)}
 
@@ -150,7 +168,20 @@ def _attention(status: Mapping[str, Any], today: date) -> list[str]:
         said += [_silence(status["by_day"], today), _ending(status["days_left"])]
         if status["invitations_left"] == 0:
             said.append("every invitation was used: nobody else can take part")
+    said += [_keeping(one, today) for one in status["retention"]]
     return [line for line in said if line]
+
+
+def _keeping(kept: Mapping[str, Any], today: date) -> str:
+    """What somebody should know of how long a version's reports are kept."""
+    if kept["overdue"]:
+        are = "report is" if kept["overdue"] == 1 else "reports are"
+        return f"{kept['overdue']} {are} kept for longer than version {kept['version']} states"
+    left = None if kept["until"] is None else (date.fromisoformat(kept["until"]) - today).days
+    if left is None or left > SOON_DAYS or not kept["reports"]:
+        return ""
+    which = f"{counted(kept['reports'], 'report')} of version {kept['version']}"
+    return f"{which} are kept until {kept['until']} and no longer, nor are summary and posterior: export them"
 
 
 def _refusals(status: Mapping[str, Any]) -> str:

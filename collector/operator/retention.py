@@ -1,30 +1,84 @@
-"""Deleting reports for good: those that came before a day, or all of a study."""
+"""Deleting reports for good: those that came before a day, those of a version, or all of a study."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import partial
+from typing import Any
+
+from sqlalchemy.orm import Session
 
 from collector.operator.fitting import forget_fitted
 from collector.reports.paging import page_limit
 from collector.reports.rules import RuleBook
-from collector.reports.running_summary import require_sums, take_back_reports
+from collector.reports.running_summary import FindRules, require_sums, take_back_reports
 from collector.storage import audit_log, queries
 from collector.storage.database import Database
 from collector.storage.invitations import lift_invitations
+from collector.storage.packing import PackedReport
 from collector.studies import publishing
 from ldp_client.documents.errors import InputError
 
 # Few enough that uploads hardly wait.
 REPORTS_AT_ONCE = 2000
+# Runs a function of a session in a transaction of its own, durable on return.
+Act = Callable[[Callable[[Session], Any]], Any]
+
+
+@dataclass(frozen=True)
+class Doomed:
+    """Reports of a study that are to go. number: the study's key. at_once: how many in one transaction.
+
+    before: those that came before that day, None for all. version: those of one version, None for all.
+    """
+
+    study: str
+    number: int
+    before: date | None = None
+    version: int | None = None
+    at_once: int = REPORTS_AT_ONCE
+
+
+def delete_doomed(act: Act, find: FindRules, doomed: Doomed, most: int | None = None) -> int:
+    """Delete them, or no more than about `most`; how many, withdrawn ones not counted.
+
+    Their ids go too, so a device that sent one may send it again while the study takes reports; those of
+    withdrawn ones stay until it is closed. What was fitted to them goes as well. Raises WrongSumsError where
+    nothing can be deleted until all reports were counted again.
+    """
+    total, after = 0, b""
+    while most is None or total < most:
+        deleted = act(partial(_delete_page, find=find, doomed=doomed, after=after))
+        if not deleted:
+            break
+        total += sum(not report.withdrawn for report in deleted)
+        after = max(report.id for report in deleted)
+    if doomed.before is None:
+        # What was fitted to reports that were withdrawn since, too.
+        act(lambda session: forget_fitted(session, doomed.number))
+    return total
+
+
+def _delete_page(session: Session, find: FindRules, doomed: Doomed, after: bytes) -> list[PackedReport]:
+    """Delete the next ones, by id; what they were."""
+    # Keeps uploads out: one that found a report here must not miss it before it ends.
+    row = queries.locked_study(session, doomed.study)
+    is_closed = row is not None and row.closed
+    chosen = queries.Chosen(doomed.number, doomed.before, doomed.version)
+    deleted = queries.delete_reports(session, chosen, after, doomed.at_once, withdrawn=is_closed)
+    if deleted:
+        take_back_reports(session, find, doomed.study, doomed.number, deleted)
+        forget_fitted(session, doomed.number)
+    if row is not None and is_closed and any(report.withdrawn for report in deleted):
+        # Late copies of them would be taken, were it opened again.
+        row.final = True
+    return deleted
 
 
 def delete_reports(database: Database, study_id: str, before: date | None = None) -> int:
-    """Delete the reports that came before a day (UTC), or all; returns how many. Raises InputError,
-    and WrongSumsError where nothing can be deleted until all reports were counted again.
-
-    Their ids go too, so a device that sent one may send it again while the study takes reports; those of
-    withdrawn ones, which do not count, stay until it is closed. What was fitted to them goes as well.
-    """
+    """Delete the reports that came before a day (UTC), or all, as `delete_doomed` does; how many."""
     number = _number(database, study_id)
     book = RuleBook(database)
     with database.read() as session:
@@ -35,33 +89,15 @@ def delete_reports(database: Database, study_id: str, before: date | None = None
         with database.write() as session:
             line = f"reports from before {before}"
             audit_log.record(session, audit_log.AT_DATABASE, "expire", study_id, line)
-    most = min(REPORTS_AT_ONCE, page_limit([book.find(study_id, version) for version in versions]))
-    total, after, any_deleted = 0, b"", before is None
-    while True:
-        with database.write() as session:
-            # Keeps uploads out: one that found a report here must not miss it before it ends.
-            row = queries.locked_study(session, study_id)
-            is_closed = row is not None and row.closed
-            deleted = queries.delete_reports(session, number, before, after, most, withdrawn=is_closed)
-            take_back_reports(session, book.find, study_id, number, deleted)
-            if row is not None and is_closed and any(report.withdrawn for report in deleted):
-                # Late copies of them would be taken, were it opened again.
-                row.final = True
-            if not deleted:
-                # What was fitted to reports that were withdrawn since, too.
-                if any_deleted:
-                    forget_fitted(session, number)
-                return total
-        any_deleted = True
-        total += sum(not report.withdrawn for report in deleted)
-        after = max(report.id for report in deleted)
+    at_once = min(REPORTS_AT_ONCE, page_limit([book.find(study_id, version) for version in versions]))
+    return delete_doomed(database.act, book.find, Doomed(study_id, number, before, at_once=at_once))
 
 
 def count_reports(database: Database, study_id: str, before: date) -> int:
     """How many reports `delete_reports` would delete. Raises InputError for an unknown study."""
     number = _number(database, study_id)
     with database.read() as session:
-        return queries.count_reports(session, number, before)
+        return queries.count_reports(session, queries.Chosen(number, before))
 
 
 def count_to_come(database: Database, study_id: str, today: date) -> int:

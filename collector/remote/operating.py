@@ -77,6 +77,24 @@ class RemoteCollector:
         """Have a closed study take reports again; its version."""
         return int(self._json("POST", f"{_path(study_id)}/open", lambda body: body["version"], b"{}"))
 
+    def retention(self) -> list[dict[str, Any]]:
+        """How long reports are kept, of each version that states it."""
+        found: list[dict[str, Any]] = self._json("GET", "/v1/retention", lambda body: body["retention"])
+        return found
+
+    def delete_overdue(self, study_id: str) -> int:
+        """Delete a study's reports that were kept for long enough; how many."""
+        deleted, complete = 0, False
+        while not complete:
+            now, complete = self._json(
+                "POST",
+                f"{_path(study_id)}/retention",
+                lambda body: (int(body["deleted"]), bool(body["complete"])),
+                b"{}",
+            )
+            deleted += now
+        return deleted
+
     def invite(self, study_id: str, count: int, public: dict[str, str]) -> tuple[list[str], list[str]]:
         """New invitations, and warnings about what they carry."""
         asked = {

@@ -97,7 +97,7 @@ class Deletions:
 
     def count(self, by_device: bool) -> None:
         """Add one that is durable. by_device: with the report's secret, else with an operator's key."""
-        self._metrics.count_deletion(by_device)
+        self._metrics.count_deletion("device" if by_device else "operator")
         with self._lock:
             self._unlogged[by_device] += 1
             waited = self._clock() - self._logged >= self.LINE_SECONDS

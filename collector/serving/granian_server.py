@@ -99,7 +99,12 @@ def respawn_delay(recent: int) -> float:
 
 def _load_in_worker(settings: Settings, master: int) -> Flask:
     end_with(master)
-    return load_app(settings)
+    app = load_app(settings)
+    # Not sooner, as what it imports needs the shared folder.
+    from collector.operator.days import Days
+
+    Days(app.extensions["ldpkit"]).start()
+    return app
 
 
 def end_with(master: int) -> None:

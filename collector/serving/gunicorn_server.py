@@ -37,8 +37,10 @@ def serve(settings: Settings, place: Place, announce: Callable[[str], None]) -> 
     with shared_metrics(place.workers, sqlite_file(settings.database)):
         # Not sooner: prometheus_client looks for the folder when it is imported.
         from collector.app import create_app
+        from collector.operator.days import Days
 
         app = create_app(settings)
+        days = Days(app.extensions["ldpkit"])
         options = {
             "bind": f"fd://{listener.detach()}",
             "workers": place.workers,
@@ -50,6 +52,7 @@ def serve(settings: Settings, place: Place, announce: Callable[[str], None]) -> 
             "graceful_timeout": GRACE_SECONDS,
             "keepalive": KEEP_ALIVE_SECONDS,
             "control_socket_disable": True,
+            "post_worker_init": lambda _worker: days.start(),
             "when_ready": lambda _arbiter: announce(url),
         }
         _Gunicorn(app, options).run()

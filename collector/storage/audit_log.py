@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from collector.storage.models import AuditRow
 
 # Who has no key of a name; parentheses are in no name.
-BY_TOKEN, AT_DATABASE, BY_SIGNATURE = "(token)", "(database)", "(signature)"
+BY_TOKEN, AT_DATABASE, BY_SIGNATURE, BY_SERVER = "(token)", "(database)", "(signature)", "(server)"
 ID_BYTES = 16
 
 
@@ -32,9 +32,20 @@ class Entry(NamedTuple):
 
 def record(session: Session, key: str, action: str, study: str | None = None, detail: str = "") -> None:
     """Write a line, in the transaction of what it is about."""
-    at = datetime.now(timezone.utc).date().isoformat()
+    at = _now()
     id_ = secrets.token_bytes(ID_BYTES)
     session.add(AuditRow(id=id_, at=at, key=key, action=action, study=study, detail=detail))
+
+
+def is_said_today(session: Session, key: str, action: str, study: str, start: str) -> bool:
+    """Whether a line of today says that already. start: of its detail."""
+    same = (AuditRow.at == _now(), AuditRow.key == key, AuditRow.action == action, AuditRow.study == study)
+    statement = select(AuditRow.id).where(*same, AuditRow.detail.startswith(start, autoescape=True)).limit(1)
+    return session.execute(statement).first() is not None
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).date().isoformat()
 
 
 def entries(

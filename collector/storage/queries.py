@@ -244,26 +244,41 @@ def insert_withdrawn(session: Session, study: int, day: date, report_id: bytes) 
     return bool(insert_reports(session, study, day, [PackedReport(report_id, version, b"")]))
 
 
+class Chosen(NamedTuple):
+    """Reports of a study, by its number: that came before a day, or on any; of one version, or of all."""
+
+    study: int
+    before: date | None = None
+    version: int | None = None
+
+    def conditions(self) -> list[ColumnElement[bool]]:
+        """What they have in common."""
+        here = [REPORTS.c.study == self.study]
+        if self.before is not None:
+            here.append(REPORTS.c.day < self.before)
+        return here if self.version is None else [*here, REPORTS.c.version == self.version]
+
+
 def delete_reports(
-    session: Session, study: int, before: date | None, after: bytes, most: int, withdrawn: bool
+    session: Session, chosen: Chosen, after: bytes, most: int, withdrawn: bool
 ) -> list[PackedReport]:
-    """Delete the next `most` reports of a study, by id, that came before a day, or any; what they were.
+    """Delete the next `most` reports, by id; what they were.
 
     after: the id to go on from, so that those which stay are not looked at again. withdrawn: the ids of
     withdrawn ones too.
     """
     kept = [] if withdrawn else [REPORTS.c.payloads != b""]
-    chosen = select(REPORTS.c.id).where(*_before(study, before), *kept, REPORTS.c.id > after)
-    chosen = chosen.order_by(REPORTS.c.id).limit(most)
-    statement = delete(REPORTS).where(REPORTS.c.study == study, REPORTS.c.id.in_(chosen))
+    ids = select(REPORTS.c.id).where(*chosen.conditions(), *kept, REPORTS.c.id > after)
+    ids = ids.order_by(REPORTS.c.id).limit(most)
+    statement = delete(REPORTS).where(REPORTS.c.study == chosen.study, REPORTS.c.id.in_(ids))
     columns = (REPORTS.c.id, REPORTS.c.version, REPORTS.c.payloads)
     deleted = session.connection().execute(statement.returning(*columns))
     return list(map(PackedReport._make, deleted.all()))
 
 
-def count_reports(session: Session, study: int, before: date | None) -> int:
+def count_reports(session: Session, chosen: Chosen) -> int:
     """How many `delete_reports` would delete in all, withdrawn ones not counted."""
-    here = [*_before(study, before), REPORTS.c.payloads != b""]
+    here = [*chosen.conditions(), REPORTS.c.payloads != b""]
     counted = select(func.count()).select_from(REPORTS).where(*here)
     return int(session.connection().execute(counted).scalar_one())
 
@@ -285,11 +300,6 @@ def count_after(session: Session, study: int, day: date) -> int:
     return int(
         session.connection().execute(select(func.count()).select_from(REPORTS).where(*here)).scalar_one()
     )
-
-
-def _before(study: int, before: date | None) -> list[ColumnElement[bool]]:
-    here = [REPORTS.c.study == study]
-    return here if before is None else [*here, REPORTS.c.day < before]
 
 
 def held_reports(session: Session, study: int, ids: Iterable[bytes]) -> dict[bytes, StoredRow]:

@@ -154,9 +154,14 @@ class Upkeep:
         return left_out
 
 
+def last_day(session: Session) -> date | None:
+    """The day of the last upkeep, None before the first."""
+    return session.execute(select(UpkeepRow.day)).scalar()
+
+
 def doubt_of(session: Session, today: date) -> str:
     """Why today cannot be the day, beside that of the last upkeep; "" where it can."""
-    last = session.execute(select(UpkeepRow.day)).scalar()
+    last = last_day(session)
     if last is None:
         return "" if today >= FIRST_DAY else f"the clock says {today}"
     if today >= FIRST_DAY and -MOST_BACK <= today - last <= MOST_AHEAD:
@@ -168,7 +173,7 @@ def settled_day(session: Session, today: date) -> date:
     """Today, or the day of the last upkeep where today is in doubt."""
     if not doubt_of(session, today):
         return today
-    return session.execute(select(UpkeepRow.day)).scalar() or FIRST_DAY
+    return last_day(session) or FIRST_DAY
 
 
 def telltale_settings(database: Database) -> list[str]:

@@ -62,6 +62,16 @@ QUESTION_SUMMARIES: Document = {
         {"n": COUNT, "values": {"type": "array", "items": {"type": "integer"}}}
     ),
 }
+KEPT: Document = object_of(
+    {
+        "study": TEXT,
+        "version": COUNT,
+        "days": COUNT,
+        "until": TEXT_OR_NULL,
+        "reports": COUNT,
+        "overdue": COUNT,
+    }
+)
 SCHEMAS: Document = {
     "Study": STUDY.json_schema(),
     "SignedStudy": SIGNED_STUDY.json_schema(),
@@ -82,9 +92,12 @@ SCHEMAS: Document = {
             "invitations_left": {"type": ["integer", "null"]},
             "posterior": {"type": ["object", "null"]},
             "refused": {"type": "object", "additionalProperties": COUNT},
+            "retention": {"type": "array", "items": KEPT},
             "attention": {"type": "array", "items": TEXT},
         }
     ),
+    "Retention": object_of({"retention": {"type": "array", "items": KEPT}}),
+    "Deleted": object_of({"id": TEXT, "deleted": COUNT, "complete": {"type": "boolean"}}),
     "Invitations": object_of(
         {"invitations": {"type": "array", "items": TEXT}, "warnings": {"type": "array", "items": TEXT}}
     ),

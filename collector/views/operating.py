@@ -13,7 +13,9 @@ from sqlalchemy.orm import Session
 from collector import problems
 from collector.context import Collector, current_collector
 from collector.operator import inviting
-from collector.operator.overview import listed, status_of
+from collector.operator.days import documents_of
+from collector.operator.overview import Seen, listed, status_of
+from collector.operator.stated_retention import kept_of
 from collector.problems import FORBIDDEN, PARAMETER_INVALID, STATEMENT_INVALID, ProblemError, unknown_study
 from collector.storage import audit_log
 from collector.storage.keys import TOKEN_KEY, Role, add_key, list_keys, remove_key
@@ -75,10 +77,10 @@ def status(
     collector: Collector, study: StudyOverview, refusals: Mapping[str, Mapping[str, int]]
 ) -> dict[str, Any]:
     """What `status_of` says of a study of a running collector. refusals: of all studies."""
-    document = _document(collector, study)
-    arrivals, refused = collector.arrivals.get(), refusals.get(study.id, {})
+    document, arrivals, today = _document(collector, study), collector.arrivals.get(), collector.today()
+    kept = kept_of(study.id, study.number, documents_of(collector, study.id), arrivals, today)
     with collector.database.read() as session:
-        return status_of(session, study, document, arrivals, refused, collector.today())
+        return status_of(session, study, document, Seen(arrivals, refusals.get(study.id, {}), kept), today)
 
 
 def _document(collector: Collector, study: StudyOverview) -> Study:

@@ -54,12 +54,12 @@ SHIM = """#!/bin/sh
 case "$1" in
   serve) set -- "$@" --port {port} ;;
   export) set -- "$@" --from http://127.0.0.1:{port} ;;
-  publish|list|status|close|open|invite|keys|audit-log) set -- "$@" --to http://127.0.0.1:{port} ;;
+  publish|list|status|close|open|invite|retention|keys|audit-log) set -- "$@" --to http://127.0.0.1:{port} ;;
   answer) set -- "$@" --yes ;;
 esac
 exec {python} -m ldp_client.cli "$@"
 """
-SESSION = ("On a laptop", "Keys", "Invitations", "Backups, deletion")
+SESSION = ("On a laptop", "Keys", "Invitations", "How long reports are kept", "Backups, deletion")
 
 
 def session_lines(heading):

@@ -1,0 +1,95 @@
+"""What a server does when another day has come, whether or not anybody sends anything."""
+
+from __future__ import annotations
+
+import logging
+import time
+from datetime import date
+from functools import partial
+from threading import Thread
+from typing import TYPE_CHECKING
+
+from collector.bounding import log_throttled
+from collector.operator.stated_retention import delete_overdue, kept_of
+from collector.storage import audit_log, queries
+from collector.storage.database import one_line
+
+if TYPE_CHECKING:
+    from collector.context import Collector
+    from collector.operator.stated_retention import Kept
+    from schemas import Study
+
+LOOK_SECONDS = 60.0
+
+
+class Days:
+    """Tells each day's counts, deletes reports that were kept for long enough, has the files rewritten."""
+
+    def __init__(self, collector: Collector) -> None:
+        self._collector = collector
+        self._kept: date | None = None
+
+    def start(self) -> None:
+        """Look again and again, in a thread of the process that serves: none survives a fork."""
+        Thread(target=self._watch, name="days", daemon=True).start()
+
+    def look(self) -> None:
+        """Do what is due. What fails is logged, and done at a later look."""
+        today = self._collector.today()
+        # Deletions first: the upkeep leaves nothing of them in the files.
+        for name, work in (("retention", self._keep_retention), ("upkeep", self._keep_up)):
+            try:
+                work(today)
+            except Exception as error:
+                why = one_line(getattr(error, "orig", error))
+                log_throttled(
+                    logging.WARNING,
+                    f"the day's {name} failed, and is tried again: {why}",
+                    code="day-failed",
+                )
+
+    def _keep_retention(self, today: date) -> None:
+        if self._kept == today:
+            return
+        collector = self._collector
+        find = partial(collector.rules.find, reserved=True)
+        for kept in kept_everywhere(collector):
+            deleted = delete_overdue(collector.writer.act, find, kept, today, audit_log.BY_SERVER)
+            note_deleted(collector, kept, deleted)
+        self._kept = today
+
+    def _keep_up(self, _today: date) -> None:
+        """What comes with the first reports of a day, where none come."""
+        self._collector.writer.change(("", b""), lambda _session: None)
+
+    def _watch(self) -> None:
+        while True:
+            self.look()
+            time.sleep(LOOK_SECONDS)
+
+
+def kept_everywhere(collector: Collector) -> list[Kept]:
+    """What every version of every study states, of those that state how long reports are kept."""
+    arrivals, today = collector.arrivals.get(), collector.today()
+    with collector.database.read() as session:
+        studies = queries.study_numbers(session)
+    return [
+        kept
+        for study_id, number in studies
+        for kept in kept_of(study_id, number, documents_of(collector, study_id), arrivals, today)
+    ]
+
+
+def documents_of(collector: Collector, study_id: str) -> list[Study]:
+    """Every version of a study."""
+    with collector.database.read() as session:
+        versions = queries.published_versions(session, study_id)
+    return [collector.rules.find(study_id, version).study for version in versions]
+
+
+def note_deleted(collector: Collector, kept: Kept, deleted: int) -> None:
+    """Have the counts say what retention deleted."""
+    if deleted:
+        collector.metrics.count_deletion("retention", deleted)
+        collector.has_changed(kept.study)
+        collector.arrivals.forget()

@@ -1,0 +1,72 @@
+"""The commands `ldpkit retention list` and `run`, at a collector."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from collector.operator.at_a_collector import (
+    add_certainty,
+    add_json,
+    add_remote,
+    collector_of,
+    require_yes,
+    show,
+)
+from ldp_client.commands.parsers import add_command
+from ldp_client.documents.errors import InputError
+from ldp_client.words.text import counted
+
+
+def add_retention(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Register them."""
+    text = "keep to what studies state of how long their reports are kept"
+    actions = add_command(subparsers, "retention", text).add_subparsers(required=True, metavar="ACTION")
+    text = "list how long each version's reports are kept, of those that state it, and how many are overdue"
+    add_json(add_remote(actions, "list", text, "retention list", run_list_retention))
+    text = "delete the reports that are overdue, as the server itself does each day"
+    run = add_remote(actions, "run", text, "retention run habits --yes", run_run_retention)
+    run.add_argument("study", nargs="?", metavar="STUDY_ID", help="of this study only (default: of each)")
+    add_certainty(run)
+
+
+def run_list_retention(arguments: argparse.Namespace) -> int:
+    """ldpkit retention list [--json]"""
+    from collector.operator.overview import kept_in_one_line
+
+    found = collector_of(arguments, "a list of what studies state").retention()
+    show(found, arguments.json, lambda lines: (f"{one['study']}\t{kept_in_one_line(one)}" for one in lines))
+    if not found:
+        print("no study there says how long its reports are kept", file=sys.stderr)
+    return 0
+
+
+def run_run_retention(arguments: argparse.Namespace) -> int:
+    """ldpkit retention run [STUDY_ID] (--yes | --dry-run)"""
+    collector = collector_of(arguments, "deleting reports")
+    overdue = _overdue(collector.retention(), arguments.study)
+    what = ", ".join(f"{counted(number, 'report')} of {study}" for study, number in overdue.items())
+    if not overdue:
+        print(f"nothing is overdue at {collector.url}")
+        return 0
+    if arguments.dry_run:
+        print(f"would delete {what} at {collector.url}")
+        return 0
+    require_yes(arguments, f"deleting {what} at {collector.url}, with their summaries and posteriors,")
+    for study in overdue:
+        print(f"{counted(collector.delete_overdue(study), 'report')} of {study} deleted")
+    return 0
+
+
+def _overdue(found: Iterable[Mapping[str, Any]], study: str | None) -> dict[str, int]:
+    """How many reports are overdue, by study. Raises InputError for a study that states nothing."""
+    named = [one for one in found if study in (None, one["study"])]
+    if study is not None and not named:
+        raise InputError(f"{study[:64]!r} is no study there that says how long its reports are kept")
+    overdue: dict[str, int] = {}
+    for one in named:
+        if one["overdue"]:
+            overdue[one["study"]] = overdue.get(one["study"], 0) + one["overdue"]
+    return overdue

@@ -1,0 +1,136 @@
+"""Keeping what studies state: their reports are deleted when the days are over for which they are kept.
+
+Each version states it for its own reports: so many days after its `closes`, or without one after the day on
+which each of them arrived. With them goes their part of the running summary, and the running posterior.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from datetime import date, timedelta
+from typing import Any, NamedTuple
+
+from sqlalchemy.orm import Session
+
+from collector.operator.retention import REPORTS_AT_ONCE, Act, Doomed, delete_doomed
+from collector.reports.paging import page_limit
+from collector.reports.running_summary import FindRules, require_sums
+from collector.storage import audit_log, queries
+from collector.storage.overviews import Arrivals
+from collector.storage.upkeep import MOST_BACK, doubt_of, last_day
+from ldp_client.documents.errors import InputError
+from ldp_client.words.text import counted
+from schemas import Study
+
+ACTION = "retention"
+LOGGER = logging.getLogger("collector")
+
+
+class Kept(NamedTuple):
+    """How long a version's reports are kept. until: their last day, where all have the same.
+
+    before: reports that came before this day are overdue. reports, overdue: how many there are, and of these.
+    """
+
+    study: str
+    number: int
+    version: int
+    days: int
+    until: date | None
+    before: date
+    reports: int
+    overdue: int
+
+    def document(self) -> dict[str, Any]:
+        """It, for programs."""
+        until = self.until and self.until.isoformat()
+        own = {"study": self.study, "version": self.version, "days": self.days, "until": until}
+        return {**own, "reports": self.reports, "overdue": self.overdue}
+
+
+def kept_until(study: Study) -> date | None:
+    """The last day of a version's reports; None where each has its own, or none is stated."""
+    days = stated_days(study)
+    if days is None or study.closes is None:
+        return None
+    return _later(date.fromisoformat(study.closes), days)
+
+
+def kept_of(
+    study_id: str, number: int, versions: Iterable[Study], arrivals: Sequence[Arrivals], today: date
+) -> list[Kept]:
+    """What each version of a study states, of those that state anything. arrivals: of all studies."""
+    found = []
+    for study in versions:
+        days = stated_days(study)
+        if days is None:
+            continue
+        until, before = kept_until(study), _first_kept(study, days, today)
+        here = [one for one in arrivals if (one.study, one.version) == (number, study.version)]
+        overdue = sum(one.reports for one in here if one.day < before)
+        reports = sum(one.reports for one in here)
+        found.append(Kept(study_id, number, study.version, days, until, before, reports, overdue))
+    return found
+
+
+def stated_days(study: Study) -> int | None:
+    """For how many days a version's reports are kept, by its own words; None where it does not say."""
+    stated = study.document.get("retention")
+    return None if stated is None else int(stated["days"])
+
+
+def _first_kept(study: Study, days: int, today: date) -> date:
+    """Reports of a version that came before this day are overdue."""
+    until = kept_until(study)
+    if until is not None:
+        return date.max if today > until else date.min
+    return today - timedelta(days) if days < today.toordinal() else date.min
+
+
+def _later(day: date, days: int) -> date:
+    return day + timedelta(days) if days <= (date.max - day).days else date.max
+
+
+def delete_overdue(
+    act: Act, find: FindRules, kept: Kept, today: date, by: str, most: int | None = None
+) -> int:
+    """Delete what is overdue of a version, or no more than about `most`; how many.
+
+    by: a key's name, or BY_SERVER. Raises InputError where this day is in doubt: no wrong clock deletes
+    anything. The server itself waits until an upkeep of the last days vouches for the day.
+    """
+    if not act(lambda session: _begin(session, kept, today, by)):
+        return 0
+    at_once = page_limit([find(kept.study, kept.version)])
+    doomed = Doomed(kept.study, kept.number, kept.before, kept.version, at_once=min(REPORTS_AT_ONCE, at_once))
+    return delete_doomed(act, find, doomed, most)
+
+
+def _begin(session: Session, kept: Kept, today: date, by: str) -> bool:
+    """Write the line of the audit log; whether there is anything to delete."""
+    if doubt := doubt_of(session, today):
+        raise InputError(f"{doubt}: nothing was deleted")
+    queries.locked_study(session, kept.study)
+    require_sums(session, kept.study, kept.number)
+    number = queries.count_reports(session, queries.Chosen(kept.number, kept.before, kept.version))
+    if not number:
+        return False
+    if by == audit_log.BY_SERVER and not _is_vouched_for(session, today):
+        LOGGER.warning(
+            "%s of %s were kept for long enough; they are deleted tomorrow, as no upkeep of the last days "
+            "says that today is right, or at once with `ldpkit retention run`",
+            counted(number, "report"),
+            kept.study,
+        )
+        return False
+    what = f"version {kept.version}, kept for {counted(kept.days, 'day')}: "
+    # Of a server's processes each deletes what it finds, and one has said how much there was.
+    if by != audit_log.BY_SERVER or not audit_log.is_said_today(session, by, ACTION, kept.study, what):
+        audit_log.record(session, by, ACTION, kept.study, what + counted(number, "report"))
+    return True
+
+
+def _is_vouched_for(session: Session, today: date) -> bool:
+    last = last_day(session)
+    return last is not None and abs(today - last) <= MOST_BACK

@@ -1,0 +1,148 @@
+"""Reports are kept for as long as their study states, and no longer; with them goes what was made of them."""
+
+from __future__ import annotations
+
+import json
+import logging
+from datetime import timedelta
+
+import pytest
+
+from collector.logs import JsonLines
+from collector.operator import retention, stated_retention
+from collector.operator.days import Days
+from collector.operator.fitting import Fitted, keep_fitted, last_fitted, this_day
+from collector.storage.audit_log import entries
+from ldp_client.documents.errors import InputError, LdpkitError
+from tests.collector.test_operating import URL, asked, at, either, lines  # noqa: F401
+
+A_DAY = timedelta(1)
+
+
+@pytest.fixture
+def kept(either, make_study, monkeypatch):  # noqa: F811
+    """A collector with a study of 30 days after its last day, and one of 30 days for each report."""
+    monkeypatch.setattr(stated_retention, "stated_days", lambda study: {"habits": None}.get(study.id, 30))
+    closes = (either.day + timedelta(2)).isoformat()
+    either.publish(make_study(id="closing", closes=closes))
+    either.publish(make_study(id="rolling"))
+    return either
+
+
+def send(harness, make_report, study_id, count=1):
+    study = harness.collector.rules.find(study_id, 1).study
+    for _ in range(count):
+        assert harness.put(make_report(study)).status_code == 201
+
+
+def reports(harness):
+    harness.collector.studies.forget()
+    harness.collector.arrivals.forget()
+    found = harness.client.get("/v1/studies", headers=harness.operator).get_json()["studies"]
+    return {one["id"]: one["reports"] for one in found}
+
+
+def pass_days(harness, count):
+    """The server looks each day, as it does while it runs."""
+    days = Days(harness.collector)
+    for _ in range(count):
+        harness.day += A_DAY
+        days.look()
+
+
+def test_the_server_deletes_what_was_kept_for_long_enough(kept, make_report, monkeypatch):
+    monkeypatch.setattr(retention, "REPORTS_AT_ONCE", 2)
+    for study_id in ("closing", "rolling", "habits"):
+        send(kept, make_report, study_id, 5)
+    with kept.collector.database.write() as session:
+        keep_fitted(session, 3, 1, Fitted(this_day(), {}))
+    pass_days(kept, 1)
+    send(kept, make_report, "rolling")
+    pass_days(kept, 29)
+    assert reports(kept) == {"closing": 5, "habits": 5, "rolling": 6}
+    pass_days(kept, 1)
+    # Of the day before one is left; "habits" states nothing.
+    assert reports(kept) == {"closing": 5, "habits": 5, "rolling": 1}
+    assert kept.summary("rolling").get_json()["questions"]["ever"]["n"] == 1
+    with kept.collector.database.read() as session:
+        assert last_fitted(session, 3, 1) is None
+    pass_days(kept, 1)
+    assert reports(kept) == {"closing": 5, "habits": 5, "rolling": 0}
+    pass_days(kept, 1)
+    assert reports(kept) == {"closing": 0, "habits": 5, "rolling": 0}
+    with kept.collector.database.read() as session:
+        said = {(one.key, one.study, one.detail) for one in entries(session, 10) if one.action == "retention"}
+    assert ("(server)", "closing", "version 1, kept for 30 days: 5 reports") in said
+    metrics = kept.client.get("/metrics", headers=kept.operator).text
+    assert 'ldpkit_reports_deleted_total{by="retention"} 11.0' in metrics
+    assert 'ldpkit_study_reports_overdue{study="closing"} 0.0' in metrics
+
+
+def test_an_operator_sees_what_is_overdue_and_deletes_it(asked, kept, make_report, capsys):  # noqa: F811
+    asked(kept)
+    send(kept, make_report, "closing", 3)
+    last = kept.day + timedelta(32)
+    kept.day = last
+    at("status", "closing")
+    assert f"3 reports of version 1 are kept until {last} and no longer" in capsys.readouterr().out
+    kept.day += A_DAY
+    at("retention", "list")
+    assert lines(capsys) == [
+        f"closing\tversion 1\t30 days, until {last}\t3 kept\t3 overdue",
+        "rolling\tversion 1\t30 days, after each one's day\t0 kept\t0 overdue",
+    ]
+    with pytest.raises(InputError, match=r"deleting 3 reports of closing .* needs --yes"):
+        at("retention", "run")
+    at("retention", "run", "--dry-run")
+    assert lines(capsys) == [f"would delete 3 reports of closing at {URL}"]
+    with pytest.raises(InputError, match="'habits' is no study there that says"):
+        at("retention", "run", "habits", "--yes")
+    at("retention", "run", "--yes")
+    assert lines(capsys) == ["3 reports of closing deleted"]
+    at("retention", "run", "--yes")
+    assert lines(capsys) == [f"nothing is overdue at {URL}"]
+    assert reports(kept)["closing"] == 0
+
+
+def test_a_key_deletes_in_its_own_studies_alone(kept, make_report):
+    for study_id in ("closing", "rolling"):
+        send(kept, make_report, study_id)
+    kept.day += timedelta(40)
+    made = {"name": "ann", "role": "operate", "studies": ["rolling"]}
+    key = kept.client.post("/v1/keys", json=made, headers=kept.operator).get_json()["key"]
+    ann = {"Authorization": f"Bearer {key}"}
+    listed = kept.client.get("/v1/retention", headers=ann).get_json()["retention"]
+    assert [one["study"] for one in listed] == ["rolling"]
+    assert kept.client.post("/v1/studies/closing/retention", headers=ann).status_code == 403
+    answer = kept.client.post("/v1/studies/rolling/retention", headers=ann)
+    assert answer.get_json() == {"id": "rolling", "deleted": 1, "complete": True}
+
+
+def test_a_wrong_clock_deletes_nothing(asked, kept, make_report, caplog):  # noqa: F811
+    """Not a clock that is years ahead, and of one that is months ahead not on its first day."""
+    asked(kept)
+    send(kept, make_report, "closing")
+    right = kept.day
+    kept.day += timedelta(3 * 366)
+    Days(kept.collector).look()
+    with pytest.raises(LdpkitError, match="nothing was deleted"):
+        at("retention", "run", "--yes")
+    assert reports(kept)["closing"] == 1
+    kept.day = right + timedelta(100)
+    days = Days(kept.collector)
+    days.look()
+    assert "they are deleted tomorrow" in caplog.text
+    assert reports(kept)["closing"] == 1
+    kept.day += A_DAY
+    days.look()
+    assert reports(kept)["closing"] == 0
+
+
+def test_each_days_counts_are_told_where_nothing_comes(habits, study, make_report, caplog):
+    caplog.set_level(logging.INFO, "collector")
+    habits.put(make_report(study))
+    first = habits.day
+    pass_days(habits, 2)
+    said = [json.loads(JsonLines().format(record)) for record in caplog.records]
+    counts = [(line["day"], line["accepted"]) for line in said if line["code"] == "counts"]
+    assert counts == [(str(first), 1), (str(first + A_DAY), 1)]
