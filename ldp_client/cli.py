@@ -173,7 +173,7 @@ def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
 def run_study_check(arguments: argparse.Namespace) -> int:
     """ldpkit study check STUDY.json [--people N]"""
     from ldp_client.describing import describe, facts_of
-    from ldp_client.study_warnings import cuts_in_words, notes_of, warnings_of
+    from ldp_client.study_warnings import cuts_in_words, notes_of, unstated_in_words, warnings_of
     from ldp_client.words.public import cells_in_words
 
     study = load_study(arguments.study)
@@ -183,7 +183,7 @@ def run_study_check(arguments: argparse.Namespace) -> int:
         lines.append(cells_in_words(study, people))
     if study.paper is not None:
         lines += ["", *paper_lines(study)]
-    noted = [*warnings_of(study), *notes_of(study), *cuts_in_words(study)]
+    noted = [*warnings_of(study), *notes_of(study), *cuts_in_words(study), *unstated_in_words(study)]
     show(arguments, lines, {**facts_of(study), "warnings": noted})
     for line in noted:
         _tell(line)

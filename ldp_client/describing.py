@@ -82,6 +82,7 @@ def describe(study: "Study", words: Words = ENGLISH) -> "list[str]":
         *_route(study, words),
         words.say("study.title", title=visible(study.title), id=study.id, version=study.version),
         *([words.say("study.purpose", purpose=visible(study.purpose))] if study.purpose else []),
+        *who_asks(study, words),
         words.say("study.open", opens=study.opens or any_time, closes=study.closes or any_time),
         words.say("study.digest", digest=study.digest),
         *([words.say("study.languages", languages=", ".join(study.languages))] if study.languages else []),
@@ -94,6 +95,22 @@ def describe(study: "Study", words: Words = ENGLISH) -> "list[str]":
         lines += ["", asked]
         lines += [f"  {line}" for line in _question(study, question, mechanisms[question.id], words)]
     return [*lines, "", _total(study, words)]
+
+
+def who_asks(study: "Study", words: Words = ENGLISH) -> "list[str]":
+    """Lines that say who asks, and how long reports are kept: those that the study states."""
+    lines = []
+    for name in ("owner", "contact", "ethics"):
+        stated = getattr(study, name)
+        lines += [words.say(f"study.{name}", **{name: visible(stated)})] if stated else []
+    return lines + kept_in_words(study, words)
+
+
+def kept_in_words(study: "Study", words: Words = ENGLISH) -> "list[str]":
+    """A line that says how long reports are kept, where the study states it."""
+    key = "study.kept_after" if study.closes else "study.kept_each"
+    days = study.retention_days
+    return [] if days is None else [words.say(key, count=days, closes=study.closes)]
 
 
 def facts_of(study: "Study") -> "dict[str, Any]":

@@ -3,6 +3,7 @@
 from math import log
 
 from ldp_client.describing import factors
+from ldp_client.documents.asker import ASKER
 from ldp_client.mechanisms import mechanisms_of
 from ldp_client.words.public import names_in_words
 from ldp_client.words.text import ENGLISH, Words, rounded_up, visible
@@ -97,6 +98,12 @@ def _mistakable(labels: "list[str]") -> "list[str]":
 def notes_of(study: "Study", words: Words = ENGLISH) -> "list[str]":
     """A line for each question whose later rounds never see a changed answer."""
     return [words.say("study.repeats", name=question.id) for question in study.questions if question.repeats]
+
+
+def unstated_in_words(study: "Study", words: Words = ENGLISH) -> "list[str]":
+    """A line that names what the study does not state of who asks, unless it states all."""
+    missing = [name for name in ASKER if name not in study.document]
+    return [words.say("study.unstated", fields=", ".join(missing))] if missing else []
 
 
 def cuts_in_words(study: "Study", words: Words = ENGLISH) -> "list[str]":

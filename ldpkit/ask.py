@@ -14,7 +14,7 @@ from datetime import date
 from math import exp
 from typing import Any
 
-from ldp_client.documents.errors import InputError, StudyError
+from ldp_client.documents.errors import InputError
 from ldp_client.documents.study_shape import FORMAT
 from ldpkit.stating import (
     Mechanism,
@@ -28,6 +28,7 @@ from ldpkit.stating import (
     record_of,
     refusal_of,
     roughly,
+    study_of,
 )
 from schemas import Study
 
@@ -318,6 +319,10 @@ def study(
     purpose: str = "",
     opens: str | date | None = None,
     closes: str | date | None = None,
+    owner: Spoken = "",
+    contact: str = "",
+    ethics: Spoken = "",
+    retention: int | None = None,
     ask_one: bool = False,
     public: Iterable[Mapping[str, Any]] = (),
     **fields: Any,
@@ -332,6 +337,10 @@ def study(
         purpose: why it is asked, for people.
         opens: its first day; without it any.
         closes: its last day.
+        owner: who asks, as participants read it before the questions.
+        contact: an e-mail address of theirs, or a page that begins with https://.
+        ethics: who approved the study, or why nobody needs to.
+        retention: for how many days reports are kept: from `closes` on, else from the day each arrived.
         ask_one: whether each device answers one question alone, drawn by itself.
         public: fields that are sent in clear, made by `public`.
         **fields: others of the document, such as route, as it has them; languages=["en", "de"] where texts
@@ -345,16 +354,15 @@ def study(
     """
     if not isinstance(title, str | Mapping):
         raise InputError(f"study({id!r}, …): the second argument is the title, and the third the questions")
-    stated: dict[str, Any]
     asked = [dict(questions)] if isinstance(questions, Mapping) else list(questions)
     found = {"format": FORMAT, "id": id, "version": version, "title": title, "questions": asked}
-    stated = {"purpose": purpose, "opens": day_of(opens), "closes": day_of(closes), "ask_one": ask_one}
+    stated: dict[str, Any] = {
+        "purpose": purpose,
+        "opens": day_of(opens),
+        "closes": day_of(closes),
+        "ask_one": ask_one,
+    }
+    stated |= {"owner": owner, "contact": contact, "ethics": ethics}
+    stated |= {"retention": {} if retention is None else {"days": retention}}
     stated |= {"public": list(public), **fields}
-    try:
-        return Study({**found, **{name: value for name, value in stated.items() if value}})
-    except StudyError as error:
-        where = error.field
-        for place, one in enumerate(asked):
-            name = one.get("id") if isinstance(one, Mapping) else one
-            where = where.replace(f"questions[{place}]", f"question {name!r}")
-        raise InputError(f"study({id!r}): {where}: {error.problem}") from None
+    return study_of({**found, **{name: value for name, value in stated.items() if value}})

@@ -41,6 +41,18 @@ def question_of(builder: str, id: str, ask: str, text: Spoken, own: dict[str, An
     return found
 
 
+def study_of(document: dict[str, Any]) -> Study:
+    """The study of a document. Raises InputError, which names a question by its id."""
+    try:
+        return Study(document)
+    except StudyError as error:
+        where = error.field
+        for place, one in enumerate(document["questions"]):
+            name = one.get("id") if isinstance(one, Mapping) else one
+            where = where.replace(f"questions[{place}]", f"question {name!r}")
+        raise InputError(f"study({document['id']!r}): {where}: {error.problem}") from None
+
+
 def labels_of(part: Mapping[str, Any]) -> list[Any]:
     """All labels of a question, and of the fields of its record."""
     fields = [one for one in (*part.get("features", ()), part.get("response")) if one]

@@ -57,6 +57,12 @@ ANSWERS: dict[str, Any] = {
     "rating": {"age": 30, "years": 4, "rate": 4},
     "risk": {"age": 30, "years": 4, "affair": False},
 }
+ASKER = {
+    "owner": "One clinic",
+    "contact": "study@example.org",
+    "ethics": "Ethics board of one clinic, number 12",
+    "retention": {"days": 365},
+}
 KEPT = {"name": "memoized", "of": "randomized_response", "epsilon": "2", "instantaneous_epsilon": "1"}
 MEMOIZED = {**YES_NO, "id": "habit", "mechanism": KEPT}
 MEMOIZED_BITS = {**CHOICE, "id": "brand", "mechanism": {**KEPT, "of": "sue"}}

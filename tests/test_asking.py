@@ -150,3 +150,13 @@ def test_what_sampled_products_take_can_be_built():
         assert asked["interactions"] == [["smokes", "tired"]]
     with pytest.raises(InputError, match=r"ask.linear\('health'\): .*interactions"):
         ask.linear("health", features, ask.feature("rate", 0, 9), epsilon=2, interactions=[("smokes", "x")])
+
+
+def test_who_asks_is_built_too():
+    asked = [ask.yes_no("ever", epsilon=1)]
+    who = {"owner": "One clinic", "contact": "a@example.org", "ethics": "None is needed"}
+    built = ask.study("one", "One", asked, **who, retention=365)
+    assert (built.owner, built.contact, built.ethics, built.retention_days) == (*who.values(), 365)
+    for wrong in ({"contact": "One clinic"}, {"retention": 0}, {"owner": "a\nb"}):
+        with pytest.raises(InputError, match=next(iter(wrong))):
+            ask.study("one", "One", asked, **wrong)

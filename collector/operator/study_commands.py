@@ -58,7 +58,7 @@ def add_study_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentP
 def run_publish(arguments: argparse.Namespace) -> int:
     """ldpkit publish STUDY.json [--to URL] [--dry-run]"""
     from collector.remote.operating import RemoteCollector
-    from ldp_client.study_warnings import warnings_of
+    from ldp_client.study_warnings import unstated_in_words, warnings_of
 
     document = read_bytes(arguments.study)
     study = _study_in(document, arguments.study)
@@ -66,7 +66,7 @@ def run_publish(arguments: argparse.Namespace) -> int:
     if not token and not _is_signed(document):
         token_of(arguments, "publishing a study that is not signed")
     collector = RemoteCollector(arguments.to, token)
-    for line in warnings_of(study):
+    for line in [*warnings_of(study), *unstated_in_words(study)]:
         print(line, file=sys.stderr)
     before = collector.published(study.id)
     if arguments.dry_run:

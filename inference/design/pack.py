@@ -15,7 +15,14 @@ from typing import NamedTuple
 from inference.results import rendering
 from inference.results.folder import OwnFiles, whole_folder
 from ldp_client import mechanisms_of
-from ldp_client.describing import answers_in_words, factors, in_words, odds_of, report_size
+from ldp_client.describing import (
+    answers_in_words,
+    factors,
+    in_words,
+    kept_in_words,
+    odds_of,
+    report_size,
+)
 from ldp_client.documents.errors import InputError
 from ldp_client.study_warnings import notes_of, warnings_of
 from ldp_client.words.public import cells_in_words, public_lines
@@ -89,10 +96,8 @@ def sections_of(study: Study) -> list[Section]:
 
 def _stated(study: Study, name: str, otherwise: str) -> Part:
     """A field of the study, or the blank for it."""
-    value = study.document.get(name)
-    if isinstance(value, dict):
-        value = value.get(study.languages[0]) if study.languages else None
-    return says(f"{name.capitalize()}: {visible(value)}") if isinstance(value, str) else blank(otherwise)
+    value = getattr(study, name)
+    return says(f"{name.capitalize()}: {visible(value)}") if value else blank(otherwise)
 
 
 def _responsible(study: Study) -> tuple[Part, ...]:
@@ -309,10 +314,11 @@ def _unprotected(study: Study) -> Iterator[str]:
 
 
 def _retention(study: Study) -> tuple[Part, ...]:
+    kept = [says(f"Stated to participants: {line}.") for line in kept_in_words(study)]
+    otherwise = "How long reports are kept, and why so long; how long exports and backups."
     return (
-        _stated(
-            study, "retention", "How long reports are kept, and why so long; how long exports and backups."
-        ),
+        *kept,
+        blank("Why so long; how long exports and backups are kept." if kept else otherwise),
         says(
             "“ldpkit admin expire” deletes, for good, the reports that came before a day, with what was "
             "fitted to them. "

@@ -117,6 +117,8 @@ def _text(value: "Any", language: str, known: "list[str]", path: str, error: "Er
 READERS = {
     "title": _text,
     "purpose": _text,
+    "owner": _text,
+    "ethics": _text,
     "text": _text,
     "choices": _texts,
     "questions": _part,

@@ -156,6 +156,11 @@ class Study:
         version: counts from 1.
         title: for people.
         purpose: for people; "" where the document does not say.
+        owner: who asks; "" where the document does not say, as of contact and ethics.
+        contact: an e-mail or https address of theirs.
+        ethics: who approved the study, or why nobody needs to.
+        retention_days: for how many days reports are kept: from the study's last day on, or where it has none
+            from the day on which each arrived. None where the document does not say.
         opens: the first day, YYYY-MM-DD, or None.
         closes: the last day, or None.
         route: the nodes of a secure sum, or None.
@@ -180,6 +185,11 @@ class Study:
         self.version: int = parsed["version"]
         self.title: str = parsed["title"]
         self.purpose: str = parsed["purpose"] or ""
+        self.owner: str = parsed["owner"] or ""
+        self.contact: str = parsed["contact"] or ""
+        self.ethics: str = parsed["ethics"] or ""
+        retention = parsed["retention"]
+        self.retention_days: "Optional[int]" = retention["days"] if retention else None
         self.opens: "Optional[str]" = parsed["opens"]
         self.closes: "Optional[str]" = parsed["closes"]
         self.route: "Optional[Route]" = Route(parsed["route"]) if parsed["route"] else None

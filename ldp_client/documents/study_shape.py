@@ -1,5 +1,6 @@
 """The shape of a study document: its fields, and what each of them takes."""
 
+from ldp_client.documents.asker import ASKER
 from ldp_client.documents.catalogue import ASKS, MECHANISMS, MODELS, NO_LAW
 from ldp_client.documents.fields import (
     Boolean,
@@ -150,6 +151,18 @@ _OWN_OPTIONAL_FIELDS: "dict[str, dict[str, Any]]" = {
 }
 
 QUESTION = Tagged("ask", {ask: _question_shape(ask, _OWN_FIELDS[ask]) for ask in ASKS})
+_OPTIONAL: "dict[str, Any]" = {
+    FIELD: LANGUAGES,
+    "purpose": Spoken(5000),
+    "opens": Day(),
+    "closes": Day(),
+    "ask_one": Boolean(),
+    "public": PUBLIC,
+    "paper": PAPER,
+    "route": ROUTE,
+    "unit": OneOf(UNITS),
+}
+_OPTIONAL.update(ASKER)
 STUDY = Record(
     {
         "format": Constant(FORMAT),
@@ -158,15 +171,5 @@ STUDY = Record(
         "title": Spoken(200),
         "questions": ListOf(QUESTION, 1, 100, unique_by="id"),
     },
-    {
-        FIELD: LANGUAGES,
-        "purpose": Spoken(5000),
-        "opens": Day(),
-        "closes": Day(),
-        "ask_one": Boolean(),
-        "public": PUBLIC,
-        "paper": PAPER,
-        "route": ROUTE,
-        "unit": OneOf(UNITS),
-    },
+    _OPTIONAL,
 )

@@ -125,6 +125,13 @@ export interface Study {
   readonly version: number;
   readonly title: string;
   readonly purpose?: string;
+  /** Who asks, in the study's own language. */
+  readonly owner?: string;
+  /** An e-mail or https address of theirs. */
+  readonly contact?: string;
+  readonly ethics?: string;
+  /** For how many days reports are kept: from `closes` on, else from the day each arrived. */
+  readonly retention?: { readonly days: number };
   /** Days, YYYY-MM-DD. */
   readonly opens?: string;
   readonly closes?: string;

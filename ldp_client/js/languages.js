@@ -2,7 +2,7 @@
 
 import { check, isObject, isText, listOf } from "./shapes.js";
 
-const TEXTS = /^(title|purpose|text)$/;
+const TEXTS = /^(title|purpose|owner|ethics|text)$/;
 const PARTS = /^(questions|features|response|public)$/;
 
 function tag(value, path) {
@@ -11,16 +11,9 @@ function tag(value, path) {
   return value;
 }
 
-/** The plain document of each language, its own first, each of which `shape` takes: that of the first. */
-export function read(document, shape) {
-  const languages = listOf(tag, 1, 50)(document.languages, "languages");
-  const [own] = languages.map((language) => {
-    const found = plain(document, language);
-    shape(found, "");
-    return found;
-  });
-  return own;
-}
+/** The plain document of each language, its own first. */
+export const each = (document) =>
+  listOf(tag, 1, 50)(document.languages, "languages").map((language) => plain(document, language));
 
 /** A study's document with each text in one language, and without `languages`. */
 export function plain(document, language) {

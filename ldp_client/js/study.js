@@ -36,6 +36,10 @@ const STUDY = record(
     ask_one: oneOf(true, false),
     public: later,
     paper: later,
+    owner: later,
+    contact: later,
+    ethics: later,
+    retention: later,
     unit: oneOf("person"),
   },
 );
@@ -45,17 +49,24 @@ export async function parseStudy(source) {
   const document = parse(source);
   await loadMechanisms(document);
   const spoken = document?.languages && (await import("./languages.js"));
-  const study = STUDY(spoken ? spoken.read(document, STUDY) : document, "");
+  // In each of its languages; it is answered in its own.
+  const [study] = await Promise.all((spoken ? spoken.each(document) : [document]).map(readParts));
   check(!(study.opens > study.closes), "closes");
   for (const [index, asked] of study.questions.entries()) {
     asked.path = `questions[${index}]`;
     await checkTogether(asked);
     if (asked.model?.prior !== undefined) (await import("./priors.js")).checkPriors(asked);
   }
-  if ("public" in study) (await import("./public.js")).read(study);
   if ("paper" in study) (await import("./paper.js")).read(study);
   const canonical = canonicalJson(document);
   return { ...study, document, canonical, digest: await sha256(utf8(canonical)) };
+}
+
+async function readParts(document) {
+  const study = STUDY(document, "");
+  if ("public" in study) (await import("./public.js")).read(study);
+  if (/owner|contact|ethics|retention/.test(Object.keys(study))) (await import("./asker.js")).read(study);
+  return study;
 }
 
 function parse(source) {

@@ -202,3 +202,28 @@ def test_texts_come_in_the_visitors_language_else_in_the_studys(empty):
     assert 'hreflang="sv" aria-current="true">Svenska</a>' in text
     # Who says nothing reads the study's own.
     assert page_of(empty.client, "swedish")[0].headers["Content-Language"] == "sv"
+
+
+def test_who_asks_is_said_before_the_questions(empty):
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    said = {**studies.ASKER, "owner": {"en": "One <clinic>", "de": "Eine Klinik"}, "languages": ["en", "de"]}
+    texts = {}
+    for study_id, change in (
+        ("kept", {}),
+        ("closes", {"closes": "2999-12-31", "contact": "https://a.org/?b"}),
+    ):
+        document = studies.document(studies.YES_NO, id=study_id, **{**said, **change})
+        assert empty.client.post("/v1/studies", json=document, headers=headers).status_code == 201
+        texts[study_id] = {
+            language: page_of(empty.client, study_id, query_string={"lang": language})[1]
+            for language in ("en", "de", "pl")
+        }
+    who, _, rest = texts["kept"]["en"].partition('id="answers"')
+    assert rest
+    assert "One <clinic>" in who
+    assert 'href="mailto:study@example.org"' in who
+    assert "365 days from the day they arrive" in who
+    assert "Eine Klinik" in texts["kept"]["de"]
+    assert "365 dni od dnia nadejścia" in texts["kept"]["pl"]
+    assert "until 365 days after 2999-12-31" in texts["closes"]["en"]
+    assert 'href="https://a.org/?b"' in texts["closes"]["en"]

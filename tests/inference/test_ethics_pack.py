@@ -89,3 +89,10 @@ def test_a_pack_that_may_have_been_filled_in_is_not_replaced(tmp_path, capsys):
     assert main(command) == 3
     assert "would be lost" in capsys.readouterr().err
     assert (tmp_path / "pack" / "pack.md").read_text() == "filled in"
+
+
+def test_what_the_study_says_of_who_asks_stands_in_the_pack():
+    said = text_of(Study(studies.document(studies.YES_NO, **studies.ASKER)))
+    for words in ("Owner: One clinic", "Ethics: Ethics board", "deleted 365 days after the day they arrived"):
+        assert words in said
+    assert "The controller: name" not in said

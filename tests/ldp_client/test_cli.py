@@ -48,6 +48,19 @@ def test_study_check_states_the_true_epsilon_of_every_question(study_file, capsy
     assert "at most 73.2 % sure" in shown
 
 
+def test_study_check_says_who_asks_and_what_is_missing_of_that(tmp_path, capsys):
+    path = tmp_path / "study.json"
+    path.write_text(json.dumps(studies.document(studies.YES_NO, **{**studies.ASKER, "closes": "2999-01-31"})))
+    assert cli.main(["study", "check", str(path)]) == 0
+    shown = capsys.readouterr()
+    for line in ("asked by: One clinic", "contact: study@example.org", "deleted 365 days after 2999-01-31"):
+        assert line in shown.out
+    assert "does not state" not in shown.err
+    path.write_text(json.dumps(studies.document(studies.YES_NO, owner="One clinic")))
+    assert cli.main(["study", "check", str(path)]) == 0
+    assert "does not state contact, ethics, retention:" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [

@@ -11,6 +11,7 @@ from tests.portable.run_vectors import MECHANISMS
 
 FILES = {
     *MECHANISMS,
+    "askers",
     "interactions",
     "languages",
     "levels",
