@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import gcd
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,8 @@ from ldp_client.words.text import counted
 
 # Tables of two waves, or rows, that agree so seldom by chance are the same.
 BY_CHANCE = 1e-6
+# Columns number the rows together where both tables have so large a share of their values in common.
+NUMBERED = 0.5
 
 
 def twins(one: tuple[str, pd.DataFrame], other: tuple[str, pd.DataFrame]) -> Iterator[str]:
@@ -46,24 +49,48 @@ def twins(one: tuple[str, pd.DataFrame], other: tuple[str, pd.DataFrame]) -> Ite
 def _shared(frame: pd.DataFrame, other: pd.DataFrame) -> int:
     """How many whole rows, over common columns, stand in both tables; 0 where chance may explain them.
 
-    Of columns without a value twice, as numbers of records, both tables may have the same values: rows that
-    have one are to agree in all else, far more often than they do with the next such row.
+    Columns that number the rows may have the same values in both tables: rows that have one are to agree in
+    all else, far more often than they do with the next such row.
     """
     names = [name for name in frame.columns if name in other.columns]
     ids = [name for name in names if frame[name].is_unique and other[name].is_unique]
     rest = [name for name in names if name not in ids]
-    for key in ids:
+    within = _numbers_within(frame, other, rest)
+    for key in [*([name] for name in ids), *within]:
         _, left, right = np.intersect1d(
-            _digests(frame[[key]]), _digests(other[[key]]), assume_unique=True, return_indices=True
+            _digests(frame[key]), _digests(other[key]), assume_unique=True, return_indices=True
         )
         # In the tables' own order, in which neighbours may be alike.
         left, right = left[np.argsort(left)], right[np.argsort(left)]
-        if rest and len(left) > 1:
-            mine, theirs = _digests(frame[rest])[left], _digests(other[rest])[right]
+        beside = [name for name in rest if name not in key]
+        if beside and len(left) > 1:
+            mine, theirs = _digests(frame[beside])[left], _digests(other[beside])[right]
             found, next_to = int((mine == theirs).sum()), int((mine == np.roll(theirs, 1)).sum())
             if stats.binom.sf(found - 1, found + next_to, 0.5) < BY_CHANCE:
                 return found
+    rest = [name for name in rest if not any(name in key for key in within)]
     return _shared_rows(frame[rest], other[rest])
+
+
+def _numbers_within(frame: pd.DataFrame, other: pd.DataFrame, names: list[Any]) -> list[list[Any]]:
+    """Columns that together number the rows, as households within villages do, alike in both tables.
+
+    Columns are left out as long as the others tell all rows of each table apart, in three orders, as chance
+    may let others do so; those that number have most of their values in both tables.
+    """
+    found: list[list[Any]] = []
+    for order in (sorted(names, key=lambda name: frame[name].nunique()), names, names[::-1]):
+        key = names
+        for name in order:
+            fewer = [one for one in key if one != name]
+            if fewer and not (frame.duplicated(fewer).any() or other.duplicated(fewer).any()):
+                key = fewer
+        if len(key) == len(names) or key in found:
+            continue
+        shared = len(np.intersect1d(_digests(frame[key]), _digests(other[key])))
+        if shared >= NUMBERED * min(len(frame), len(other)):
+            found.append(key)
+    return found
 
 
 def _shared_rows(frame: pd.DataFrame, other: pd.DataFrame) -> int:

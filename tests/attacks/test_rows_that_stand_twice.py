@@ -71,6 +71,24 @@ def test_waves_of_different_people_are_not(first, ages, income, tmp_path):
     assert load(tmp_path, *waves).n == 1300
 
 
+def villages(seed: int) -> pd.DataFrame:
+    """Ten households of each of sixty villages, numbered within them, in two regions."""
+    frame = people(seed, 0, income=False)
+    frame["age"] //= 40
+    place = np.arange(600)
+    return frame.assign(region=place // 300, village=place // 10 % 30, household=1 + place % 10)
+
+
+@pytest.mark.parametrize("at", [0, 2])
+def test_waves_that_number_households_within_villages_alike_are_different_people(at, tmp_path):
+    """Three columns together name a household, and another one has the same numbers in the next wave."""
+    ordered = [*villages(1).columns[at:], *villages(1).columns[:at]]
+    waves = [villages(seed)[ordered] for seed in (1, 2)]
+    assert load(tmp_path, *waves).n == 1200
+    with pytest.raises(InputError, match=r"share 5\d\d whole rows"):
+        load(tmp_path, waves[0], waves[0][5:].sample(frac=1, random_state=1))
+
+
 def test_a_file_below_itself_is_refused_and_many_double_rows_are_noted(tmp_path):
     with pytest.raises(InputError, match="every row stands 2 times"):
         load(tmp_path, pd.concat([ONE, ONE]))
