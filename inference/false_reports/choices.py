@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy.special import betaincinv
 
 from inference.false_reports.functionals import NINETY, TAILS, Functional, around
 from inference.likelihoods.choices.multinomial import walsh_hadamard
@@ -78,7 +78,7 @@ def shares_of_reports(mechanism: ChoiceMechanism, summary: QuestionSummary) -> F
         return None
     p, q, n = float(mechanism.p), float(mechanism.q), summary.n
     counts = supports_of(mechanism, summary)
-    ends = [stats.beta.ppf(tail, counts + 0.5, n - counts + 0.5) for tail in TAILS]
+    ends = [betaincinv(counts + 0.5, n - counts + 0.5, tail) for tail in TAILS]
     least, largest = np.full(len(counts), -q / (p - q)), np.full(len(counts), (1 - q) / (p - q))
     return Functional((ends[0] - q) / (p - q), (ends[1] - q) / (p - q), least, largest)
 

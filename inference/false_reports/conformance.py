@@ -15,8 +15,8 @@ from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
+from inference.chances import binomial_at_least, binomial_at_most, binomial_exactly
 from inference.false_reports.choices import supports_of
 from inference.false_reports.details import BINS, Detail, has_ones
 from inference.models.number import cell_edges
@@ -94,8 +94,8 @@ def findings(mechanism: Mechanism, part: QuestionSummary, detail: Detail | None)
 def _supports(mechanism: ChoiceMechanism, part: QuestionSummary) -> Finding:
     """Every choice is supported with probability q at least and p at most."""
     counts, n = supports_of(mechanism, part), part.n
-    few = stats.binom.cdf(counts, n, float(mechanism.q)).min()
-    many = stats.binom.sf(counts - 1, n, float(mechanism.p)).min()
+    few = binomial_at_most(counts, n, float(mechanism.q)).min()
+    many = binomial_at_least(counts, n, float(mechanism.p)).min()
     words = f"some choice is reported by fewer, or by more, people than `{mechanism.name}` lets report it"
     return Finding(min(1.0, 2 * len(counts) * float(min(few, many))), words)
 
@@ -111,7 +111,7 @@ def _ones(mechanism: ChoiceMechanism, part: QuestionSummary, detail: Detail | No
         sizes = pattern_bits(k).sum(axis=1).astype(int)
         ones = np.bincount(sizes, part.values, k + 1).astype(np.int64)
     if ones is not None:
-        others = stats.binom.pmf(np.arange(k + 1), k - 1, q)
+        others = binomial_exactly(np.arange(k + 1), k - 1, q)
         law = (1 - p) * others + p * np.concatenate([[0.0], others[:-1]])
         yield Finding(_two_sided(ones, int(ones.sum()), law), words)
         return
@@ -125,7 +125,7 @@ def _ones(mechanism: ChoiceMechanism, part: QuestionSummary, detail: Detail | No
 
 def _two_sided(counts: NDArray[np.int64], n: int, law: Vector) -> float:
     """The smallest of exact binomial tests of each count, for all of them."""
-    below, above = stats.binom.cdf(counts, n, law), stats.binom.sf(counts - 1, n, law)
+    below, above = binomial_at_most(counts, n, law), binomial_at_least(counts, n, law)
     return min(1.0, 2 * counts.size * float(np.minimum(below, above).min()))
 
 
@@ -137,7 +137,7 @@ def _beyond(mechanism: NumberMechanism, part: QuestionSummary) -> Finding:
         first = int(np.searchsorted(edges, 1 + sds * scale))
         chance = erfc((edges[first] - 1) / scale / sqrt(2)) / 2 if mechanism.name == "gaussian" else 0.5
         far = int(part.values[first + 1 :].sum()), int(part.values[: len(edges) - first].sum())
-        found += [float(stats.binom.sf(count - 1, part.n, chance)) for count in far]
+        found += [float(binomial_at_least(count, part.n, chance)) for count in far]
     words = f"more reports lie beyond a bound than `{mechanism.name}` noise puts there"
     return Finding(min(1.0, len(found) * min(found)), words)
 
@@ -155,7 +155,7 @@ def _spikes(mechanism: NumberMechanism, part: QuestionSummary) -> Finding:
     inside = part.values[1:-1]
     around = inside[:-2] + inside[1:-1] + inside[2:]
     # So small an ε that the bounds are neighbours on the grid has no cell between others.
-    p = stats.binom.sf(inside[1:-1] - 1, around, most / (1 + most)) if len(inside) > 2 else np.ones(1)
+    p = binomial_at_least(inside[1:-1], around, most / (1 + most)) if len(inside) > 2 else np.ones(1)
     words = f"more reports lie at one place than beside it, which `{mechanism.name}` noise would smooth out"
     return Finding(min(1.0, len(p) * float(p.min())), words)
 
@@ -168,7 +168,7 @@ def _products(mechanism: SampledProducts, part: QuestionSummary) -> Iterator[Fin
     words = "some product was sent more, or less, often than it is drawn"
     yield Finding(_two_sided(drawn, part.n, law), words)
     least = (1 - float(mechanism.p)) / (mechanism.patterns - 1)
-    few = stats.binom.cdf(signs, drawn[:, None], least).min()
+    few = binomial_at_most(signs, drawn[:, None], least).min()
     words = f"some product has fewer reports of one sign than `{mechanism.name}` gives it"
     yield Finding(min(1.0, signs.size * float(few)), words)
 

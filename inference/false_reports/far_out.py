@@ -6,7 +6,6 @@ from math import erfc, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from ldp_client import Mechanism
 from summaries import QuestionSummary
@@ -42,7 +41,7 @@ def tails_p(mechanism: Mechanism, n: int, counts: NDArray[np.int64]) -> float:
     entry = [float(np.mean([_entry_chance(sds, bound / SD) for bound in reach.bounds])) for sds in ENTRY_SDS]
     trials = [n * size] * len(ENTRY_SDS) + [n] * len(NORM_CHANCES)
     found = [
-        float(stats.binom.sf(count - 1, tried, chance))
+        float(binomial_at_least(count, tried, chance))
         for count, tried, chance in zip(counts, trials, (*entry, *NORM_CHANCES))
     ]
     found.append(_energy_p(float(counts[-1]) / PARTS**2, n * size, n * (reach.norm / SD) ** 2))
@@ -54,7 +53,7 @@ def _energy_p(total: float, degrees: float, centre: float) -> float:
     if not degrees:
         return 1.0
     stretch = (degrees + 2 * centre) / (degrees + centre)
-    return float(stats.chi2.sf(total / stretch, (degrees + centre) / stretch))
+    return squares_beyond(total / stretch, (degrees + centre) / stretch)
 
 
 def _entry_chance(sds: int, bound: float) -> float:

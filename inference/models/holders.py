@@ -10,7 +10,7 @@ import numpy as np
 import numpyro
 import numpyro.distributions as dist
 from jax import Array
-from scipy.stats import norm
+from scipy.special import log_ndtr
 
 from inference.likelihoods.holders.groups import HolderGroups, NoiseShape, grouped, noise_shape, one_by_one
 from inference.likelihoods.holders.law import HolderEntries, HolderLaw, HolderSums, Total
@@ -80,7 +80,7 @@ def rows_of(statistics: HolderStatistics) -> Rows:
     if sd == 0:
         return Rows(counts / statistics.average, np.zeros(len(counts)))
     edge = (1 - counts) / sd
-    tail = np.exp(norm.logpdf(edge) - norm.logsf(edge))
+    tail = np.exp(-(edge**2) / 2 - np.log(2 * np.pi) / 2 - log_ndtr(-edge))
     mean = np.maximum(counts + sd * tail, 1.0)
     share = np.clip(1 + edge * tail - tail**2, 1e-6, 1.0)
     certain = counts >= CERTAIN * sd

@@ -19,7 +19,7 @@ import numpyro
 import numpyro.distributions as dist
 from jax import Array
 from numpy.typing import NDArray
-from scipy import stats
+from scipy.special import ndtr
 
 from inference.likelihoods import BinnedPerturbed, ClippedContinuous, GaussianNoise, LaplaceNoise, clipped
 from inference.likelihoods.numbers.discrete import MOST_POINTS
@@ -102,10 +102,15 @@ def wedge(location: str, sd: str, bound: float) -> Coordinates:
     return Coordinates(forward, inverse)
 
 
+def _laplace_below(edges: NDArray[np.float64]) -> NDArray[np.float64]:
+    tail = np.exp(-np.abs(edges)) / 2
+    return np.where(edges < 0, tail, 1 - tail)
+
+
 NOISE: dict[str, type[Noise]] = {"laplace": LaplaceNoise, "gaussian": GaussianNoise}
 # The noise's variance in units of its squared scale.
 _VARIANCE = {"laplace": 2.0, "gaussian": 1.0}
-_LAWS = {"laplace": stats.laplace, "gaussian": stats.norm}
+_BELOW = {"laplace": _laplace_below, "gaussian": ndtr}
 # With a smaller part of the bounds' distance as its sd a law slips between the nodes of its quadrature; in
 # so few draws that does no harm.
 NARROWEST, FEW_DRAWS = 1 / 512, 0.05
@@ -306,14 +311,14 @@ def middle_cells(mechanism: Mechanism) -> NDArray[np.float64]:
     number = cast("Laplace | Gaussian", mechanism)
     edges, scale = cell_edges(mechanism)
     middle = (number.levels // 2) / number.levels
-    below = _LAWS[mechanism.name].cdf(edges, middle, scale)
+    below = _BELOW[mechanism.name]((edges - middle) / scale)
     return np.diff(np.concatenate([[0.0], below, [1.0]]))
 
 
 def channel_of(mechanism: Mechanism, edges: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
     """Probabilities (answers, cells) of reports in the cells, given answers from bound to bound."""
     answers = np.linspace(0, 1, ANSWERS)[:, None]
-    below = _LAWS[mechanism.name].cdf(edges, answers, scale)
+    below = _BELOW[mechanism.name]((edges - answers) / scale)
     ends = np.zeros((ANSWERS, 1))
     return np.diff(np.concatenate([ends, below, ends + 1], axis=1), axis=1)
 

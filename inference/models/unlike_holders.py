@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
+from inference.chances import squares_beyond
 from inference.likelihoods.holders.statistics import HolderStatistics, Matrix
 from inference.models.holders import rows_of
 from inference.results.predictive import FALSE_ALARM
@@ -61,7 +61,7 @@ def p_value(statistics: HolderStatistics, lines: Lines, seed: int = 0) -> float:
     basis = np.linalg.qr(design)[0]
     squares = _left(basis, (white @ cross[..., None]).reshape(1, -1))
     if statistics.law == "gaussian":
-        return float(stats.chi2.sf(squares[0], len(design) - q))
+        return squares_beyond(float(squares[0]), len(design) - q)
     return _drawn_p(float(squares[0]), basis, white, covariance, noise, lines, seed)
 
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from arviz_stats.base.array import array_stats
 from numpy.typing import NDArray
 
+from inference.results.convergence import ess_bulk, ess_tail, r_hat
 from inference.results.verdict import BAD, NOT_CHECKED, PARTIAL, UNTOUCHED, Part, Verdict
 from inference.samplers import KEEP_MORE
 
@@ -89,12 +89,9 @@ class Mixing:
 def mixing(parameters: Mapping[str, NDArray[np.float64]]) -> Mixing:
     """Measure draws of shape (chains, draws) for each parameter."""
     return Mixing(
-        {name: _over_chains(array_stats.rhat, draws) for name, draws in parameters.items()},
-        {name: _over_chains(array_stats.ess, draws, method="bulk") for name, draws in parameters.items()},
-        {
-            name: _over_chains(array_stats.ess, draws, method="tail", prob=TAILS)
-            for name, draws in parameters.items()
-        },
+        {name: _if_moving(r_hat, draws) for name, draws in parameters.items()},
+        {name: _if_moving(ess_bulk, draws) for name, draws in parameters.items()},
+        {name: _if_moving(ess_tail, draws, TAILS) for name, draws in parameters.items()},
     )
 
 
@@ -135,10 +132,8 @@ def diagnose(
     return Diagnostics(verdict, notes, divergences, found.r_hat, found.ess_bulk, found.ess_tail)
 
 
-def _over_chains(statistic: Callable[..., float], draws: NDArray[np.float64], **options: object) -> float:
-    if is_fixed(draws):
-        return float("nan")
-    return float(statistic(draws, chain_axis=0, draw_axis=1, **options))
+def _if_moving(statistic: Callable[..., float], draws: NDArray[np.float64], *more: object) -> float:
+    return float("nan") if is_fixed(draws) else statistic(draws, *more)
 
 
 def _failing(what: str, values: Mapping[str, float], good: Callable[[float], bool], bad: str) -> list[str]:

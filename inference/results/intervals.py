@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from arviz_stats.base.array import array_stats
 from numpy.typing import NDArray
 
+from inference.results.convergence import narrowest
 from ldp_client.documents.errors import UsageError
 
 ETI, HDI = "eti", "hdi"
@@ -51,9 +51,8 @@ class Interval(NamedTuple):
     def of(self, draws: NDArray[np.float64]) -> tuple[float, float]:
         """Its ends, from draws of any shape."""
         if self.kind == HDI and np.isfinite(draws).all():
-            low, high = array_stats.hdi(np.ravel(draws), self.prob)
-        else:
-            low, high = np.quantile(draws, self.levels)
+            return narrowest(draws, self.prob)
+        low, high = np.quantile(draws, self.levels)
         return float(low), float(high)
 
 

@@ -17,7 +17,7 @@ from inference.results.intervals import REFUSED, USUAL, interval_of
 from inference.results.predictive import Predictive
 from inference.results.printed import frame_of, html_of, text_of
 from inference.results.quantity import QUANTILES, Quantity
-from inference.results.tree import Axis, axes_of, tree_of
+from inference.results.tree import Axis, Layout, axes_of, layout_of, tree_of
 from inference.results.verdict import Verdict
 from ldp_client.documents.errors import InputError
 from ldp_client.words.text import counted, nearest
@@ -276,11 +276,20 @@ class Posterior:
             Choices lie along `choice`, features along `feature`, what else has brackets along `name_of`. The
             attributes are study digest, question, model and seed.
         """
+        return tree_of(self._attributes(), self._layout())
+
+    def to_netcdf(self) -> bytes:
+        """Return the same as the bytes of a NetCDF file, which xarray and ArviZ open."""
+        from inference.results.netcdf import netcdf_of
+
+        return netcdf_of(self._attributes(), self._layout())
+
+    def _layout(self) -> Layout:
         groups = {
             "posterior": self.draws,
             "prior": {name: one[None] for name, one in self.prior_draws.items()},
         }
-        return tree_of(self._attributes(), groups, self._axes(), self._checks())
+        return layout_of(groups, self._axes(), self._checks())
 
     def _attributes(self) -> dict[str, Any]:
         return {

@@ -15,7 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy.special import gammaincc
+
+from inference.chances import squares_beyond
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -145,7 +147,7 @@ def _sum_p(directions: Matrix, residual: Vector, moves: Matrix, n: float, depth:
     along, spread = chosen @ residual, np.sqrt(n) * moves @ chosen.T
     covariance = np.eye(len(chosen)) + CURVATURE * spread.T @ spread / len(moves)
     squares = float(along @ np.linalg.solve(covariance, along))
-    return float(stats.chi2.sf(squares, len(chosen)))
+    return squares_beyond(squares, len(chosen))
 
 
 Shares = NDArray[np.float64]
@@ -207,7 +209,7 @@ class Predictive:
         """The probability of entries as far out together, by the gamma law that fits simulated distances."""
         own, seen = self._distances(simulated)
         mean, variance = float(own.mean()), max(float(own.var(ddof=1)), 1e-18)
-        return float(stats.gamma.sf(seen, max(mean**2, 1e-18) / variance, scale=variance / max(mean, 1e-9)))
+        return float(gammaincc(max(mean**2, 1e-18) / variance, seen * max(mean, 1e-9) / variance))
 
     def _distances(self, simulated: Shares) -> tuple[Shares, float]:
         """Of every simulated summary, and of the observed one.

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from html import escape
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
 from inference.results.identified import set_of
 from inference.results.intervals import Interval, in_words, written
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from inference.results.posterior import Posterior
 
 # More rows nobody reads in a terminal; `summary` has all.
@@ -69,6 +69,8 @@ def _table(posterior: Posterior, interval: Interval) -> Iterator[tuple[str, ...]
 
 def frame_of(posterior: Posterior, interval: Interval) -> pd.DataFrame:
     """A row for each parameter. See `Posterior.summary`."""
+    import pandas as pd
+
     low, high = interval.columns
     rows = {}
     for name, row in posterior.rows().items():

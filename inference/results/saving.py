@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Mapping
 from math import isfinite
@@ -32,10 +31,7 @@ def save_posteriors(posteriors: Mapping[str, Posterior], folder: Path, made: Mad
     with replacing(str(folder / RESULT)) as file:
         file.write(text + "\n")
     for name, posterior in posteriors.items():
-        # Through memory: HDF5 does not survive a disk that fills while it writes.
-        buffer = io.BytesIO()
-        posterior.to_arviz().to_netcdf(buffer, engine="h5netcdf")
-        (folder / f"{name}.nc").write_bytes(buffer.getvalue())
+        (folder / f"{name}.nc").write_bytes(posterior.to_netcdf())
 
 
 def _saved_before(path: Path, head: dict[str, Any], replaced: set[str]) -> dict[str, Any]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import arviz_base
 import numpy as np
 from numpy.typing import NDArray
-from xarray import DataTree
+
+if TYPE_CHECKING:
+    from xarray import DataTree
 
 Draws = NDArray[np.float64]
 # Along which dimension the labels in brackets lie, where it has a name of its own.
@@ -37,24 +38,40 @@ def axes_of(names: Mapping[str, Any]) -> dict[str, Axis]:
     return found
 
 
-def tree_of(
-    attributes: Mapping[str, Any],
+@dataclass(frozen=True)
+class Layout:
+    """What ArviZ's tree holds.
+
+    groups: {group: {variable: array}}. dims: of each variable, beside chain and draw. coordinates: the labels
+    along each dimension that has some.
+    """
+
+    groups: Mapping[str, Mapping[str, NDArray[Any]]]
+    dims: Mapping[str, list[str]]
+    coordinates: Mapping[str, list[str]]
+
+
+def layout_of(
     groups: Mapping[str, Mapping[str, Draws]],
     axes: Mapping[str, Axis],
     checks: Mapping[str, Mapping[str, NDArray[Any]]],
-) -> DataTree:
-    """Build ArviZ's tree.
+) -> Layout:
+    """Lay out {"posterior": {parameter: (chains, draws)}, …}, whose parameters stand where `axes` say.
 
-    groups: {"posterior": {parameter: (chains, draws)}, …}, whose parameters stand where `axes` say. checks:
-    other groups, as they are.
+    checks: other groups, as they are.
     """
-    found: dict[str, Mapping[str, NDArray[Any]]] = {
-        name: stacked(draws, axes) for name, draws in groups.items() if draws
-    }
+    found = {name: stacked(draws, axes) for name, draws in groups.items() if draws}
     dims, coordinates = _layout(groups["posterior"], axes)
     named = {name: labels for name, (labels, _) in coordinates.items()}
+    return Layout({**found, **checks}, {**dims, "reports": ["group"]}, named)
+
+
+def tree_of(attributes: Mapping[str, Any], layout: Layout) -> DataTree:
+    """Build ArviZ's tree."""
+    import arviz_base
+
     return arviz_base.from_dict(
-        {**found, **checks}, attrs={"/": dict(attributes)}, dims={**dims, "reports": ["group"]}, coords=named
+        layout.groups, attrs={"/": dict(attributes)}, dims=layout.dims, coords=layout.coordinates
     )
 
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 import numpy as np
-from arviz_stats.base.array import array_stats
 from jax import Array
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
@@ -138,6 +137,9 @@ def weigh(log_ratios: Vector) -> ImportanceWeights:
         return ImportanceWeights(equal, float("inf"))
     if np.ptp(log_ratios) < SAME_RATIO:
         return ImportanceWeights(equal, 0.0)
+    # Much comes with it, which chains do without.
+    from arviz_stats.base.array import array_stats
+
     # ArviZ takes the ratios as it has them in leave-one-out: with the other sign.
     smoothed, k = array_stats.psislw(-log_ratios)
     weights = np.exp(smoothed - np.max(smoothed))

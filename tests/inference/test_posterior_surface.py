@@ -9,6 +9,7 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
+import xarray
 from scipy import stats
 
 from inference import Posterior
@@ -171,6 +172,10 @@ def test_arviz_gets_the_whole_tree_by_choice(tmp_path):
     assert tree["sample_stats"]["diverging"].shape == SHAPE
     save_posteriors({"colour": found}, tmp_path)
     assert json.loads((tmp_path / "posterior.json").read_text())["questions"]["colour"]["ok"]
+    with xarray.open_datatree(tmp_path / "colour.nc", engine="h5netcdf") as saved:
+        assert saved.equals(tree)
+        assert saved.attrs == tree.attrs
+        assert saved["sample_stats"]["diverging"].dtype == bool
     # A scalar and parts that share a name keep both.
     both = made(names=(), others={"sd": np.ones(SHAPE), "sd[age]": np.zeros(SHAPE)}).to_arviz()["posterior"]
     assert set(both.data_vars) == {"sd", "sd_each"}

@@ -1,0 +1,102 @@
+"""How well chains mix, and the narrowest interval of draws.
+
+Rank-normalised split R-hat and effective sample sizes of bulk and tails are those of Vehtari et al. 2021,
+Bayesian Analysis 16(2), with Geyer's initial monotone sequence; ArviZ gives the same numbers, and loads
+pandas, xarray and much of SciPy first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from inference.chances import average_ranks
+
+Draws = NDArray[np.float64]
+# Of shorter chains nothing is said.
+FEWEST = 4
+# Draws as close as this do not vary.
+SAME = 1e-15
+
+
+def r_hat(draws: Draws) -> float:
+    """R-hat of draws (chains, draws), of ranks and of distances from the median; NaN where it is unknown."""
+    if not _known(draws) or len(draws) < 2:
+        return float("nan")
+    halves = _split(draws)
+    return max(_plain_r_hat(_normal_scores(one)) for one in (halves, np.abs(halves - np.median(halves))))
+
+
+def ess_bulk(draws: Draws) -> float:
+    """How many independent draws tell as much of the middle as draws (chains, draws); NaN where unknown."""
+    return _ess(_normal_scores(_split(draws))) if _known(draws) else float("nan")
+
+
+def ess_tail(draws: Draws, levels: Sequence[float]) -> float:
+    """The same of the quantiles `levels`, the smallest of theirs."""
+    if not _known(draws):
+        return float("nan")
+    return min(_ess(_split(draws <= np.quantile(draws, level)).astype(float)) for level in levels)
+
+
+def narrowest(draws: Draws, prob: float) -> tuple[float, float]:
+    """The ends of the narrowest interval between draws that holds `prob` of them: of highest density."""
+    ordered = np.sort(draws, axis=None)
+    inside = min(int(prob * len(ordered)), len(ordered) - 1)
+    first = int(np.argmin(ordered[inside:] - ordered[: len(ordered) - inside]))
+    return float(ordered[first]), float(ordered[first + inside])
+
+
+def _known(draws: Draws) -> bool:
+    return draws.shape[1] >= FEWEST and not np.isnan(draws).any()
+
+
+def _split(draws: NDArray[np.generic]) -> Draws:
+    """The first and the last half of each chain as chains of their own."""
+    half = draws.shape[1] // 2
+    return np.concatenate([draws[:, :half], draws[:, -half:]])
+
+
+def _normal_scores(draws: Draws) -> Draws:
+    """Ranks among all draws as quantiles of the normal law (Blom 1958)."""
+    return np.asarray(ndtri((average_ranks(draws) - 0.375) / (draws.size + 0.25)))
+
+
+def _plain_r_hat(draws: Draws) -> float:
+    count = draws.shape[1]
+    between = count * np.var(draws.mean(axis=1), ddof=1)
+    within = np.mean(np.var(draws, axis=1, ddof=1))
+    return float(np.sqrt((between / within + count - 1) / count))
+
+
+def _ess(draws: Draws) -> float:
+    """Of draws (chains, draws) as they are, by Geyer's initial monotone sequence of autocorrelations."""
+    if np.ptp(draws) < SAME:
+        return float(draws.size)
+    count = draws.shape[1]
+    covariance = _autocovariance(draws)
+    within = covariance[0] * count / (count - 1)
+    total = covariance[0] + (np.var(draws.mean(axis=1), ddof=1) if len(draws) > 1 else 0.0)
+    correlation = 1 - (within - covariance) / total
+    correlation[0] = 1.0
+    even, odd = correlation[: count - 1 : 2], correlation[1::2]
+    pairs = even[: len(odd)] + odd[: len(even)]
+    # The last pairs are of few draws.
+    last = max(0, (count - 3) // 2)
+    ended = np.flatnonzero(pairs[:last] <= 0)
+    last = int(ended[0]) if len(ended) else last
+    rest = even[last] if pairs[last] >= 0 else max(even[last], 0.0)
+    stretch = 2 * np.minimum.accumulate(pairs[:last]).sum() - 1 + rest if last else rest - 1
+    return float(draws.size / max(stretch, 1 / np.log10(draws.size)))
+
+
+def _autocovariance(draws: Draws) -> Draws:
+    """At each lag, (draws,), on average over chains (chains, draws)."""
+    count = draws.shape[1]
+    # Padded with as many zeros, the circular transform's correlations are the plain ones.
+    padded = np.fft.rfft(draws - draws.mean(axis=1, keepdims=True), 2 * count, axis=1)
+    power = (padded.real**2 + padded.imag**2).mean(axis=0)
+    return np.asarray(np.fft.irfft(power, 2 * count)[:count] / count)

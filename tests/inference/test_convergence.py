@@ -1,0 +1,74 @@
+"""Diagnostics of chains are ArviZ's, and chances of counts SciPy's, without loading either's libraries."""
+
+import numpy as np
+import pytest
+from arviz_stats.base.array import array_stats
+from scipy import stats
+
+from inference.chances import (
+    average_ranks,
+    binomial_at_least,
+    binomial_at_most,
+    binomial_exactly,
+    binomial_quantile,
+    squares_beyond,
+)
+from inference.results.convergence import ess_bulk, ess_tail, narrowest, r_hat
+
+
+def ar(coefficient, chains=4, draws=300, seed=0):
+    noise = np.random.default_rng(seed).normal(size=(chains, draws))
+    for t in range(1, draws):
+        noise[:, t] += coefficient * noise[:, t - 1]
+    return noise
+
+
+CHAINS = {
+    "independent": ar(0),
+    "sluggish": ar(0.95),
+    "alternating": ar(-0.9),
+    "odd": ar(0.3, 3, 101),
+    "two": ar(0.3, 2, 250),
+    "short": ar(0.2, 4, 4),
+    "six": ar(0.5, 4, 6),
+    "apart": ar(0.3) + np.arange(4)[:, None],
+    "ties": np.round(ar(0.5)),
+    "rare": (ar(0.5) > 2.3).astype(float),
+    "skewed": np.exp(3 * ar(0.7)),
+    "unknown": np.where(np.arange(300) == 7, np.nan, ar(0.1)),
+    "endless": np.where(np.arange(300) == 7, np.inf, ar(0.1)),
+}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_they_are_arviz(name):
+    draws, axes = CHAINS[name], {"chain_axis": 0, "draw_axis": 1}
+    tail = array_stats.ess(draws, method="tail", prob=(0.05, 0.95), **axes)
+    assert r_hat(draws) == pytest.approx(array_stats.rhat(draws, **axes), rel=1e-10, nan_ok=True)
+    assert ess_bulk(draws) == pytest.approx(
+        array_stats.ess(draws, method="bulk", **axes), rel=1e-8, nan_ok=True
+    )
+    assert ess_tail(draws, (0.05, 0.95)) == pytest.approx(tail, rel=1e-8, nan_ok=True)
+    if np.isfinite(draws).all():
+        assert narrowest(draws, 0.9) == pytest.approx(array_stats.hdi(draws.ravel(), 0.9), abs=0)
+
+
+def test_chances_are_scipys():
+    counts = np.arange(-2, 30)
+    for n, p in ((0, 0.3), (1, 0.5), (20, 0.0), (20, 1.0), (27, 0.2), (28, 1e-9)):
+        law = stats.binom(n, p)
+        np.testing.assert_allclose(binomial_at_most(counts, n, p), law.cdf(counts), rtol=1e-9, atol=1e-300)
+        np.testing.assert_allclose(
+            binomial_at_least(counts, n, p), law.sf(counts - 1), rtol=1e-9, atol=1e-300
+        )
+        np.testing.assert_allclose(binomial_exactly(counts, n, p), law.pmf(counts), rtol=1e-9, atol=1e-300)
+    law = stats.binom(10**6, 0.3)
+    far = np.array([290_000, 299_999, 310_000])
+    np.testing.assert_allclose(binomial_at_most(far, 10**6, 0.3), law.cdf(far), rtol=1e-6)
+    np.testing.assert_allclose(binomial_at_least(far, 10**6, 0.3), law.sf(far - 1), rtol=1e-6)
+    assert [binomial_quantile(level, 1000, 0.05) for level in (0.005, 0.995)] == list(
+        stats.binom.ppf([0.005, 0.995], 1000, 0.05)
+    )
+    assert squares_beyond(31.0, 10) == pytest.approx(stats.chi2.sf(31.0, 10), rel=1e-10)
+    ties = CHAINS["ties"]
+    np.testing.assert_array_equal(average_ranks(ties), stats.rankdata(ties, axis=None).reshape(ties.shape))
