@@ -1,4 +1,4 @@
-"""Tail probabilities of counts and sums of squares, by special functions: scipy.stats takes a second to load."""
+"""Tail probabilities of counts and of sums of squares: scipy.stats, which has them, takes long to load."""
 
 from __future__ import annotations
 

@@ -6,13 +6,13 @@ import base64
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from inference.analyses.result import AnalysisPosterior
+from inference.results.canvas import Canvas
+from inference.results.chain_plots import chains_in_words
 from inference.results.defence import defence_of_analysis
 from inference.results.headline import judged_line
 from inference.results.identified import IdentifiedSets, set_of
@@ -20,19 +20,11 @@ from inference.results.intervals import USUAL, Interval
 from inference.results.joined import NOTHING
 from inference.results.made import Made
 from inference.results.page import PAGE, PART_QUESTIONS, false_heading, rows_of, verdict_in_words
-from inference.results.plots import (
-    INCHES_WIDE,
-    MOST_ROWS,
-    PRIVATE,
-    chains_in_words,
-    pictures_of,
-    to_png,
-    to_svg,
-    wrapped,
-)
+from inference.results.plots import Row, pictures_of, rows_plot
 from inference.results.quantity import Quantity
 from inference.results.rendering import PAGES
 from inference.results.saving import save_posteriors
+from inference.results.shown import MOST_ROWS
 from inference.results.tables import tables_of
 from inference.samplers import SAMPLERS
 from ldp_client.describing import prior_lines
@@ -67,7 +59,7 @@ def save_analysis(
     pictures = pictures_of(posterior, None, interval)
     (folder / f"{posterior.question}-chains.png").write_bytes(pictures.chains_png)
     forest = forest_plot(posterior, interval)
-    (folder / f"{posterior.question}.png").write_bytes(to_png(forest))
+    (folder / f"{posterior.question}.png").write_bytes(forest.png())
     verdict = posterior.verdict
     # On one scale: no ratios, and no numbers of people.
     apart = re.compile(r"odds|(design-based )?total")
@@ -88,9 +80,9 @@ def save_analysis(
         false_heading=false_heading(posterior, interval),
         interval=interval.name,
         false_words=posterior.identified.on_page() if posterior.identified else "",
-        shares=to_svg(interval_plot(quoted, posterior.identified, interval)) if quoted else "",
+        shares=interval_plot(quoted, posterior.identified, interval).svg() if quoted else "",
         what="Coefficients" if posterior.spreads else "Shares",
-        forest=to_svg(forest),
+        forest=forest.svg(),
         rows=rows_of(posterior, None, interval),
         noise=posterior.stated,
         expected=pictures.expected,
@@ -180,7 +172,7 @@ def _direction(quantity: Quantity) -> str:
     return f"; {side} 0 with probability {how}"
 
 
-def forest_plot(posterior: AnalysisPosterior, interval: Interval = USUAL) -> Figure:
+def forest_plot(posterior: AnalysisPosterior, interval: Interval = USUAL) -> Canvas:
     """Intervals of coefficients on one scale: a number's for one sd of its column."""
     spreads = posterior.spreads or dict.fromkeys(posterior.draws, 1.0)
     rows = [
@@ -192,23 +184,15 @@ def forest_plot(posterior: AnalysisPosterior, interval: Interval = USUAL) -> Fig
         for name, draws in posterior.draws.items()
         if name in spreads
     ]
-    return _intervals(rows, interval, zero=bool(posterior.spreads))
+    return rows_plot(rows[:MOST_ROWS], interval, zero=bool(posterior.spreads))
 
 
 def interval_plot(
     quantities: Sequence[Quantity], identified: IdentifiedSets | None = None, interval: Interval = USUAL
-) -> Figure:
+) -> Canvas:
     """Intervals of what is expected of people, and behind them what false reports leave possible."""
     rows = [Row(one.name, one.draws, _spread_set(identified, one.name)) for one in quantities]
-    return _intervals(rows, interval, zero=False)
-
-
-class Row(NamedTuple):
-    """One line of a picture. ends: of the set, where there is one."""
-
-    name: str
-    draws: NDArray[np.float64]
-    ends: tuple[float, float] | None
+    return rows_plot(rows[:MOST_ROWS], interval, zero=False)
 
 
 def _spread_set(
@@ -216,23 +200,3 @@ def _spread_set(
 ) -> tuple[float, float] | None:
     found = set_of(identified, name)
     return None if found is None else (found[0] * spread, found[1] * spread)
-
-
-def _intervals(drawn: Sequence[Row], interval: Interval, *, zero: bool) -> Figure:
-    rows = drawn[:MOST_ROWS]
-    figure = Figure(figsize=(INCHES_WIDE, 0.6 + 0.32 * len(rows)), layout="constrained")
-    axis = figure.subplots()
-    if zero:
-        axis.axvline(0, color="#8a8f98", linewidth=0.8)
-    for place, row in enumerate(rows):
-        low, high = interval.of(row.draws)
-        if row.ends is not None:
-            axis.plot(row.ends, [place, place], color=PRIVATE, linewidth=1, alpha=0.6)
-        axis.plot([low, high], [place, place], color=PRIVATE, linewidth=3, solid_capstyle="butt")
-        axis.plot([np.median(row.draws)], [place], "o", color=PRIVATE, markersize=5)
-    axis.set_yticks(range(len(rows)))
-    axis.set_yticklabels([wrapped(row.name) for row in rows], fontsize=6, parse_math=False)
-    axis.invert_yaxis()
-    axis.tick_params(labelsize=6)
-    axis.spines[["right", "top"]].set_visible(False)
-    return figure

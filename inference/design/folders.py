@@ -18,8 +18,9 @@ from inference.design.bands import counts_at_most
 from inference.design.calibration import BINS, DRAWS, Calibration, Ranks
 from inference.design.formula_plan import FormulaPlan
 from inference.design.plan import Plan
+from inference.results.figures import to_png
 from inference.results.folder import OwnFiles
-from inference.results.plots import PRIOR, PRIVATE, to_png, wrapped
+from inference.results.shown import PRIOR, PRIVATE, wrapped
 from schemas import Study
 
 MOST_RANKED = 8

@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import Any
 
+from inference.results.chain_plots import chains_in_words
 from inference.results.defence import defence_of
 from inference.results.headline import headlines
 from inference.results.identified import set_of
 from inference.results.intervals import USUAL, Interval, in_words, written
 from inference.results.joined import NOTHING, Earlier
 from inference.results.made import Made
-from inference.results.plots import Draws, Pictures, chains_in_words, pictures_of
+from inference.results.plots import Draws, Pictures, pictures_of
 from inference.results.posterior import Posterior
 from inference.results.rendering import PAGES
 from inference.results.tables import tables_of

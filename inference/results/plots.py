@@ -1,325 +1,251 @@
-"""Pictures of posteriors, as SVG text for pages and PNG files, each drawn once for both.
-
-How the chains of a fit mix shows in traces and rank histograms (Vehtari et al. 2021, Bayesian Analysis
-16(2)).
-"""
+"""Pictures of posteriors, as SVG text for pages and PNG files, each drawn once for both."""
 
 from __future__ import annotations
 
-import io
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import NamedTuple
 
-import matplotlib
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator, PercentFormatter
 from numpy.typing import NDArray
-from scipy import stats
 
 from inference.results.answer_law import AnswerLaw
-from inference.results.identified import IdentifiedSets
+from inference.results.canvas import LINE_HEIGHT, Canvas, width_of
+from inference.results.chain_plots import chains_plot
 from inference.results.intervals import USUAL, Interval
+from inference.results.panels import MARGIN, Panel, labels, limits, tens, ticks
 from inference.results.posterior import Posterior
 from inference.results.predictive import Predictive
+from inference.results.shown import INCHES_WIDE, LABEL_WIDTH, POINTS, PRIOR, PRIVATE, RAW, shown, wrapped
 
-matplotlib.rcParams["svg.hashsalt"] = "ldpkit"
-matplotlib.rcParams["font.size"] = 9
-PRIVATE, RAW, PRIOR = "#1b5e9e", "#d9822b", "#8a8f98"
 INTERVAL = (0.05, 0.95)
-INCHES_WIDE = 4.8
-INCHES_A_ROW = 0.42
-LABEL_WIDTH = 26
-# More rows than these would make the page slow, and nobody would read them.
-MOST_ROWS = 30
+WIDE = POINTS * INCHES_WIDE
+# In points: a legend's height; a row of intervals, and what of it is above its axis; a share's without ticks.
+LEGEND, ROW, DRAWN, PACKED = 20.0, 31.0, 17.0, 19.0
+EDGE = 12.0
+BAR, THIN, DOT = 3.0, 1.0, 2.6
 
 Draws = Mapping[str, NDArray[np.float64]]
 
 
-def interval_plot(posterior: Posterior, raw: Draws | None = None, interval: Interval = USUAL) -> Figure:
+class Mark(NamedTuple):
+    """An entry of a legend: a line."""
+
+    colour: str
+    width: float
+    words: str
+
+
+def interval_plot(posterior: Posterior, raw: Draws | None = None, interval: Interval = USUAL) -> Canvas:
     """Intervals and medians of the shown parameters, the raw data's beside them where known.
 
     Shares of one whole have one scale, in per cent; other parameters have a scale each.
     """
-    figure = Figure(figsize=_size_for(posterior), layout="constrained")
-    _draw_intervals(figure, posterior, raw, interval)
-    return figure
-
-
-def interval_axes(posterior: Posterior, interval: Interval) -> Axes:
-    """The same in a figure of pyplot's, which notebooks show; its first axes."""
-    from matplotlib import pyplot
-
-    figure = pyplot.figure(figsize=_size_for(posterior), layout="constrained")
-    _draw_intervals(figure, posterior, None, interval)
-    figure.supxlabel(f"{posterior.question}: {posterior.verdict.headline()}", fontsize=8, parse_math=False)
-    return figure.axes[0]
-
-
-def _size_for(posterior: Posterior) -> tuple[float, float]:
-    return INCHES_WIDE, 0.7 + INCHES_A_ROW * len(shown(posterior))
-
-
-def _draw_intervals(figure: Figure, posterior: Posterior, raw: Draws | None, interval: Interval) -> None:
     names = shown(posterior)
-    axes = figure.subplots(len(names), 1, squeeze=False)[:, 0]
-    if posterior.model == "multinomial":
-        _share_scale([axis for axis, name in zip(axes, names, strict=True) if name.startswith("p[")])
-    for axis, name in zip(axes, names, strict=True):
-        _identified(axis, posterior.identified, name, 0.5 if raw is None else 0.65)
-        height = 0.5 if raw is None else 0.65
-        _interval(axis, posterior.draws[name], height, PRIVATE, "from noisy reports", interval)
-        if raw is not None and name in raw:
-            _interval(axis, raw[name], 0.3, RAW, "from the raw answers", interval)
-        if posterior.is_share(name):
-            axis.xaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
-        axis.set_ylim(0, 1)
-        axis.set_yticks([])
-        axis.set_ylabel(wrapped(name), parse_math=False, rotation=0, ha="right", va="center", fontsize=7)
-        axis.spines[["left", "right", "top"]].set_visible(False)
-        axis.tick_params(labelsize=6)
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=3, frameon=False, fontsize=7)
+    shares = [name for name in names if posterior.model == "multinomial" and name.startswith("p[")]
+    rows = [PACKED if name in shares[:-1] else ROW for name in names]
+    heights = [max(row, _high(name) + row - DRAWN) for row, name in zip(rows, names, strict=True)]
+    left = _label_width(names)
+    canvas = Canvas(WIDE, LEGEND + sum(heights) + 4)
+    _legend(canvas, _marks(posterior, raw, names))
+    one_scale = _row_limits(posterior, raw, shares, interval) if shares else None
+    top = LEGEND
+    for name, height, row in zip(names, heights, rows, strict=True):
+        own = one_scale if one_scale and name in shares else _row_limits(posterior, raw, [name], interval)
+        panel = Panel(canvas, left, top, WIDE - EDGE - left, height - row + DRAWN, own, (0.0, 1.0))
+        _row(panel, posterior, raw, name, interval)
+        if row == PACKED:
+            panel.bottom(ticks(*own), [""] * len(ticks(*own)))
+        else:
+            panel.across_ticks(posterior.is_share(name))
+        top += height
+    return canvas
 
 
-def _share_scale(axes: Sequence[matplotlib.axes.Axes]) -> None:
-    """One scale, whose numbers stand under the last."""
-    for axis in axes[:-1]:
-        axis.sharex(axes[-1])
-        axis.tick_params(labelbottom=False)
+def _high(name: str) -> float:
+    """The height of a label."""
+    return (wrapped(name).count("\n") + 1) * LINE_HEIGHT * 7
 
 
-def shown(posterior: Posterior) -> list[str]:
-    """All parameters, or of very many the ones with the largest means, in their own order."""
-    means = {name: float(draws.mean()) for name, draws in posterior.draws.items()}
-    kept = set(sorted(means, key=lambda name: -means[name])[:MOST_ROWS])
-    return [name for name in posterior.draws if name in kept]
+def _label_width(names: Sequence[str]) -> float:
+    return max(width_of(wrapped(name), 7) for name in names) + 10
 
 
-def wrapped(name: str) -> str:
-    """A parameter's name on several short lines."""
-    return "\n".join(textwrap.wrap(name, LABEL_WIDTH))
+def _row_limits(
+    posterior: Posterior, raw: Draws | None, names: Sequence[str], interval: Interval
+) -> tuple[float, float]:
+    """From end to end of all that is drawn of these."""
+    known = [source[name] for source in (posterior.draws, raw or {}) for name in names if name in source]
+    sets = posterior.identified.sets if posterior.identified is not None else {}
+    ends = [sets[name] for name in names if name in sets]
+    return limits(*(interval.of(one) for one in known), *([np.median(one)] for one in known), *ends)
+
+
+def _row(panel: Panel, posterior: Posterior, raw: Draws | None, name: str, interval: Interval) -> None:
+    beside = raw is not None and name in raw
+    height = 0.5 if raw is None else 0.65
+    found = posterior.identified
+    if found is not None and name in found.sets:
+        panel.line(found.sets[name], [height, height], PRIVATE, THIN, 0.6)
+    _interval(panel, posterior.draws[name], height, PRIVATE, interval)
+    if raw is not None and beside:
+        _interval(panel, raw[name], 0.3, RAW, interval)
+    panel.canvas.say(panel.left - 5, panel.top + panel.height / 2, wrapped(name), 7, "end")
 
 
 def _interval(
-    axis: Axes, draws: NDArray[np.float64], height: float, colour: str, label: str, interval: Interval
+    panel: Panel, draws: NDArray[np.float64], height: float, colour: str, interval: Interval
 ) -> None:
-    low, high = interval.of(draws)
-    axis.plot([low, high], [height, height], color=colour, linewidth=3, solid_capstyle="butt", label=label)
-    axis.plot([np.median(draws)], [height], "o", color=colour, markersize=5)
+    panel.line(interval.of(draws), [height, height], colour, BAR)
+    panel.dots([np.median(draws)], [height], colour, DOT)
 
 
-def _identified(axis: Axes, found: IdentifiedSets | None, name: str, height: float) -> None:
-    """What false reports leave possible, as a thin line behind the interval."""
-    if found is not None and name in found.sets:
-        label = f"if {100 * found.share:g} % were false"
-        axis.plot(found.sets[name], [height, height], color=PRIVATE, linewidth=1, alpha=0.6, label=label)
+def _marks(posterior: Posterior, raw: Draws | None, names: Sequence[str]) -> list[Mark]:
+    found, marks = posterior.identified, [Mark(PRIVATE, BAR, "from noisy reports")]
+    if found is not None and any(name in found.sets for name in names):
+        marks.insert(0, Mark(PRIVATE, THIN, f"if {100 * found.share:g} % were false"))
+    if raw is not None and any(name in raw for name in names):
+        marks.append(Mark(RAW, BAR, "from the raw answers"))
+    return marks
 
 
-def density_plot(posterior: Posterior, raw: Draws | None = None) -> Figure:
+def _legend(canvas: Canvas, marks: Sequence[Mark]) -> None:
+    """In the middle above all."""
+    widths = [26 + width_of(mark.words, 7) for mark in marks]
+    left = max((canvas.width - sum(widths)) / 2, 4.0)
+    for mark, width in zip(marks, widths, strict=True):
+        canvas.line([(left, 9), (left + 14, 9)], mark.colour, mark.width)
+        canvas.say(left + 18, 9, mark.words, 7, "start")
+        left += width
+
+
+class Row(NamedTuple):
+    """One line of a picture with one scale. ends: of what false reports leave possible, if any."""
+
+    name: str
+    draws: NDArray[np.float64]
+    ends: tuple[float, float] | None
+
+
+def rows_plot(rows: Sequence[Row], interval: Interval, *, zero: bool) -> Canvas:
+    """Intervals and medians on one scale, one below the other; zero: with a line there."""
+    heights = [max(20.0, _high(row.name) + 6) for row in rows]
+    canvas = Canvas(WIDE, sum(heights) + 26)
+    known = [interval.of(row.draws) for row in rows] + [row.ends for row in rows if row.ends is not None]
+    own = limits(*known, *([np.median(row.draws)] for row in rows), *([[0.0]] if zero else []))
+    left = _label_width([row.name for row in rows])
+    panel = Panel(canvas, left, 4, WIDE - EDGE - left, sum(heights), own, (sum(heights), 0.0))
+    if zero:
+        panel.line([0, 0], panel.y, PRIOR)
+    middles = np.cumsum(heights) - np.asarray(heights) / 2
+    for row, middle in zip(rows, middles.tolist(), strict=True):
+        if row.ends is not None:
+            panel.line(row.ends, [middle, middle], PRIVATE, THIN, 0.6)
+        _interval(panel, row.draws, middle, PRIVATE, interval)
+    panel.side(middles.tolist(), [wrapped(row.name) for row in rows], 7)
+    panel.across_ticks()
+    return canvas
+
+
+def density_plot(posterior: Posterior, raw: Draws | None = None) -> Canvas:
     """Histograms of the draws of up to six parameters, private and raw."""
     names = list(posterior.draws)[:6]
     columns = min(2, len(names))
-    rows = -(-len(names) // columns)
-    figure = Figure(figsize=(INCHES_WIDE, 0.3 + 1.4 * rows), layout="constrained")
-    axes = figure.subplots(rows, columns, squeeze=False).ravel()
-    for axis, name in zip(axes, names, strict=False):
-        _density(axis, posterior.draws[name], PRIVATE)
-        _prior_density(axis, posterior.prior_draws.get(name))
-        if raw is not None and name in raw:
-            _density(axis, raw[name], RAW)
-        axis.set_title(wrapped(name), parse_math=False, fontsize=7)
-        axis.set_yticks([])
-        axis.tick_params(labelsize=7)
-        axis.spines[["left", "right", "top"]].set_visible(False)
-    for axis in axes[len(names) :]:
-        axis.set_visible(False)
-    return figure
+    heads = max(_high(name) for name in names) + 6
+    row = heads + 64 + 18
+    canvas = Canvas(WIDE, row * -(-len(names) // columns))
+    each = WIDE / columns
+    for place, name in enumerate(names):
+        across, down = place % columns, place // columns
+        known = [source[name] for source in (posterior.draws, raw or {}) if name in source]
+        own, tops = limits(*known), []
+        drawn = [np.histogram(one, 60, _ends(one), density=True) for one in known if np.isfinite(one).all()]
+        tops = [float(heights.max()) for heights, _ in drawn] or [1.0]
+        box = (each * across + EDGE, row * down + heads, each - 2 * EDGE, 64.0)
+        panel = Panel(canvas, *box, own, (0.0, (1 + MARGIN) * max(tops)))
+        for (heights, edges), colour in zip(drawn, (PRIVATE, RAW), strict=False):
+            panel.bars(heights, edges, colour, 0.55)
+        _prior_density(panel, posterior.prior_draws.get(name))
+        panel.title(wrapped(name))
+        panel.across_ticks(most=5)
+    return canvas
 
 
-def _density(axis: matplotlib.axes.Axes, draws: NDArray[np.float64], colour: str) -> None:
-    axis.hist(draws.ravel(), bins=60, density=True, color=colour, alpha=0.55, histtype="stepfilled")
+def _ends(draws: NDArray[np.float64]) -> tuple[float, float]:
+    """Of all draws' range, or of a little where they are one number."""
+    low, high = float(draws.min()), float(draws.max())
+    return (low, high) if high > low else limits([low])
 
 
-def _prior_density(axis: matplotlib.axes.Axes, draws: NDArray[np.float64] | None) -> None:
-    """The prior's density where the posterior is, as a line."""
+def _prior_density(panel: Panel, draws: NDArray[np.float64] | None) -> None:
+    """The prior's density where the posterior is, as a line, no higher than the panel."""
     if draws is None:
         return
-    low, high = axis.get_xlim()
-    heights, edges = np.histogram(draws, bins=12, range=(low, high))
-    axis.stairs(heights / (len(draws) * np.diff(edges)), edges, color=PRIOR, linewidth=1.2)
-    axis.set_xlim(low, high)
+    heights, edges = np.histogram(draws, bins=12, range=panel.x)
+    density = heights / (len(draws) * np.diff(edges))
+    panel.stairs(np.minimum(density, panel.y[1]), edges, PRIOR)
 
 
-def law_plot(law: AnswerLaw) -> Figure:
+def law_plot(law: AnswerLaw) -> Canvas:
     """The density of the answers between the bounds: its median and its band."""
-    figure = Figure(figsize=(INCHES_WIDE, 2.2), layout="constrained")
-    axis = figure.subplots()
+    canvas = Canvas(WIDE, 150)
     low, middle, high = law.density
-    axis.stairs(high, law.edges, baseline=low, fill=True, color=PRIVATE, alpha=0.25, linewidth=0)
-    axis.stairs(middle, law.edges, color=PRIVATE, linewidth=1.4)
-    axis.set_ylim(0, None)
-    axis.set_xlim(law.edges[0], law.edges[-1])
-    axis.set_yticks([])
-    axis.tick_params(labelsize=7)
-    axis.spines[["left", "right", "top"]].set_visible(False)
-    return figure
+    top = (1 + MARGIN) * float(np.max(high))
+    panel = Panel(
+        canvas, EDGE, 6, WIDE - 2 * EDGE, 122, (float(law.edges[0]), float(law.edges[-1])), (0.0, top)
+    )
+    panel.bars(high, np.asarray(law.edges), PRIVATE, 0.25, low)
+    panel.stairs(middle, np.asarray(law.edges), PRIVATE, 1.4)
+    panel.across_ticks(size=7)
+    return canvas
 
 
-def predictive_plot(found: Predictive) -> Figure:
+def predictive_plot(found: Predictive) -> Canvas:
     """Simulated and observed entries of the summary, for each report: prior above, posterior below."""
-    figure = Figure(figsize=(INCHES_WIDE, 4.0 if found.people else 3.2), layout="constrained")
+    people = [textwrap.shorten(name, LABEL_WIDTH, placeholder="…") for name in found.people.values()]
+    room = max((width_of(name, 6) for name in people), default=6.0)
+    canvas = Canvas(WIDE, 206 + room + 18)
     panels = [
         ("before the reports", found.prior, found.observed_before, PRIOR),
         ("after the fit", found.posterior, found.observed, PRIVATE),
     ]
-    axes = figure.subplots(2, 1, sharex=found.before is None)
-    for axis, (label, simulated, observed, colour) in zip(axes, panels, strict=True):
-        place = np.arange(len(observed))
-        low, high = np.quantile(simulated, INTERVAL, axis=0)
-        axis.vlines(place, low, high, color=colour, linewidth=5, alpha=0.6)
-        axis.plot(place, observed, "o", color=RAW, markersize=3)
-        least, most = min(low.min(), observed.min()), max(high.max(), observed.max())
-        if 0 < 10 * least < most:
-            axis.set_yscale("log")
-        axis.set_xlim(-0.5, len(place) - 0.5)
-        axis.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-        axis.set_title(f"expected {label} (90 %, bars) and observed (dots)", fontsize=7)
-        axis.tick_params(labelsize=6, which="both")
-        axis.spines[["right", "top"]].set_visible(False)
-    if found.people:
-        names = [textwrap.shorten(name, LABEL_WIDTH, placeholder="…") for name in found.people.values()]
-        axis.set_xticks(list(found.people), names, rotation=90, parse_math=False)
+    for top, (label, simulated, observed, colour) in zip((16.0, 124.0), panels, strict=True):
+        panel = _predicted(canvas, top, simulated, observed, colour)
+        panel.title(f"expected {label} (90 %, bars) and observed (dots)")
+        whole = [one for one in ticks(*panel.x) if one == round(one)]
+        panel.bottom(whole, [f"{one:.0f}" * (not people) for one in whole])
+    places = list(found.people)
+    if people:
+        for place, name in zip(places, people, strict=True):
+            ((across, _),) = panel.places([place], [panel.y[0]]).tolist()
+            canvas.say(across, panel.foot + 6, name, 6, "end", turned=True)
     of_groups = "shares of each kind of report, by group of people"
-    axis.set_xlabel(of_groups if found.people else "groups of reports, in the summary's order", fontsize=7)
-    return figure
+    words = of_groups if people else "groups of reports, in the summary's order"
+    canvas.say(WIDE / 2, canvas.height - 7, words)
+    return canvas
 
 
-def to_svg(figure: Figure) -> str:
-    """SVG text to stand inside a page: no XML head, no date."""
-    buffer = io.StringIO()
-    _save(figure, buffer, format="svg", metadata={"Date": None, "Creator": None})
-    text = buffer.getvalue()
-    return text[text.index("<svg") :]
-
-
-def to_png(figure: Figure) -> bytes:
-    """A PNG file's bytes, at 150 dots an inch."""
-    buffer = io.BytesIO()
-    _save(figure, buffer, format="png", dpi=150)
-    return buffer.getvalue()
-
-
-def _save(figure: Figure, buffer: IO[Any], **options: Any) -> None:
-    figure.savefig(buffer, **options)
-    # A second format has the same layout, whose search costs as much as the drawing.
-    figure.set_layout_engine("none")
-
-
-MOST_SHOWN = 6
-BINS = 20
-# Of the bins of independent draws, this share lies in the band.
-INSIDE = 0.99
-COLOURS = ("#1b5e9e", "#d9822b", "#1f7a4d", "#8e4585")
-
-Traces = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Ranks:
-    """Ranks of one parameter's draws among all chains' draws, in equal bins.
-
-    counts (chains, bins): of each chain's ranks. expected: in each bin, where all chains draw from one law.
-    low, high: the band of a bin's count then.
-    """
-
-    counts: NDArray[np.int64]
-    expected: float
-    low: float
-    high: float
-
-
-def ranks(draws: Traces) -> Ranks:
-    """Rank histograms of draws (chains, draws) that vary.
-
-    The band is that of independent draws; draws of one chain resemble each other, so that even chains that
-    agree leave it somewhat more often.
-    """
-    each = draws.shape[1]
-    pooled = stats.rankdata(draws, axis=None).reshape(draws.shape)
-    edges = np.linspace(0.5, draws.size + 0.5, BINS + 1)
-    counts = np.asarray([np.histogram(chain, edges)[0] for chain in pooled])
-    low, high = (stats.binom.ppf(tail, each, 1 / BINS) for tail in ((1 - INSIDE) / 2, (1 + INSIDE) / 2))
-    return Ranks(counts, each / BINS, float(low), float(high))
-
-
-def worst_first(posterior: Posterior) -> list[str]:
-    """Parameters that vary, the largest R-hat first and of equal ones the smallest bulk ESS; at most six."""
-    found = posterior.diagnostics
-    moving = [name for name, draws in posterior.draws.items() if np.ptp(draws) > 0]
-    moving.sort(key=lambda name: (-found.r_hat[name], found.ess_bulk[name]))
-    return moving[:MOST_SHOWN]
-
-
-def chains_in_words(posterior: Posterior) -> str:
-    """Which parameters the picture shows, and how to read it."""
-    names, several = worst_first(posterior), len(posterior.draws)
-    if not names:
-        return "No parameter varies: there are no chains to show."
-    which = "Every parameter" if len(names) == several else f"{len(names)} of {several} parameters"
-    return (
-        f"{which}, the worst mixing first. Left, every chain's draws in order: all should look like one "
-        "band. Right, the ranks of every chain's draws among all draws: flat where the chains agree. Of "
-        f"independent draws {100 * INSIDE:.0f} % of the bars end in the grey band, of draws that resemble "
-        "the one before fewer; a slope or a hump is a chain that was elsewhere."
-    )
-
-
-def chains_plot(posterior: Posterior) -> Figure:
-    """Traces and rank histograms of the parameters that mix worst; a colour a chain."""
-    names = worst_first(posterior)
-    figure = Figure(figsize=(INCHES_WIDE, 0.5 + 1.05 * max(len(names), 1)), layout="constrained")
-    if not names:
-        figure.text(0.5, 0.5, "no parameter varies", ha="center", color=PRIOR)
-        return figure
-    axes = figure.subplots(len(names), 2, squeeze=False, sharex="col", width_ratios=(3, 2))
-    for (trace, rank), name in zip(axes, names, strict=True):
-        _traces(trace, posterior.draws[name])
-        _rank_bars(rank, ranks(posterior.draws[name]))
-        trace.set_title(wrapped(name), parse_math=False, fontsize=7, loc="left")
-        rank.set_title(f"R-hat {posterior.diagnostics.r_hat[name]:.3f}", fontsize=7, loc="left")
-    axes[-1, 0].set_xlabel("draw", fontsize=7)
-    axes[-1, 1].set_xlabel("rank among all draws", fontsize=7)
-    return figure
-
-
-def _traces(axis: Axes, draws: Traces) -> None:
-    for chain, line in enumerate(draws):
-        axis.plot(line, linewidth=0.35, alpha=0.8, color=COLOURS[chain % len(COLOURS)])
-    axis.margins(x=0)
-    axis.tick_params(labelsize=6)
-    axis.spines[["right", "top"]].set_visible(False)
-
-
-def _rank_bars(axis: Axes, found: Ranks) -> None:
-    """A row of bars for each chain, the first on top; the band that bars should end in behind each row."""
-    chains = len(found.counts)
-    scale = 0.9 / max(float(found.counts.max()), found.high, 1.5 * found.expected)
-    edges = np.linspace(0, 1, BINS + 1)
-    for chain, counts in enumerate(found.counts):
-        foot = chains - 1 - chain
-        axis.axhspan(foot + found.low * scale, foot + found.high * scale, color=PRIOR, alpha=0.3, linewidth=0)
-        colour = COLOURS[chain % len(COLOURS)]
-        axis.stairs(foot + counts * scale, edges, baseline=foot, fill=True, color=colour, alpha=0.75)
-    axis.set_xlim(0, 1)
-    axis.set_ylim(0, chains)
-    axis.set_xticks([0, 0.5, 1], ["lowest", "", "highest"])
-    axis.set_yticks([])
-    axis.tick_params(labelsize=6)
-    axis.spines[["left", "right", "top"]].set_visible(False)
+def _predicted(
+    canvas: Canvas,
+    top: float,
+    simulated: NDArray[np.float64],
+    observed: NDArray[np.float64],
+    colour: str,
+) -> Panel:
+    """Bars of what is expected of each group, dots of what came; on a scale of factors where they are far."""
+    low, high = np.quantile(simulated, INTERVAL, axis=0)
+    least, most = min(low.min(), observed.min()), max(high.max(), observed.max())
+    log = bool(0 < 10 * least < most)
+    ends: tuple[float, float] = (least / 1.2, most * 1.2) if log else limits(low, high, observed)
+    count = len(observed)
+    panel = Panel(canvas, 40, top, WIDE - 40 - EDGE, 80, (-0.5, count - 0.5), ends, log)
+    for place in range(count):
+        panel.line([place, place], [low[place], high[place]], colour, 5, 0.6)
+    panel.dots(np.arange(count), observed, RAW, 1.6)
+    up = tens(*ends) if log else ticks(*ends, 5)
+    panel.side(up, [f"{one:.3g}" for one in up] if log else labels(up))
+    return panel
 
 
 @dataclass(frozen=True)
@@ -341,10 +267,10 @@ def pictures_of(posterior: Posterior, raw: Draws | None = None, interval: Interv
     """The pictures of a posterior, with the raw answers' draws beside it where they are known."""
     intervals, found = interval_plot(posterior, raw, interval), posterior.predictive
     return Pictures(
-        intervals=to_svg(intervals),
-        intervals_png=to_png(intervals),
-        densities=to_svg(density_plot(posterior, raw)),
-        expected=to_svg(predictive_plot(found)) if found else "",
-        chains_png=to_png(chains_plot(posterior)),
-        law=to_svg(law_plot(posterior.law)) if posterior.law else "",
+        intervals=intervals.svg(),
+        intervals_png=intervals.png(),
+        densities=density_plot(posterior, raw).svg(),
+        expected=predictive_plot(found).svg() if found else "",
+        chains_png=chains_plot(posterior).png(),
+        law=law_plot(posterior.law).svg() if posterior.law else "",
     )

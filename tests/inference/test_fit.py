@@ -12,8 +12,8 @@ import xarray
 from inference import Posterior, fit, summarize
 from inference.results.diagnostics import diagnose
 from inference.results.folder import save_report, whole_folder
-from inference.results.plots import shown
 from inference.results.predictive import Predictive
+from inference.results.shown import shown
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from ldp_client.core.randomness import NotForRealAnswers

@@ -1,0 +1,25 @@
+"""What pictures of posteriors have in common: which parameters, under which names, in which colours."""
+
+from __future__ import annotations
+
+import textwrap
+
+from inference.results.posterior import Posterior
+
+PRIVATE, RAW, PRIOR = "#1b5e9e", "#d9822b", "#8a8f98"
+POINTS, INCHES_WIDE, INCHES_A_ROW = 72, 4.8, 0.42
+LABEL_WIDTH = 26
+# More rows than these would make the page slow, and nobody would read them.
+MOST_ROWS = 30
+
+
+def shown(posterior: Posterior) -> list[str]:
+    """All parameters, or of very many the ones with the largest means, in their own order."""
+    means = {name: float(draws.mean()) for name, draws in posterior.draws.items()}
+    kept = set(sorted(means, key=lambda name: -means[name])[:MOST_ROWS])
+    return [name for name in posterior.draws if name in kept]
+
+
+def wrapped(name: str) -> str:
+    """A parameter's name on several short lines."""
+    return "\n".join(textwrap.wrap(name, LABEL_WIDTH))
