@@ -1,9 +1,10 @@
 """Logistic regression from the signs of sampled products.
 
 Features that are all yes/no have 2^d combinations, cells. Their law is log-linear with all pairs; with the
-line it says each cell's share of yes, and a fast Walsh–Hadamard transform gives every product's mean,
-exactly. Where a feature is a number, all are taken as jointly normal, as the other logistic models do: the
-products' means are exact then by Stein's lemma (METHODS 4.3).
+line it says each cell's share of yes, and sums over the cells give every product's mean, exactly: cells stand
+in a table of the first features by the last, so that sums are products of small matrices. Where a feature is
+a number, all are taken as jointly normal, as the other logistic models do: the products' means are exact then
+by Stein's lemma (METHODS 4.3).
 """
 
 from __future__ import annotations
@@ -23,7 +24,6 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from inference.likelihoods import ProductSigns
-from inference.likelihoods.choices.multinomial import walsh_hadamard
 from inference.likelihoods.regression.sigmoid import response_moments
 from inference.models.base import Draws, Model
 from inference.models.clipping import beyond_bounds
@@ -83,32 +83,68 @@ def logistic_from_products(question: Question, mechanism: Mechanism, summary: Qu
 
 
 def cell_moments(intercept: Any, coefficients: Any, main: Any, pair: Any) -> Array:
-    """M = E[uuᵀ], u = (1, features, response) of −1 and 1, (d + 2, d + 2), O(d 2^d).
+    """M = E[uuᵀ], u = (1, features, response) of −1 and 1, (d + 2, d + 2), O(d 2^d) in few matrix products.
 
     main (d,), pair (d (d − 1) / 2,): of the log share of a cell, beside each feature and product of two.
     """
-    d = len(coefficients)
-    law, places = _law(main, pair), np.concatenate([[0], 1 << np.arange(d)])
-    line = walsh_hadamard(jnp.zeros(1 << d).at[places].set(jnp.append(intercept, coefficients)))
-    among, with_response = walsh_hadamard(law), walsh_hadamard(law * jnp.tanh(line / 2))
-    second = among[places[:, None] ^ places[None]]
-    cross = with_response[places]
-    return jnp.block([[second, cross[:, None]], [cross[None], jnp.ones((1, 1))]])
+    later, first = _signs(len(coefficients))
+    law, half = _law(main, pair), first.shape[1]
+    line = intercept + _crossed(later @ coefficients[half:], first @ coefficients[:half])
+    among = _moments(law, later, first)
+    cross = _means(law * jnp.tanh(line / 2), later, first)
+    return jnp.block([[among, cross[:, None]], [cross[None], jnp.ones((1, 1))]])
+
+
+def _signs(d: int) -> tuple[Array, Array]:
+    """The features' values in cells, as of two groups: (2^h, h) of the last features, (2^k, k) of the first.
+
+    A cell's number has the last features' in its upper bits; in bit j 1 stands for no, −1.
+    """
+    found = [
+        1.0 - 2 * (np.arange(1 << size)[:, None] >> np.arange(size) & 1) for size in (d // 2, d - d // 2)
+    ]
+    return jnp.asarray(found[0]), jnp.asarray(found[1])
+
+
+def _crossed(later: Any, first: Any) -> Array:
+    """The sum of what each group adds, in cells (2^h, 2^k)."""
+    return later[:, None] + first[None]
 
 
 def _law(main: Any, pair: Any) -> Array:
-    """Shares (2^d,) of the cells; in bit j of a cell's number 1 stands for no, −1."""
+    """Shares (2^h, 2^k) of the cells."""
     d = len(main)
-    both = [(1 << i) | (1 << j) for i, j in combinations(range(d), 2)]
-    places = np.concatenate([1 << np.arange(d), np.asarray(both, dtype=int)])
-    effects = jnp.zeros(1 << d).at[places].set(jnp.concatenate([jnp.asarray(main), jnp.asarray(pair)]))
-    return jax.nn.softmax(walsh_hadamard(effects))
+    later, first = _signs(d)
+    half, main = first.shape[1], jnp.asarray(main)
+    pairs = jnp.zeros((d, d)).at[np.triu_indices(d, 1)].set(jnp.asarray(pair))
+    own = [
+        signs @ main[part] + jnp.sum((signs @ pairs[part, part]) * signs, axis=1)
+        for signs, part in ((later, slice(half, d)), (first, slice(0, half)))
+    ]
+    logs = _crossed(*own) + later @ pairs[:half, half:].T @ first.T
+    return jax.nn.softmax(logs, axis=(0, 1))
+
+
+def _means(weights: Array, later: Array, first: Array) -> Array:
+    """Sums of weights (2^h, 2^k) times 1 and each feature, (d + 1,)."""
+    columns, rows = jnp.sum(weights, axis=0), jnp.sum(weights, axis=1)
+    return jnp.concatenate([jnp.sum(rows)[None], columns @ first, rows @ later])
+
+
+def _moments(law: Array, later: Array, first: Array) -> Array:
+    """Means of products of two of 1 and the features, (d + 1, d + 1)."""
+    columns, rows = jnp.sum(law, axis=0), jnp.sum(law, axis=1)
+    both = first.T @ law.T @ later
+    alike = first.T @ (columns[:, None] * first), later.T @ (rows[:, None] * later)
+    mean = _means(law, later, first)
+    squares = jnp.block([[alike[0], both], [both.T, alike[1]]])
+    return jnp.block([[mean[None]], [mean[1:, None], squares]])
 
 
 def random_cells(sites: Mapping[str, Any], n: int, random: Generator) -> Values:
     """Features (n, d), 0 or 1, of n people, from one draw of the sites."""
     with jax.enable_x64(True):
-        law = np.asarray(_law(sites["main"], sites["pair"]))
+        law = np.asarray(_law(sites["main"], sites["pair"])).ravel()
     cells = random.choice(len(law), size=n, p=law / law.sum())
     return np.asarray(1 - ((cells[:, None] >> np.arange(len(sites["main"]))) & 1), np.float64)
 
