@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from sqlalchemy import URL
 
 PREFIX = "LDPKIT_"
-_PRINTABLE = frozenset(map(chr, range(0x21, 0x7F)))
+# What travels in a header as it is.
+PRINTABLE = frozenset(map(chr, range(0x21, 0x7F)))
 # prometheus_client's own name: the folder where the counts of several processes meet.
 METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 # What `ldpkit init` writes, and every command reads that is started in its folder.
@@ -138,7 +139,7 @@ def _or_rather(name: str, known: Iterable[str]) -> str:
 
 def _check_token(token: str) -> None:
     """Raises InputError for what cannot travel in a header, or could be guessed."""
-    if not _PRINTABLE.issuperset(token):
+    if not PRINTABLE.issuperset(token):
         raise UsageError("setting token: must be printable ASCII without spaces, to travel in a header")
     if len(token) < FEWEST_CHARACTERS:
         advice = "`ldpkit init` makes one that nobody can guess, and `ldpkit admin token` shows it"

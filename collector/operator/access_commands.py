@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import date
 from typing import IO, TYPE_CHECKING, Callable
+from urllib.parse import urlsplit
 
 from collector.operator.at_a_collector import (
     add_certainty,
@@ -20,6 +21,7 @@ from collector.operator.at_a_collector import (
     show,
 )
 from ldp_client.commands.parsers import add_command
+from ldp_client.device.policy import LOOPBACK
 from ldp_client.documents.errors import InputError, LdpkitError, UsageError
 from ldp_client.files.disk import STREAM
 from ldp_client.words.text import counted, visible
@@ -34,7 +36,6 @@ AT_ONCE = 10_000
 MOST = 1_000_000
 # Each is a file.
 MOST_PICTURES = 10_000
-LOOPBACK = ("http://127.0.0.1", "http://localhost", "http://[::1]")
 LINES = 100
 
 
@@ -130,13 +131,8 @@ def run_invite(arguments: argparse.Namespace) -> int:
         raise UsageError(f"--qr: makes a file of each, of {MOST_PICTURES} at most")
     public = public_values(arguments)
     collector = collector_of(arguments, "inviting")
+    page = _place_of_links(arguments.address or collector.url)
     status = collector.status(arguments.study)
-    page = (arguments.address or collector.url).rstrip("/")
-    if page.startswith(LOOPBACK):
-        print(
-            f"links to {page} work on this machine only: --address says where people reach it",
-            file=sys.stderr,
-        )
     made = f"{counted(arguments.count, 'invitation')} to {arguments.study} at {collector.url}"
     if arguments.dry_run:
         others = "" if status["invitations_left"] is not None else "; from then on only they let a report in"
@@ -150,6 +146,20 @@ def run_invite(arguments: argparse.Namespace) -> int:
         _make_all(collector, arguments.study, arguments.count, public, write)
     print(f"made {made}; they are kept nowhere else", file=sys.stderr)
     return 0
+
+
+def _place_of_links(address: str) -> str:
+    """Where links lead, checked before there are any. Raises InputError."""
+    from collector.remote.client import require_address
+
+    require_address(address)
+    page, parts = address.rstrip("/"), urlsplit(address)
+    if parts.hostname in LOOPBACK:
+        text = "work on this machine only: --address says where people reach it"
+        print(f"links to {page} {text}", file=sys.stderr)
+    elif parts.scheme == "http":
+        print(f"links to {page} send reports in clear: use https://", file=sys.stderr)
+    return page
 
 
 def _make_all(

@@ -72,14 +72,21 @@ def run_publish(arguments: argparse.Namespace) -> int:
     if arguments.dry_run:
         print(_what_would_happen(study, before))
         return 0
-    found = collector.publish(document)
+    collector.publish(document, study)
     again = "was published before" if before == study.canonical() else "is published"
-    print(f"{found['id']}, version {found['version']}, {again}; digest {found['digest']}")
-    if study.unit != "holder":
-        print(f"people answer at  {collector.page_of(study.id)}")
-    print(f"devices fetch     {collector.address_of(study.id)}")
-    print(f"how it goes       ldpkit status {study.id} --to {collector.url}")
+    print(f"{study.id}, version {study.version}, {again}; digest {study.digest}")
+    for line in _links(study, collector):
+        print(line)
     return 0
+
+
+def _links(study: Study, collector: RemoteCollector) -> list[str]:
+    """Where to go on with a published study. A node of a secure sum has neither pages nor these commands."""
+    devices = f"devices fetch     {collector.address_of(study.id)}"
+    if study.route is not None:
+        return [devices, "how it goes       `ldpkit admin studies` at the node"]
+    people = [f"people answer at  {collector.page_of(study.id)}"] if study.unit != "holder" else []
+    return [*people, devices, f"how it goes       ldpkit status {study.id} --to {collector.url}"]
 
 
 def _study_in(document: bytes, path: str) -> Study:

@@ -15,8 +15,9 @@ from contextlib import contextmanager
 from http.client import HTTPException
 from threading import Timer
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
+from collector.settings import PRINTABLE
 from ldp_client.device.exchange import MOST_CHARACTERS, Cutoff, backoff, exchange, opener_for
 from ldp_client.device.policy import LOOPBACK
 from ldp_client.documents.errors import TransferError, UsageError
@@ -26,6 +27,13 @@ T = TypeVar("T")
 ATTEMPTS = 5
 MAX_PROBLEM_BYTES = 1 << 16
 TOO_LARGE = 413
+NO_SUCH_ADDRESS = (404, 405)
+# Types of problems: the address is none of that server's, whatever study it is about.
+UNROUTED = (None, "urn:ldpkit:problem:not-found", "urn:ldpkit:problem:method-not-allowed")
+NO_ROUTE = (
+    "no such address there: is the URL the collector's own, without /s/ID? A node of secure sums is "
+    "looked after with `ldpkit admin`"
+)
 TEMPORARY = (408, 425, 429, 500, 502, 503, 504, 507)
 MOST_WAITING_SECONDS = 120.0
 SILENCE_SECONDS = 60.0
@@ -179,8 +187,8 @@ def patiently(ask: Callable[[], T]) -> T:
 
 def require_private(url: str) -> None:
     """Raises InputError for a URL that a key must not go to: no https, and not this machine's either."""
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or "@" in parts.netloc or "\\" in parts.netloc:
+    parts = _parts(url)
+    if parts is None or parts.scheme not in ("http", "https") or "@" in parts.netloc or "\\" in parts.netloc:
         raise UsageError(f"{url!r} is not an http or https URL")
     if parts.scheme == "http" and parts.hostname not in LOOPBACK:
         raise UsageError(
@@ -188,8 +196,39 @@ def require_private(url: str) -> None:
         )
 
 
+def require_address(url: str) -> None:
+    """Raises InputError for what is no address of a collector that paths can be joined to."""
+    parts = _parts(url)
+    fits = parts and parts.scheme in ("http", "https") and parts.hostname and "@" not in parts.netloc
+    if not fits or not PRINTABLE.difference("?#\\").issuperset(url):
+        raise UsageError(f"'{printable(url)}' is no collector's address, as https://host is")
+
+
+def _parts(url: str) -> SplitResult | None:
+    """What a URL is made of, None for what is none."""
+    try:
+        parts = urlsplit(url)
+        # Its number is looked at here.
+        _ = parts.port
+    except ValueError:
+        return None
+    return parts
+
+
+def require_one_key(token: str) -> None:
+    """Raises InputError for what is no single key: a list of several nodes' keys goes to no node."""
+    if len(token.split()) > 1:
+        raise UsageError(
+            "the token has a blank in it: only `ldpkit secure-sum close` takes several keys, and this server "
+            "is to see its own alone"
+        )
+    if not PRINTABLE.issuperset(token):
+        raise UsageError("the token must be printable ASCII without spaces")
+
+
 def _request(url: str, token: str, body: bytes | None = None, media_type: str = "") -> urllib.request.Request:
     require_private(url)
+    require_one_key(token)
     request = urllib.request.Request(url, body)
     # Unredirected: a redirect must not carry the key elsewhere.
     if token:
@@ -202,6 +241,8 @@ def _request(url: str, token: str, body: bytes | None = None, media_type: str = 
 def _refusal(status: int, body: bytes, who: str) -> TransferError:
     """The error to raise for another status than success, with the reason that the problem document names."""
     detail = _problem_detail(body) or "no reason that a collector or node would give"
+    if status in NO_SUCH_ADDRESS and _problem_type(body) in UNROUTED:
+        detail = NO_ROUTE
     if status == TOO_LARGE and _problem_detail(body) is None:
         detail = "a proxy in front of it takes no body of this size (nginx: client_max_body_size)"
     message = f"{who} answered {status}: {printable(detail, MOST_CHARACTERS)}"
@@ -209,9 +250,17 @@ def _refusal(status: int, body: bytes, who: str) -> TransferError:
 
 
 def _problem_detail(body: bytes) -> str | None:
+    return _problem_member(body, "detail")
+
+
+def _problem_type(body: bytes) -> str | None:
+    return _problem_member(body, "type")
+
+
+def _problem_member(body: bytes, name: str) -> str | None:
     try:
         document: Mapping[str, Any] = json.loads(body)
-        detail = document["detail"]
+        member = document[name]
     except (ValueError, TypeError, LookupError, RecursionError):
         return None
-    return detail if isinstance(detail, str) else None
+    return member if isinstance(member, str) else None

@@ -15,7 +15,15 @@ from tempfile import TemporaryFile
 from typing import IO
 from urllib.parse import quote
 
-from collector.remote.client import Allowance, PassingError, Patience, ask, require_private, stream
+from collector.remote.client import (
+    Allowance,
+    PassingError,
+    Patience,
+    ask,
+    require_address,
+    require_private,
+    stream,
+)
 from ldp_client.documents.errors import DocumentError, TransferError
 from ldp_client.documents.export_end import end_line, is_end_line
 from ldp_client.documents.report import MAX_BYTES
@@ -35,6 +43,7 @@ def fetch_reports(base_url: str, study_id: str, token: str) -> Iterator[Report]:
     cannot be reached in 5 attempts that bring nothing new, or sends too slowly.
     """
     require_private(base_url)
+    require_address(base_url)
     after = ""
     patience, allowance = Patience(), Allowance()
     while True:
@@ -57,6 +66,7 @@ def fetch_summary(base_url: str, study_id: str, token: str) -> str:
     away, and for an answer that is no summary: a page in between, or a proxy's.
     """
     require_private(base_url)
+    require_address(base_url)
     url = f"{_study_url(base_url, study_id)}/summary"
     try:
         text: str = ask(url, token, WHO, MOST_SUMMARY_BYTES, DEADLINE_SECONDS).decode()

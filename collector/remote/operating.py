@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from collector.remote.client import RefusalError, ask, require_private
+from collector.remote import answers
+from collector.remote.client import RefusalError, ask, require_address, require_one_key, require_private
 from ldp_client.documents.errors import TransferError
+
+if TYPE_CHECKING:
+    from schemas import Study
 
 JSON = "application/json"
 WHO = "the collector"
@@ -22,11 +26,13 @@ class RemoteCollector:
     """The collector at an address, for whoever has this key ("" for none).
 
     Its methods raise RefusalError where the collector refuses, TransferError where it is away or what answers
-    is no collector, and InputError for an address that a key must not go to.
+    is no collector, and InputError for an address that a key must not go to, or what is not one key.
     """
 
     def __init__(self, url: str, token: str) -> None:
         require_private(url)
+        require_address(url)
+        require_one_key(token)
         self.url = url.rstrip("/")
         self._token = token
 
@@ -40,14 +46,12 @@ class RemoteCollector:
 
     def studies(self) -> list[dict[str, Any]]:
         """Every study, as `listed` says it."""
-        found: list[dict[str, Any]] = self._json("GET", "/v1/studies", lambda body: body["studies"])
+        found: list[dict[str, Any]] = self._json("GET", "/v1/studies", answers.STUDIES)["studies"]
         return found
 
     def status(self, study_id: str) -> dict[str, Any]:
         """One study, as `status_of` says it."""
-        found: dict[str, Any] = self._json(
-            "GET", f"{_path(study_id)}/status", lambda body: {**body, "attention": list(body["attention"])}
-        )
+        found: dict[str, Any] = self._json("GET", f"{_path(study_id)}/status", answers.STATUS)
         return found
 
     def published(self, study_id: str) -> bytes | None:
@@ -59,23 +63,24 @@ class RemoteCollector:
                 return None
             raise
 
-    def publish(self, document: bytes) -> dict[str, Any]:
-        """Publish a study, signed or not; its id, version and digest."""
-        found: dict[str, Any] = self._json(
-            "POST",
-            "/v1/studies",
-            lambda body: {name: body[name] for name in ("id", "version", "digest")},
-            document,
-        )
-        return found
+    def publish(self, document: bytes, study: Study) -> None:
+        """Publish a study, signed or not. study: the document's. Raises TransferError where the collector
+        says that it published another one.
+        """
+
+        def read(body: Any) -> None:
+            if (body["id"], body["version"], body["digest"]) != (study.id, study.version, study.digest):
+                raise ValueError
+
+        self._json("POST", "/v1/studies", read, document)
 
     def close(self, study_id: str) -> int:
         """Have a study take no more reports; its version."""
-        return int(self._json("POST", f"{_path(study_id)}/close", lambda body: body["version"], b"{}"))
+        return int(self._json("POST", f"{_path(study_id)}/close", answers.VERSION, b"{}")["version"])
 
     def reopen(self, study_id: str) -> int:
         """Have a closed study take reports again; its version."""
-        return int(self._json("POST", f"{_path(study_id)}/open", lambda body: body["version"], b"{}"))
+        return int(self._json("POST", f"{_path(study_id)}/open", answers.VERSION, b"{}")["version"])
 
     def retention(self) -> list[dict[str, Any]]:
         """How long reports are kept, of each version that states it."""
@@ -102,24 +107,25 @@ class RemoteCollector:
             "public": [{"field": name, "value": public[name]} for name in sorted(public)],
         }
         path = f"{_path(study_id)}/invitations"
-        found: tuple[list[str], list[str]] = self._json(
-            "POST",
-            path,
-            lambda body: (list(body["invitations"]), list(body["warnings"])),
-            _bytes(asked),
-            False,
-        )
+
+        def read(body: Any) -> tuple[list[str], list[str]]:
+            found = answers.INVITATIONS(body)
+            if len(found["invitations"]) != count:
+                raise ValueError
+            return found["invitations"], found["warnings"]
+
+        found: tuple[list[str], list[str]] = self._json("POST", path, read, _bytes(asked), False)
         return found
 
     def keys(self) -> list[dict[str, Any]]:
         """Every key, by name."""
-        found: list[dict[str, Any]] = self._json("GET", "/v1/keys", lambda body: body["keys"])
+        found: list[dict[str, Any]] = self._json("GET", "/v1/keys", answers.KEYS)["keys"]
         return found
 
     def add_key(self, **asked: Any) -> str:
         """A new key. asked: name, role, and studies and expires where the key is bound."""
         document = _bytes({name: value for name, value in asked.items() if value is not None})
-        return str(self._json("POST", "/v1/keys", lambda body: body["key"], document, False))
+        return str(self._json("POST", "/v1/keys", answers.KEY, document, False)["key"])
 
     def remove_key(self, name: str) -> None:
         """Make a key useless."""
@@ -128,7 +134,7 @@ class RemoteCollector:
     def audit_log(self, limit: int, since: str | None) -> list[dict[str, Any]]:
         """The last lines of the audit log, the newest first."""
         path = f"/v1/audit-log?limit={limit}" + (f"&since={since}" if since else "")
-        found: list[dict[str, Any]] = self._json("GET", path, lambda body: body["entries"])
+        found: list[dict[str, Any]] = self._json("GET", path, answers.ENTRIES)["entries"]
         return found
 
     def _json(

@@ -1,0 +1,97 @@
+"""What a collector's answers to operators' commands have to look like, before anything is printed of them.
+
+Members that are not named here are left alone: a later release may have more.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+# Beyond this no collector counts; such a number would fill a terminal.
+MOST = 1 << 53
+WORD = re.compile(r"[A-Za-z0-9_-]{16,128}")
+
+Shape = Callable[[Any], Any]
+
+
+def text(value: Any) -> Any:
+    """A string."""
+    return _checked(value, isinstance(value, str))
+
+
+def number(value: Any) -> Any:
+    """A whole number that something may be counted with."""
+    return _checked(value, isinstance(value, int) and not isinstance(value, bool) and 0 <= value < MOST)
+
+
+def word(value: Any) -> Any:
+    """A key or an invitation, as collectors make them: it goes into headers and links."""
+    return _checked(value, isinstance(value, str) and WORD.fullmatch(value) is not None)
+
+
+def maybe(shape: Shape) -> Shape:
+    """Something, or null."""
+    return lambda value: None if value is None else shape(value)
+
+
+def list_of(shape: Shape) -> Shape:
+    """A list of such values."""
+
+    def read(value: Any) -> Any:
+        return [shape(one) for one in _checked(value, isinstance(value, list))]
+
+    return read
+
+
+def counts(value: Any) -> Any:
+    """Whole numbers by name."""
+    return {name: number(one) for name, one in _checked(value, isinstance(value, dict)).items()}
+
+
+def members(**shapes: Shape) -> Shape:
+    """An object that has these members, and perhaps others."""
+
+    def read(value: Any) -> Any:
+        _checked(value, isinstance(value, dict))
+        return {**value, **{name: shape(value[name]) for name, shape in shapes.items()}}
+
+    return read
+
+
+def _checked(value: Any, is_right: bool) -> Any:
+    if not is_right:
+        raise ValueError("of another shape")
+    return value
+
+
+LISTED = {
+    "id": text,
+    "version": number,
+    "title": text,
+    "state": text,
+    "opens": maybe(text),
+    "closes": maybe(text),
+    "days_left": maybe(number),
+    "reports": number,
+}
+STUDIES = members(studies=list_of(members(**LISTED)))
+STATUS = members(
+    **LISTED,
+    by_day=list_of(members(day=text, reports=number)),
+    versions=list_of(members(version=number, reports=number)),
+    invitations_left=maybe(number),
+    posterior=maybe(members(day=text)),
+    refused=counts,
+    attention=list_of(text),
+)
+VERSION = members(version=number)
+INVITATIONS = members(invitations=list_of(word), warnings=list_of(text))
+KEY = members(key=word)
+KEYS = members(
+    keys=list_of(
+        members(name=text, role=text, studies=maybe(list_of(text)), expires=maybe(text), used=maybe(text))
+    )
+)
+ENTRIES = members(entries=list_of(members(at=text, key=text, action=text, study=maybe(text), detail=text)))

@@ -1,0 +1,121 @@
+"""Something else than a collector answers an operator's commands: in other shapes, or for the terminal."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from collector.remote import operating
+from ldp_client.cli import main
+from schemas import Study
+from tests import studies
+from tests.ldp_client.devices import Server
+
+CLEAR = "\x1b[2J\x1b[1;1H\u202e\r\n"
+KEY = "operators-token-0123456789"
+DEEP = b"[" * 50_000
+STATUS = {
+    "id": "habits",
+    "version": 1,
+    "title": "Habits",
+    "state": "open",
+    "opens": None,
+    "closes": None,
+    "days_left": None,
+    "reports": 0,
+    "by_day": [],
+    "versions": [],
+    "invitations_left": None,
+    "posterior": None,
+    "refused": {},
+    "attention": [],
+}
+COMMANDS = (
+    ("list",),
+    ("status", "habits"),
+    ("close", "habits", "--yes"),
+    ("open", "habits", "--yes"),
+    ("invite", "habits", "--count", "2"),
+    ("keys", "add", "ann", "--role", "read"),
+    ("keys", "list"),
+    ("keys", "revoke", "ann", "--yes"),
+    ("audit-log",),
+)
+WRONG = (
+    DEEP,
+    [1],
+    {"studies": [[]], "keys": ["ann"], "entries": [7], "attention": [], "key": CLEAR, "version": CLEAR},
+    {**STATUS, "studies": [STATUS, {**STATUS, "title": 3}], "reports": 10**400, "key": ["a"], "version": "1"},
+    {
+        **STATUS,
+        "by_day": [{"day": 3}],
+        "keys": [{"name": CLEAR}],
+        "entries": [{"at": None}],
+        "invitations": [],
+    },
+)
+
+
+URL = "http://127.0.0.1:1"
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch):
+    monkeypatch.setenv("LDPKIT_TOKEN", KEY)
+
+
+@pytest.fixture
+def says(monkeypatch):
+    """Has every request answered with what it is given."""
+
+    def answer(said):
+        body = said if isinstance(said, bytes) else json.dumps(said).encode()
+        monkeypatch.setattr(operating, "ask", lambda *_asked, **_how: body)
+
+    return answer
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: "-".join(command[:2]))
+def test_what_is_no_answer_is_said_in_one_line(command, says, capsys):
+    for body in WRONG:
+        says(body)
+        assert main([*command, "--to", URL]) == 5
+        told = capsys.readouterr()
+        assert told.out == ""
+        assert "is no answer of a collector" in told.err
+        assert "\x1b" not in told.err
+
+
+def test_invitations_are_those_that_were_asked_for_and_can_stand_in_a_link(says, capsys):
+    """None at all would have been asked for again and again."""
+    word = "VdDBQb7pkMJ9AC4qonb8Bg"
+    for given in ([], [word], [word, CLEAR + word], [word, "#" + word], [word] * 3):
+        says({**STATUS, "invitations": given, "warnings": []})
+        assert main(["invite", "habits", "--count", "2", "--to", URL]) == 5
+        assert capsys.readouterr().out == ""
+
+
+def test_another_study_than_was_sent_is_not_said_to_be_published(says, tmp_path, monkeypatch, capsys):
+    study = Study(studies.document(studies.YES_NO))
+    path = tmp_path / "study.json"
+    path.write_bytes(study.canonical())
+    monkeypatch.setattr(operating.RemoteCollector, "published", lambda *_: None)
+    said = {"id": study.id, "version": study.version, "digest": study.digest}
+    for change in ({"digest": "0" * 64}, {"id": CLEAR}, {"version": 2}):
+        says({**said, **change})
+        assert main(["publish", str(path), "--to", URL]) == 5
+        assert capsys.readouterr().out == ""
+    says(said)
+    assert main(["publish", str(path), "--to", URL]) == 0
+    assert study.digest in capsys.readouterr().out
+
+
+def test_a_server_without_such_an_address_is_told_from_an_unknown_study(capsys):
+    """A node of secure sums, or a page of the collector's given as --to."""
+    with Server() as server:
+        for kind, said in (("not-found", "is the URL the collector's own"), ("study-unknown", "no x")):
+            problem = {"type": f"urn:ldpkit:problem:{kind}", "detail": "no x"}
+            server.statuses, server.refusals = [404], {404: ("application/problem+json", json.dumps(problem))}
+            assert main(["status", "habits", "--to", server.url]) == 5
+            assert said in capsys.readouterr().err

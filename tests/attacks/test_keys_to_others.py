@@ -1,0 +1,59 @@
+"""Slips with keys and addresses: all nodes' keys sent to one of them, links that lead nowhere."""
+
+from __future__ import annotations
+
+import pytest
+
+from ldp_client.cli import main
+from schemas import Study
+from tests import studies
+from tests.ldp_client.devices import Server
+
+KEY = "operators-token-0123456789"
+
+
+@pytest.mark.parametrize(
+    "keys", [f"{KEY} {KEY[::-1]}", f" {KEY}", f"{KEY}\n", f"{KEY}\r\nX-Odd: 1", "clé" * 9]
+)
+def test_no_list_of_keys_goes_to_one_server(keys, tmp_path, monkeypatch, capsys):
+    """`ldpkit secure-sum close` takes them from LDPKIT_TOKEN, where every other command finds them too."""
+    monkeypatch.setenv("LDPKIT_TOKEN", keys)
+    path = tmp_path / "study.json"
+    path.write_bytes(Study(studies.document(studies.YES_NO)).canonical())
+    with Server() as server:
+        for command in (
+            ("list", "--to"),
+            ("invite", "habits", "--count", "2", "--to"),
+            ("publish", str(path), "--to"),
+            ("export", "habits", "--out", str(tmp_path / "out.ndjson"), "--from"),
+            ("export", "habits", "--summary", "--out", str(tmp_path / "out.json"), "--from"),
+        ):
+            assert main([*command, server.url]) == 2
+            assert "token" in capsys.readouterr().err
+        assert server.requests == []
+
+
+NOWHERE = (
+    "ask.example.org",
+    "javascript:alert(1)",
+    "https://",
+    "https://a?b=1",
+    "https://a#b",
+    "https://a b",
+    "https://a:b",
+    "https://[a",
+)
+
+
+@pytest.mark.parametrize("address", NOWHERE)
+@pytest.mark.parametrize("option", ["--address", "--to"])
+def test_no_invitation_is_made_for_links_that_lead_nowhere(address, option, monkeypatch, capsys):
+    monkeypatch.setenv("LDPKIT_TOKEN", KEY)
+    with Server() as server:
+        places = {"--to": server.url, option: address}
+        options = [part for place in places.items() for part in place]
+        assert main(["invite", "habits", "--count", "2", *options]) == 2
+        told = capsys.readouterr()
+        assert told.out == ""
+        assert "URL" in told.err or "no collector's address" in told.err
+        assert server.requests == []
