@@ -101,6 +101,19 @@ async function start() {
   let hasShown = false;
   // What the person looks at once more, before noise is drawn.
   let entries;
+  // Of what is shown, the questions that this person is asked.
+  let asked = shownHere;
+
+  /** Ask only the question that is drawn, before any is seen: once for this study, whatever becomes of the page. */
+  async function drawOne() {
+    const place = await device.draw(study);
+    if (place < 0) return;
+    asked = { ...shownHere, questions: [shownHere.questions[place]] };
+    for (const card of find("answers").querySelectorAll("[data-place]")) {
+      card.hidden = false;
+      if (card.dataset.place !== String(place)) card.remove();
+    }
+  }
 
   async function show() {
     const { answered, report } = await device.status(study);
@@ -152,7 +165,7 @@ async function start() {
 
   for (const button of document.querySelectorAll(".try")) button.addEventListener("click", () => tryOut(study, button));
   on("answers", "submit", async () => {
-    const found = entriesOf(find("answers"), shownHere);
+    const found = entriesOf(find("answers"), asked);
     // Perhaps meanwhile in another tab.
     if ((await device.status(study)).answered) throw refusal("answered");
     if (showProblems(found)) return;
@@ -163,7 +176,7 @@ async function start() {
   addEventListener("pointerdown", () => (pressed = true), true);
   for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => (pressed = false), true);
   find("answers")?.addEventListener("change", ({ target }) => {
-    const look = () => entriesOf(find("answers"), shownHere).filter(({ name }) => name === target.name).forEach(mark);
+    const look = () => entriesOf(find("answers"), asked).filter(({ name }) => name === target.name).forEach(mark);
     // A button that moves while it is pressed is not clicked.
     if (pressed) addEventListener("pointerup", () => setTimeout(look), { once: true });
     else look();
@@ -175,7 +188,7 @@ async function start() {
     // Asks the browser not to throw the ledger away when space is short.
     navigator.storage.persist();
     if (await isClosed(study.id)) throw refusal("closed");
-    const answers = inOwnLabels(answersIn(entries, shownHere), shownHere, study);
+    const answers = inOwnLabels(answersIn(entries, asked), shownHere, study);
     await device.answer(study, answers, invitation("answers"));
   });
   on("consent", "submit", async () => {
@@ -198,6 +211,7 @@ async function start() {
     await flush();
   });
   addEventListener("online", () => act(flush));
+  if (find("answers") && !(await device.status(study)).answered) await drawOne();
   await show();
   await flush({ attempts: 1 });
 }

@@ -2,7 +2,7 @@
 
 import { fail } from "./errors.js";
 import { openLedger } from "./ledger.js";
-import { systemRandom } from "./randomness.js";
+import { systemRandom, uniformBelow } from "./randomness.js";
 import { add, nearest, parseDecimal } from "./rational.js";
 import { drawIdentity, drawPayloads, reportOf } from "./report.js";
 import { ZERO, costOf, leftOf, recall, refuseSpending } from "./spending.js";
@@ -46,7 +46,7 @@ export async function openDevice({
       refuseSpending(study, recalled, memory.spent, budget);
       const { answered, ...made } = reportOf(
         study,
-        drawPayloads(study, answers, random, recalled.map(({ mechanism }) => mechanism)),
+        drawPayloads(study, answers, random, recalled.map(({ mechanism }) => mechanism), drawnPlace(study, memory)),
         identity,
       );
       const origin = { study: study.id, version: study.version, digest: study.digest };
@@ -65,10 +65,26 @@ export async function openDevice({
         for (const kind in budget) spend[kind] = add(spend[kind] ?? ZERO, costOf(study, paid, kind));
       });
       const report = { ...origin, closes: study.closes, collector, ...made, state: "held", invitation, publisher: "" };
+      // Nobody agreed to what an earlier round shows: it never leaves.
+      memory.reports = memory.reports.filter(({ study: its, state }) => its !== study.id || state !== "held");
       memory.reports.push(report);
       return report;
     });
   }
+
+  /**
+   * Draw the one question that a study asks this device, whatever it will answer, and keep that durably: its place. Only
+   * that one is then to be answered. -1 where a study asks all.
+   */
+  const draw = (study) =>
+    write((memory) => {
+      if (study.ask_one && drawnPlace(study, memory) < 0) {
+        const { id: question } = study.questions[uniformBelow(study.questions.length, random)];
+        // An older ledger has no draws.
+        (memory.drawn ??= []).push({ digest: study.digest, question });
+      }
+      return drawnPlace(study, memory);
+    });
 
   /** Whether this device would refuse to answer the study (again), and its latest report that is left. */
   const status = (study) =>
@@ -156,7 +172,13 @@ export async function openDevice({
     return changes.publisher ? isSettled(id) : !again;
   }
 
-  return { answer, status, epsilonLeft, consent, invite, withdraw, flush };
+  return { answer, draw, status, epsilonLeft, consent, invite, withdraw, flush };
+}
+
+/** The place of the question that was drawn for this very document; -1 for none. */
+function drawnPlace(study, { drawn = [] }) {
+  const row = drawn.find(({ digest }) => digest === study.digest);
+  return study.questions.findIndex(({ id }) => id === row?.question);
 }
 
 /** One spelling of a collector's URL. */

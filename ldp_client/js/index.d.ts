@@ -251,6 +251,11 @@ export interface Device {
    * study of memoized questions only can be answered once in each version.
    */
   status(study: Study): Promise<{ answered: boolean; report: StoredReport | undefined }>;
+  /**
+   * Draw the question that a study which asks one asks this device, once for each document and durably: its place, -1 for
+   * a study that asks all. `answer` then takes the answer to that question alone, beside the public values.
+   */
+  draw(study: Study): Promise<number>;
   /** What is left of the budget, in nats. */
   epsilonLeft(): Promise<number>;
   /** The person agrees that the report which `status` gives leaves. */

@@ -16,7 +16,7 @@ const KEY = 0;
  * work(memory), once what it changed of `memory` is on disk. After an error nothing is changed.
  *
  * memory: {spent: [{study, question, text (all of its texts), version, digest, epsilon, delta}], permanent: [{study, question, words,
- * fingerprint, answer}], reports: [StoredReport of index.d.ts]}.
+ * fingerprint, answer}], reports: [StoredReport of index.d.ts], drawn (perhaps): [{digest, question}]}.
  */
 export async function openLedger(name) {
   const database = await open(name).catch(unusable);

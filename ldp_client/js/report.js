@@ -24,7 +24,8 @@ export async function drawIdentity(random = systemRandom) {
 }
 
 /**
- * [payloads, clear, spare]: the noisy payloads of all questions, or of one that is drawn whatever the answers are;
+ * [payloads, clear, spare]: the noisy payloads of all questions, or of one that is drawn whatever the answers are,
+ * before they are given (`place`: then only its answer is) or here;
  * what stands in clear beside them; and spaces behind the report, which hide question and values in its size. All
  * answers are checked before any noise is drawn.
  */
@@ -33,18 +34,20 @@ export function drawPayloads(
   answers,
   random = systemRandom,
   mechanisms = study.questions.map(mechanismFor),
+  place = -1,
 ) {
   const ids = study.questions.map((asked) => asked.id);
   const [asked, clear, hidden = 0] = study.split?.(answers) ?? [answers];
-  checkNames(asked, ids);
+  const isAsked = (index) => place < 0 || index === place;
+  checkNames(asked, ids.filter((_, index) => isAsked(index)));
   const ready = mechanisms.map((mechanism, index) => {
     // Its noise is drawn once for a person and kept. Drawn anew for each report, all of them tell the answer.
     if (mechanism.permanent) fail("input", "needs a device", ids[index]);
-    const quantised = mechanism.quantise(answers[ids[index]]);
+    const quantised = isAsked(index) && mechanism.quantise(answers[ids[index]]);
     const size = ids[index].length + 4 * Math.ceil(mechanism.payloadSize / 3);
     return [ids[index], () => base64(mechanism.randomise(quantised, random)), size];
   });
-  const drawn = study.ask_one ? [ready[uniformBelow(ids.length, random)]] : ready;
+  const drawn = study.ask_one ? [ready[place < 0 ? uniformBelow(ids.length, random) : place]] : ready;
   const payloads = Object.fromEntries(drawn.map(([id, draw]) => [id, draw()]));
   const spare = study.ask_one ? Math.max(...ready.map(([, , size]) => size)) - drawn[0][2] : 0;
   return [payloads, clear, spare + hidden];

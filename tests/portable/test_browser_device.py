@@ -214,6 +214,22 @@ def test_of_a_study_that_asks_one_question_all_count_as_asked(page):
         )
 
 
+def test_a_question_that_was_drawn_first_is_the_one_that_is_asked(page):
+    script = """
+    const [document, answers] = args;
+    const study = await parseStudy(JSON.stringify(document));
+    const device = await openDevice({ maxEpsilon: "4" });
+    const place = await device.draw(study);
+    const again = await (await openDevice({ maxEpsilon: "4" })).draw(study);
+    const { id } = study.questions[place];
+    const refused = await device.answer(study, answers).catch(({ code, field }) => code);
+    const { body } = await device.answer(study, { [id]: answers[id] });
+    const whole = await device.draw(await parseStudy(JSON.stringify({ ...document, ask_one: false })));
+    return [again === place, refused, Object.keys(JSON.parse(body).payloads).join() === id, whole];
+    """
+    assert run(page, script, ONE, ONE_ANSWERS) == [True, "answer", True, -1]
+
+
 def test_its_types_name_what_a_device_can_do(page):
     interface = (
         (JAVASCRIPT / "index.d.ts").read_text().partition("export interface Device {")[2].partition("\n}")[0]

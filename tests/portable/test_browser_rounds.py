@@ -61,6 +61,30 @@ def test_a_memoized_answer_is_drawn_once_and_paid_once(page):
     assert kept_answers(page) == [[question, answer]]
 
 
+def test_a_round_that_nobody_agreed_to_is_dropped_by_the_next(page):
+    script = """
+    const [first, second, other, answers] = args;
+    const device = await openDevice({ maxEpsilon: "9" });
+    const read = (document) => parseStudy(JSON.stringify(document));
+    await device.answer(await read(other), answers);
+    await device.answer(await read(first), answers);
+    await device.answer(await read(second), answers);
+    await device.consent(await read(second));
+    await device.answer(await read({ ...second, version: 3 }), answers);
+    return new Promise((resolve) => {
+      indexedDB.open("ldpkit").onsuccess = ({ target: { result: database } }) => {
+        database.transaction("ledger").objectStore("ledger").get(0).onsuccess = ({ target: { result } }) => {
+          database.close();
+          resolve(result.reports.map(({ study, version, state }) => `${study} ${version} ${state}`));
+        };
+      };
+    });
+    """
+    first, second = rounds(1, 2)
+    kept = run(page, script, first, second, {**first, "id": "other"}, {"brand": "worker"})
+    assert kept == ["other 1 held", f"{first['id']} 2 queued", f"{first['id']} 3 held"]
+
+
 def test_a_memoized_report_follows_the_permanent_answer_and_not_the_true_one(page):
     """500 rounds whose true answer changes: one law, that of the permanent bits flipped again."""
     study = Study(studies.document(studies.MEMOIZED_BITS))
