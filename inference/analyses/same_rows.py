@@ -78,17 +78,21 @@ def _numbers_within(frame: pd.DataFrame, other: pd.DataFrame, names: list[Any]) 
     Columns are left out as long as the others tell all rows of each table apart, in three orders, as chance
     may let others do so; those that number have most of their values in both tables.
     """
+    # Of a row the sum over columns, each with a factor of its own, so that a column is left out quickly.
+    digests = [
+        {name: _digests(one[[name]]) * np.uint64(2 * place + 1) for place, name in enumerate(names)}
+        for one in (frame, other)
+    ]
     found: list[list[Any]] = []
     for order in (sorted(names, key=lambda name: frame[name].nunique()), names, names[::-1]):
-        key = names
+        key = list(names)
+        rows = [np.sum(list(each.values()), axis=0) for each in digests]
         for name in order:
-            fewer = [one for one in key if one != name]
-            if fewer and not (frame.duplicated(fewer).any() or other.duplicated(fewer).any()):
-                key = fewer
-        if len(key) == len(names) or key in found:
-            continue
-        shared = len(np.intersect1d(_digests(frame[key]), _digests(other[key])))
-        if shared >= NUMBERED * min(len(frame), len(other)):
+            fewer = [all_of - each[name] for all_of, each in zip(rows, digests, strict=True)]
+            if len(key) > 1 and all(len(np.unique(one)) == len(one) for one in fewer):
+                key, rows = [one for one in key if one != name], fewer
+        shared = len(np.intersect1d(*rows))
+        if len(key) < len(names) and key not in found and shared >= NUMBERED * min(len(frame), len(other)):
             found.append(key)
     return found
 
