@@ -41,6 +41,13 @@ def check_chains(chains: int, method: str) -> None:
         raise UsageError(f"{method!r} has chains of its own: leave chains out")
 
 
+def check_sampling(seed: int, draws: int, chains: int, method: str) -> None:
+    """Raises InputError for what no posterior can be drawn with."""
+    check_seed(seed)
+    check_draws(draws, method)
+    check_chains(chains, method)
+
+
 def seed_given(seed: int, random_seed: int | None) -> int:
     """The seed, which others call random_seed. Raises InputError where two are given, or for no seed."""
     if random_seed is None:

@@ -29,7 +29,7 @@ from inference.analyses.stated_priors import is_flat
 from inference.analyses.table import Table, Values
 from inference.analyses.weighing import weights_apart
 from inference.compiling import use_compile_cache
-from inference.limits import check_chains, check_draws, check_seed
+from inference.limits import check_sampling
 from inference.models.base import Draws, Model
 from inference.models.plain_means import beyond_notes
 from inference.results.diagnostics import Diagnostics, listed
@@ -107,11 +107,9 @@ def analyse_table(
 
 def _check_sampling(seed: int, method: str | None, draws: int, chains: int) -> None:
     """Raises InputError for what no analysis can be drawn with."""
-    check_seed(seed)
     if method not in (None, *METHODS):
         raise InputError(f"{method!r} is no method of an analysis: {' and '.join(METHODS)} are")
-    check_draws(draws, method or "nuts")
-    check_chains(chains, method or "nuts")
+    check_sampling(seed, draws, chains, method or "nuts")
 
 
 def _by_weights(table: Table, analysis: Assembled, over: Population) -> list[Quantity]:

@@ -22,7 +22,7 @@ from inference.analyses.result import AnalysisPosterior, Draws
 from inference.analyses.table import Codes, Private, Table, Values
 from inference.analyses.varying import levels_of
 from inference.compiling import use_compile_cache
-from inference.limits import check_chains, check_draws, check_seed
+from inference.limits import check_sampling
 from inference.models.base import Draws as Sites
 from inference.models.base import Model
 from inference.results.diagnostics import Diagnostics, diagnose, listed
@@ -57,9 +57,7 @@ def cross_table(
     Before the reports each question's shares are uniform, and log odds ratios normal around 0. Raises
     InputError for columns that cannot be crossed. false_reports: the share that may be anything at all.
     """
-    check_seed(seed)
-    check_draws(draws, method)
-    check_chains(chains, method)
+    check_sampling(seed, draws, chains, method)
     share, columns = check_share(false_reports), _columns(table, names, by)
     use_compile_cache()
     cells, codes, levels, answers = _laid_out(table, columns, by)

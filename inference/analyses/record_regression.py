@@ -24,7 +24,7 @@ from inference.compiling import use_compile_cache
 from inference.false_reports.conformance import not_conforming
 from inference.false_reports.sets import identified_sets
 from inference.fitting import check_method, draw_posterior, held_against_noise
-from inference.limits import check_chains, check_draws, check_seed
+from inference.limits import check_sampling
 from inference.models.regression import Scale
 from inference.results.identified import check_share
 from inference.results.posterior import Posterior
@@ -62,10 +62,8 @@ def fit_record(
     The others are as for `analyse`. Raises InputError, ReportError and SummaryError as that does.
     """
     question, method = asked.question, method or "nuts"
-    check_seed(seed)
     check_method(method, study)
-    check_draws(draws, method)
-    check_chains(chains, method)
+    check_sampling(seed, draws, chains, method)
     share = check_share(false_reports)
     use_compile_cache()
     mechanism = cast(SampledProducts, mechanism_for(question))

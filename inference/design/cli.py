@@ -13,6 +13,7 @@ from inference.design.formula_cli import (
     run_formula_plan,
     whole_numbers,
 )
+from inference.design.quick_cli import add_quick, run_quick
 from ldp_client.commands.output import add_output, progress_of, show_written
 from ldp_client.commands.parsers import actions_of, add_command
 from ldp_client.documents.errors import EXIT_NOT_TRUSTED, InputError, UsageError
@@ -50,7 +51,11 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
         action="store_true",
         help="compare the mechanisms that could ask a record's regression",
     )
+    plan.add_argument(
+        "--at-once", action="store_true", help="from formulas alone, where there are some, without simulation"
+    )
     add_formula(plan)
+    add_quick(plan)
     plan.set_defaults(run=run_plan)
 
     text = "simulate whether intervals contain the truth as often as they say"
@@ -86,6 +91,9 @@ def run_pack(arguments: argparse.Namespace) -> int:
 
 def run_plan(arguments: argparse.Namespace) -> int:
     """ldpkit plan STUDY.json [--width W] [--devices N,…] [--epsilon E,…] [--truth NAME=X,…] --out DIR"""
+    quick = run_quick(arguments)
+    if quick is not None:
+        return quick
     if arguments.formula is not None:
         return run_formula_plan(arguments)
     refuse_without_formula(arguments)
@@ -95,6 +103,7 @@ def run_plan(arguments: argparse.Namespace) -> int:
     from inference.design.folders import PLAN_FILES, save_plans
     from inference.design.plan import DEVICES, plan, questions_to_plan
     from inference.design.truth import parse_truth
+    from inference.design.unfinished import Unfinished
     from inference.results.folder import whole_folder
 
     asked = _asked(study, arguments.question)
@@ -106,24 +115,22 @@ def run_plan(arguments: argparse.Namespace) -> int:
         questions_to_plan(study, name, devices, epsilons, arguments.seed)
     use_compile_cache()
     progress = progress_of(arguments)
-    with whole_folder(Path(arguments.out), PLAN_FILES) as folder:
+    out = Path(arguments.out)
+    unfinished = Unfinished(out.with_name(f"{out.name}.unfinished"))
+    if len(unfinished):
+        progress("going on where an interrupted plan ended")
+    with whole_folder(out, PLAN_FILES) as folder:
+        options = {"parameter": arguments.parameter, "mechanisms": arguments.mechanisms}
+        options |= {"simulated": not arguments.at_once, "unfinished": unfinished}
+        head = (devices, epsilons, truth, arguments.seed)
         found = [
-            plan(
-                study,
-                name,
-                devices,
-                epsilons,
-                truth,
-                arguments.seed,
-                progress.part(place, len(asked)),
-                parameter=arguments.parameter,
-                mechanisms=arguments.mechanisms,
-            )
+            plan(study, name, *head, progress.part(place, len(asked)), **options)
             for place, name in enumerate(asked)
         ]
         lines = [line for one in found for line in plan_lines(one, arguments.width, arguments.parameter)]
         lines += [line for one in found for line in offer_lines(one.question, one.offers)]
         save_plans(study, found, folder, arguments.width)
+    unfinished.done()
     show_written(arguments, lines, "plan.json")
     return 0
 
@@ -141,7 +148,7 @@ def _check_wishes(arguments: argparse.Namespace, asked: list[str]) -> None:
 
 def plan_lines(found: Plan, width: float | None, parameter: str | None) -> list[str]:
     """The table of a plan, and its answer to how many devices give ± width."""
-    from inference.design.plan import devices_for, rounded_up
+    from inference.design.needed import devices_for, rounded_up
 
     chosen = parameter or found.parameters[0]
     place = found.parameters.index(chosen)

@@ -120,7 +120,7 @@ def save_calibrations(study: Study, found: Sequence[Calibration], folder: Path) 
 
 
 PLAN = "plan.json"
-PLAN_FILES = OwnFiles(PLAN, ("{}.png",))
+PLAN_FILES = OwnFiles(PLAN, ("{}.png",), ("study.json",))
 
 
 def save_formula_plan(found: FormulaPlan, outcome: str, folder: Path) -> None:

@@ -66,6 +66,8 @@ def run_formula_plan(arguments: argparse.Namespace) -> int:
             raise UsageError(f"--{name} is not for a --formula, which names what it is of, and has --people")
     if arguments.mechanisms:
         raise UsageError("--mechanisms is of a record's regression, not of a --formula")
+    if arguments.at_once:
+        raise UsageError("--at-once is of a study's own models: a --formula is planned without simulation")
     from inference.analyses.formula import parse
     from inference.analyses.page import check_file_name
     from inference.compiling import use_compile_cache
@@ -151,7 +153,7 @@ def formula_lines(found: FormulaPlan, width: float | None, power: float | None) 
 
 
 def _people(needed: int | None, found: FormulaPlan) -> str:
-    from inference.design.plan import rounded_up
+    from inference.design.needed import rounded_up
 
     if needed is None:
         return "more than a thousand million people"

@@ -1,24 +1,23 @@
-"""The expected posterior width of one parameter against the number of devices and epsilon.
-
-How many devices give a wanted width is interpolated between the simulated numbers, on logarithmic scales.
-"""
+"""The expected posterior width of one parameter against the number of devices and epsilon."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
+from inference.design import at_once
 from inference.design.calibration import empty_model, mixing_notes, prior_truths
 from inference.design.comparing import Offer, offers
 from inference.design.simulated_posteriors import poorly_mixed, posterior_draws
 from inference.design.simulation import clipped_share, for_clients, simulate
 from inference.design.truth import with_truth
+from inference.design.unfinished import Unfinished
 from inference.limits import check_devices, check_seed
 from inference.models import model_for
 from inference.models.base import Truth
@@ -36,6 +35,7 @@ Vector = NDArray[np.float64]
 DEVICES = (1_000, 10_000, 100_000)
 REPEATS = 10
 DRAWS, THIN = 400, 1
+SIMULATED = f"NUTS on {REPEATS} simulated studies a cell; median half width of the 90 % interval"
 # Half of the 90 % interval: the ± that a width speaks of.
 TAILS = (0.05, 0.95)
 # Of answers beyond their bounds a planner hears; a truth that leaves hardly any between them is refused.
@@ -53,6 +53,8 @@ class Plan:
     devices: numbers of devices, increasing. parameters: names, in own units. truth: {parameter: value} where
     it was given; what is not given was drawn from the prior. notes: what a reader should know besides.
     offers: of each mechanism that could ask it, at the study's ε and the most devices, where asked for.
+    at_once: as half_widths, from a formula, where there is one. simulated: whether half_widths are from
+    simulated studies; else they are those of the formula.
     """
 
     question: str
@@ -64,20 +66,26 @@ class Plan:
     half_widths: Mapping[str, Vector]
     notes: tuple[str, ...] = ()
     offers: tuple[Offer, ...] = ()
+    at_once: Mapping[str, Vector] = field(default_factory=dict)
+    simulated: bool = True
 
     def to_document(self) -> dict[str, Any]:
         """This question's entry in plan.json."""
         return {
             "model": self.model,
-            "method": f"NUTS on {REPEATS} simulated studies a cell; median half width of the 90 % interval",
+            "method": SIMULATED if self.simulated else at_once.AT_ONCE,
             "truth": dict(self.truth) or "drawn from the prior",
             "notes": list(self.notes),
             "devices": list(self.devices),
-            "half_widths": {
-                epsilon: dict(zip(self.parameters, widths.T.tolist(), strict=True))
-                for epsilon, widths in self.half_widths.items()
-            },
+            "half_widths": self._by_parameter(self.half_widths),
+            **({"at_once": self._by_parameter(self.at_once)} if self.at_once and self.simulated else {}),
             **({"mechanisms": [one.to_document() for one in self.offers]} if self.offers else {}),
+        }
+
+    def _by_parameter(self, widths: Mapping[str, Vector]) -> dict[str, Any]:
+        return {
+            epsilon: dict(zip(self.parameters, found.T.tolist(), strict=True))
+            for epsilon, found in widths.items()
         }
 
 
@@ -92,6 +100,8 @@ def plan(
     *,
     parameter: str | None = None,
     mechanisms: bool = False,
+    simulated: bool = True,
+    unfinished: Unfinished | None = None,
 ) -> Plan:
     """Expect the posterior widths of one question, for numbers of devices and budgets.
 
@@ -105,50 +115,107 @@ def plan(
         progress: is told in words what is being done.
         parameter: one that the plan must have.
         mechanisms: whether to compare the mechanisms that could ask a record's regression.
+        simulated: whether to simulate studies; else all is from a formula, at once.
+        unfinished: keeps what was simulated, so that a call that was interrupted goes on.
 
     Returns:
         Half widths of 90 % intervals, medians over simulated studies, by epsilon, devices and parameter.
 
     Raises:
         InputError: a seed or numbers of devices that cannot be, a question that cannot be simulated, an
-            unknown parameter, or a truth that cannot be, or has hardly an answer between the bounds.
+            unknown parameter, a truth that cannot be, or has hardly an answer between the bounds, or a
+            question without a formula where nothing is simulated.
         StudyError: an epsilon that the mechanism cannot have.
     """
     questions = questions_to_plan(study, question_id, devices, epsilons, seed)
     chosen = tuple(sorted(set(devices)))
     answers = [answers_of(study, n) for n in chosen]
     own_seed = crc32(f"{seed} {question_id}".encode())
-    truths = _truths(questions[0], truth or {}, parameter, own_seed)
+    truths = truths_of(questions[0], truth or {}, parameter, own_seed)
     notes = _clipping(questions[0], truths, truth or {}, own_seed)
-    found = _simulated(questions, truths, answers, own_seed, progress)
+    prior = prior_half_widths(questions[0], own_seed)
+    known = _at_once(questions, truths, answers, prior)
+    if simulated:
+        for stated, one in (known or {}).items():
+            said = at_once.in_words(stated, one.parameters[0], one.half[:, 0], chosen)
+            progress(f"{question_id}: {said}")
+        kept = Unfinished() if unfinished is None else unfinished
+        found = _simulated(study, questions, truths, answers, own_seed, progress, kept)
+    else:
+        found = _formula(questions[0], known)
     notes += mixing_notes(_largest([one.poor for one in found.values()]), SOME_MIX_POORLY)
     half_widths = {epsilon: one.half for epsilon, one in found.items()}
     names = next(reversed(found.values())).parameters
-    notes += prior_widths(found, chosen, _prior_half_widths(questions[0], own_seed))
+    notes += prior_widths(found, chosen, prior)
     offered: tuple[Offer, ...] = ()
     if mechanisms:
-        epsilon = study.question(question_id).mechanism.epsilon
-        progress(f"{question_id}: comparing mechanisms at epsilon {epsilon}")
+        progress(f"{question_id}: comparing mechanisms")
         offered = offers(study, question_id, truths, answers[-1], own_seed, DRAWS, TAILS)
     head = (question_id, questions[0].model.name, seed, chosen, names, truth or {})
-    return Plan(*head, half_widths, notes, offered)
+    by_formula = {epsilon: one.half for epsilon, one in (known or {}).items() if one.parameters == names}
+    return Plan(*head, half_widths, notes, offered, by_formula, simulated)
+
+
+def _formula(question: Question, known: dict[str, Widths] | None) -> dict[str, Widths]:
+    """What a formula says. Raises InputError where there is none."""
+    if known is None:
+        raise InputError(
+            f"{question.id}: there is no formula for {question.model.name} under {question.mechanism.name}: "
+            "leave --at-once out, so that studies are simulated"
+        )
+    return known
+
+
+def _at_once(
+    questions: Sequence[Question], truths: list[Truth], answers: Sequence[int], prior: Mapping[str, float]
+) -> dict[str, Widths] | None:
+    """{ε: half widths} by a formula; None where there is none."""
+    found: dict[str, Widths] = {}
+    for question in questions:
+        known = at_once.half_widths(question, truths, answers, prior)
+        if known is None:
+            return None
+        widths = np.stack(list(known.values()), axis=-1)
+        found[str(question.mechanism.epsilon)] = Widths(tuple(known), widths, dict.fromkeys(known, 0.0))
+    return found
 
 
 def _simulated(
-    questions: Sequence[Question], truths: list[Truth], answers: Sequence[int], seed: int, progress: Progress
+    study: Study,
+    questions: Sequence[Question],
+    truths: list[Truth],
+    answers: Sequence[int],
+    seed: int,
+    progress: Progress,
+    unfinished: Unfinished,
 ) -> dict[str, Widths]:
-    """{ε: half widths}, of one question with a budget each."""
+    """{ε: half widths}, of one question with a budget each; those that are kept already are not repeated."""
     found: dict[str, Widths] = {}
     for place, question in enumerate(questions):
         epsilon = str(question.mechanism.epsilon)
         said = f"{question.id}: simulating {REPEATS} studies for each number of devices at epsilon {epsilon}"
         progress(Step(said, place, len(questions)))
-        widths = _half_widths if question.route is None else _summed_half_widths
-        found[epsilon] = widths(question, truths, answers, seed)
+        key: dict[str, Any] = {
+            "study": study.digest,
+            "question": question.id,
+            "epsilon": epsilon,
+            "answers": list(answers),
+        }
+        key |= {"truths": [dict(one.parameters) for one in truths], "seed": seed}
+        kept = unfinished.get(key)
+        if kept is None:
+            widths = _half_widths if question.route is None else _summed_half_widths
+            one = widths(question, truths, answers, seed)
+            unfinished.keep(key, [list(one.parameters), one.half.tolist(), dict(one.poor)])
+        else:
+            one = Widths(tuple(kept[0]), np.asarray(kept[1], float), kept[2])
+        found[epsilon] = one
     return found
 
 
-def _truths(question: Question, given: Mapping[str, float], parameter: str | None, seed: int) -> list[Truth]:
+def truths_of(
+    question: Question, given: Mapping[str, float], parameter: str | None, seed: int
+) -> list[Truth]:
     """Truths of REPEATS studies. Raises InputError for a parameter that the plan must have and lacks."""
     truths = [with_truth(question, one, given) for one in prior_truths(question, REPEATS, seed)]
     if parameter is not None and parameter not in truths[0].parameters:
@@ -272,7 +339,7 @@ def _largest(shares: Sequence[Mapping[str, float]]) -> dict[str, float]:
     return {name: max(one[name] for one in shares) for name in shares[0]}
 
 
-def _prior_half_widths(question: Question, seed: int) -> dict[str, float]:
+def prior_half_widths(question: Question, seed: int) -> dict[str, float]:
     """{parameter: half of the prior's own 90 % interval}."""
     truths = prior_truths(question, PRIOR_DRAWS, seed)
     values = {name: [one.parameters[name] for one in truths] for name in truths[0].parameters}
@@ -307,25 +374,3 @@ def prior_widths(
                 "call that not learnt"
             )
     return tuple(notes)
-
-
-def devices_for(width: float, devices: Sequence[int], half_widths: NDArray[np.float64]) -> float:
-    """About how many devices make the half width at most `width`; half_widths (devices,) are simulated.
-
-    Between simulated numbers log width is linear in log devices; beyond the last one width falls by 1/√n.
-    At most the fewest simulated devices when those already suffice: the number may be smaller.
-    """
-    # Simulated medians may go up by chance; a wider one further on counts for those before it.
-    widths = np.maximum.accumulate(half_widths[::-1])[::-1]
-    if width >= widths[0]:
-        return float(devices[0])
-    if width < widths[-1]:
-        return float(devices[-1] * (widths[-1] / width) ** 2)
-    logs = np.interp(np.log(width), np.log(widths[::-1]), np.log(np.asarray(devices, float)[::-1]))
-    return float(np.exp(logs))
-
-
-def rounded_up(devices: float) -> int:
-    """Two significant digits, upwards: more would promise too much."""
-    step = 10 ** max(0, len(str(int(devices))) - 2)
-    return int(-(-devices // step) * step)

@@ -12,7 +12,8 @@ import pytest
 from inference.design.calibration import prior_truths
 from inference.design.cli import plan_lines
 from inference.design.comparing import _others, offer_lines, offers, suited_weights
-from inference.design.plan import Plan, Widths, devices_for, plan, prior_widths, rounded_up
+from inference.design.needed import devices_for, rounded_up
+from inference.design.plan import Plan, Widths, plan, prior_widths
 from inference.design.truth import parse_truth, with_truth
 from inference.models.base import Truth
 from ldp_client import mechanism_for
@@ -40,6 +41,7 @@ def test_randomised_response_has_the_width_of_its_theory(tmp_path, capsys):
     m = q + (p - q) * 0.3
     theory = [NORMAL_95 * sqrt(m * (1 - m) / n) / (p - q) for n in (2000, 20000)]
     assert found["half_widths"]["1"]["p"] == pytest.approx(theory, rel=0.12)
+    assert found["at_once"]["1"]["p"] == pytest.approx(theory, rel=0.02)
     needed = int(printed.split("about ")[1].split(" devices")[0].replace(",", ""))
     assert needed == pytest.approx((NORMAL_95 / 0.02 / (p - q)) ** 2 * m * (1 - m), rel=0.25)
     assert (out / "ever.png").read_bytes().startswith(b"\x89PNG")
@@ -217,7 +219,7 @@ def test_the_guides_commands_are_understood():
     """Every command of docs/analysis.md parses, with its options."""
     page = (Path(__file__).parents[2] / "docs" / "analysis.md").read_text()
     commands = re.findall(r"^ldpkit (.+)$", page, flags=re.M)
-    assert len(commands) == 6
+    assert len(commands) == 8
     for command in commands:
         build_parser().parse_args(command.split())
 

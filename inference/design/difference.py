@@ -1,0 +1,154 @@
+"""How many people show a difference between two groups: by the formulas of at_once.py, without simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+from scipy import stats
+
+from inference.design.at_once import AT_ONCE, HALF, Vector, half_widths
+from inference.design.plan import answers_of, prior_half_widths, questions_to_plan, truths_of
+from ldp_client.documents.errors import InputError, UsageError
+from schemas import Question, Study
+
+# Of people; more are not looked for.
+MOST_PEOPLE, STEPS = 10**9, 4_000
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Two groups whose parameter is `values`, `share` of all people in the first.
+
+    half_widths, power: {epsilon: (devices,)}: of the difference, of its 90 % interval; and how often that
+    lies on its own side of 0. needed: {epsilon: devices} for a wanted power, None where 10⁹ do not suffice.
+    """
+
+    question: str
+    model: str
+    parameter: str
+    values: tuple[float, float]
+    share: float
+    devices: tuple[int, ...]
+    half_widths: Mapping[str, Vector]
+    power: Mapping[str, Vector]
+    needed: Mapping[str, int | None] = field(default_factory=dict)
+
+    def to_document(self) -> dict[str, Any]:
+        """This question's entry in plan.json."""
+        return {
+            "model": self.model,
+            "method": f"{AT_ONCE}; of the difference of two groups",
+            "difference": {"parameter": self.parameter, "values": list(self.values), "share": self.share},
+            "devices": list(self.devices),
+            "half_widths": {epsilon: found.tolist() for epsilon, found in self.half_widths.items()},
+            "power": {epsilon: found.tolist() for epsilon, found in self.power.items()},
+            **({"devices_for_power": dict(self.needed)} if self.needed else {}),
+        }
+
+
+def plan_difference(
+    study: Study,
+    question_id: str,
+    parameter: str,
+    values: tuple[float, float],
+    devices: Sequence[int],
+    epsilons: Sequence[str] = (),
+    truth: Mapping[str, float] | None = None,
+    *,
+    share: float = 0.5,
+    power: float | None = None,
+    seed: int = 0,
+) -> Difference:
+    """Expect how well a difference between two groups is found.
+
+    Args:
+        study: the study, with a public field that tells the groups.
+        question_id: which of its questions.
+        parameter: what differs, such as "p", "p[teacher]" or "mean".
+        values: what it is in the first group and in the second.
+        devices: numbers of devices, of both groups together.
+        epsilons: as for `plan`.
+        truth: of the other parameters, in both groups.
+        share: of all people in the first group.
+        power: how many devices give this probability that the 90 % interval is on the side of 0 of the truth?
+        seed: of what is not given and drawn from the prior.
+
+    Returns:
+        Half widths, power, and devices for a wanted power.
+
+    Raises:
+        InputError: a question without a formula, values that are alike, or what `plan` refuses.
+    """
+    if not 0 < share < 1:
+        raise UsageError(f"the share of the first group must lie between 0 and 1, not {share:g}")
+    if power is not None and not 0 < power < 1:
+        raise UsageError("--power must be a probability, such as 0.8")
+    if values[0] == values[1]:
+        raise UsageError(f"--difference needs two values that differ, not {values[0]:g} twice")
+    questions = questions_to_plan(study, question_id, devices, epsilons, seed)
+    chosen = tuple(sorted(set(devices)))
+    halves: dict[str, Vector] = {}
+    chances: dict[str, Vector] = {}
+    needed: dict[str, int | None] = {}
+    for question in questions:
+        epsilon = str(question.mechanism.epsilon)
+        of = _Groups(study, question, parameter, values, share, truth or {}, seed)
+        halves[epsilon] = of.half_widths(chosen)
+        chances[epsilon] = of.power(chosen)
+        if power is not None:
+            needed[epsilon] = of.devices_for(power)
+    head = (question_id, questions[0].model.name, parameter, values, share, chosen)
+    return Difference(*head, halves, chances, needed)
+
+
+class _Groups:
+    """Two groups of people at one epsilon."""
+
+    def __init__(
+        self,
+        study: Study,
+        question: Question,
+        parameter: str,
+        values: tuple[float, float],
+        share: float,
+        truth: Mapping[str, float],
+        seed: int,
+    ) -> None:
+        own_seed = crc32(f"{seed} {question.id}".encode())
+        self._study, self._question, self._parameter = study, question, parameter
+        self._apart = abs(values[1] - values[0])
+        self._shares = (share, 1 - share)
+        self._prior = prior_half_widths(question, own_seed)
+        self._truths = [
+            truths_of(question, {**truth, parameter: value}, parameter, own_seed) for value in values
+        ]
+
+    def half_widths(self, devices: Sequence[int]) -> Vector:
+        """Of the difference: half of its 90 % interval, (devices,)."""
+        squared = np.zeros(len(devices))
+        for share, truths in zip(self._shares, self._truths, strict=True):
+            answers = [max(round(share * answers_of(self._study, n)), 1) for n in devices]
+            found = half_widths(self._question, truths, answers, self._prior)
+            if found is None:
+                raise InputError(
+                    f"{self._question.id}: there is no formula for {self._question.model.name} "
+                    f"under {self._question.mechanism.name}: plan its --formula with the groups' public field"
+                )
+            squared += found[self._parameter] ** 2
+        return np.sqrt(squared)
+
+    def power(self, devices: Sequence[int]) -> Vector:
+        """How often the interval lies on the truth's side of 0, (devices,)."""
+        sd = self.half_widths(devices) / HALF
+        return np.asarray(stats.norm.cdf(self._apart / sd - HALF))
+
+    def devices_for(self, power: float) -> int | None:
+        """How many devices give at least this power; None where 10⁹ do not."""
+        fewest = len(self._study.questions)
+        tried = np.unique(np.geomspace(fewest, MOST_PEOPLE, STEPS).round().astype(int)).tolist()
+        enough = np.flatnonzero(self.power(tried) >= power)
+        return tried[int(enough[0])] if len(enough) else None

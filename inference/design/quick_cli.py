@@ -1,0 +1,196 @@
+"""`ldpkit plan --difference` and `--total-epsilon`: power of two groups; one budget over all questions."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ldp_client.commands.output import show_written
+from ldp_client.documents.errors import InputError, UsageError
+from ldp_client.files.disk import load_study
+from ldp_client.words.text import visible
+
+if TYPE_CHECKING:
+    from inference.design.difference import Difference
+    from inference.design.splitting import Split
+
+# What else of a plan each takes.
+OF_A_DIFFERENCE = ("groups", "power", "devices", "epsilon", "truth")
+OF_A_SPLIT = ("devices",)
+ALL = (
+    "question", "devices", "epsilon", "width", "parameter", "truth", "people", "table", "design", "share",
+    "power", "family", "prior", "groups", "mechanisms", "at_once", "formula",
+)  # fmt: skip
+SPLIT_DEVICES = 10_000
+
+
+def add_quick(plan: argparse.ArgumentParser) -> None:
+    """Add what both take."""
+    own = plan.add_argument_group("by formulas, without simulation")
+    own.add_argument(
+        "--difference",
+        metavar="NAME=A,B",
+        help="power of a difference between two groups: ever=0.2,0.3, job[teacher]=0.1,0.2 or hours=7,8; "
+        "with --power how many devices it takes",
+    )
+    own.add_argument("--groups", type=float, metavar="SHARE", help="of people in the first (default 0.5)")
+    own.add_argument(
+        "--total-epsilon", metavar="E", help="split it over the questions; the folder gets a study.json"
+    )
+
+
+def run_quick(arguments: argparse.Namespace) -> int | None:
+    """Run what was asked for of the two; None where neither was."""
+    if arguments.difference is not None and arguments.total_epsilon is not None:
+        raise UsageError("--difference and --total-epsilon are two plans: ask for one of them")
+    if arguments.difference is not None:
+        _refuse_others(arguments, "--difference", OF_A_DIFFERENCE)
+        return _run_difference(arguments)
+    if arguments.total_epsilon is not None:
+        _refuse_others(arguments, "--total-epsilon", OF_A_SPLIT)
+        return _run_split(arguments)
+    if arguments.groups is not None:
+        raise UsageError("--groups is for a --difference")
+    return None
+
+
+def _refuse_others(arguments: argparse.Namespace, what: str, taken: tuple[str, ...]) -> None:
+    if arguments.study is None:
+        raise UsageError(f"{what} needs STUDY.json")
+    for name in ALL:
+        if name not in taken and getattr(arguments, name) not in (None, False):
+            raise UsageError(f"--{name.replace('_', '-')} is not for {what}")
+
+
+def parse_difference(text: str) -> tuple[str, str | None, tuple[float, float]]:
+    """Question, the label in brackets or None, and two values. Raises UsageError."""
+    name, equals, values = text.rpartition("=")
+    try:
+        one, other = (float(value) for value in values.split(","))
+    except ValueError:
+        equals = ""
+    if not equals or not name or not (isfinite(one) and isfinite(other)):
+        raise UsageError(f"--difference must be NAME=A,B, such as ever=0.2,0.3, not {text!r}")
+    question, bracket, label = name.strip().partition("[")
+    return question, label.removesuffix("]") if bracket else None, (one, other)
+
+
+def _run_difference(arguments: argparse.Namespace) -> int:
+    from inference.design.difference import plan_difference
+    from inference.design.folders import PLAN_FILES
+    from inference.design.plan import DEVICES
+    from inference.design.truth import parse_truth
+    from inference.results.folder import whole_folder
+
+    study = load_study(arguments.study)
+    name, label, values = parse_difference(arguments.difference)
+    found = plan_difference(
+        study,
+        name,
+        _parameter(study, name, label),
+        values,
+        arguments.devices or DEVICES,
+        arguments.epsilon.split(",") if arguments.epsilon else [],
+        {} if arguments.truth is None else parse_truth(arguments.truth),
+        share=0.5 if arguments.groups is None else arguments.groups,
+        power=arguments.power,
+        seed=arguments.seed,
+    )
+    with whole_folder(Path(arguments.out), PLAN_FILES) as folder:
+        _write(folder, {"study": study.digest, "questions": {name: found.to_document()}})
+    show_written(arguments, difference_lines(found, arguments.power), "plan.json")
+    return 0
+
+
+def _parameter(study: Any, name: str, label: str | None) -> str:
+    """What differs: a share, of a label where there are several, or a number's mean."""
+    if not any(question.id == name for question in study.questions):
+        known = ", ".join(question.id for question in study.questions)
+        raise InputError(f"the study has no question {name!r}: it has {known}")
+    question = study.question(name)
+    if label is not None:
+        return f"p[{label}]"
+    if question.ask == "choice":
+        raise UsageError(
+            f"{name} has several choices: say which, as in {name}[{question.choices[0]}]=0.1,0.2"
+        )
+    return "p" if question.ask == "yes_no" else "mean"
+
+
+def difference_lines(found: Difference, power: float | None) -> list[str]:
+    """The table of a difference, and how many devices a power takes."""
+    one, other = found.values
+    lines = [
+        f"{found.question}: {visible(found.parameter)} {one:g} in a group with {found.share:.0%} of the "
+        f"devices, {other:g} in the other"
+    ]
+    lines.append("  epsilon " + "".join(f"{n:>18,}" for n in found.devices) + "  devices in both")
+    for epsilon, halves in found.half_widths.items():
+        pairs = zip(halves, found.power[epsilon], strict=True)
+        lines.append(f"  {epsilon:>7} " + "".join(f"{f'± {half:.3g}, {at:.0%}':>18}" for half, at in pairs))
+    lines.append(
+        "  (± of the difference, half of its 90 % interval; and how often that is on its own side of 0)"
+    )
+    for epsilon, needed in found.needed.items():
+        lines.append(f"  power {power:g} at epsilon {epsilon}: {_devices(needed)}")
+    return lines
+
+
+def _devices(needed: int | None) -> str:
+    from inference.design.needed import rounded_up
+
+    return (
+        "more than a thousand million devices" if needed is None else f"about {rounded_up(needed):,} devices"
+    )
+
+
+def _run_split(arguments: argparse.Namespace) -> int:
+    from inference.design.folders import PLAN_FILES
+    from inference.design.splitting import split_epsilon
+    from inference.results.folder import whole_folder
+
+    study = load_study(arguments.study)
+    devices = arguments.devices or [SPLIT_DEVICES]
+    if len(devices) > 1:
+        raise UsageError("--total-epsilon is split for one number of --devices")
+    found = split_epsilon(study, arguments.total_epsilon, devices[0], arguments.seed)
+    with whole_folder(Path(arguments.out), PLAN_FILES) as folder:
+        entries = {
+            name: {
+                "epsilon": epsilon,
+                "half_widths": dict(found.half_widths[name]),
+                "relative": found.relative[name],
+            }
+            for name, epsilon in found.epsilons.items()
+        }
+        _write(
+            folder, {"study": study.digest, "total_epsilon": arguments.total_epsilon, "questions": entries}
+        )
+        whole = json.dumps(found.document, indent=1, ensure_ascii=False)
+        (folder / "study.json").write_text(whole + "\n", encoding="utf-8")
+    where = Path(arguments.out) / "study.json"
+    lines = [*split_lines(found, arguments.total_epsilon), f"{where}: this study with these epsilons"]
+    show_written(arguments, lines, "plan.json")
+    return 0
+
+
+def split_lines(found: Split, total: str) -> list[str]:
+    """A line for each question: its epsilon, and what it would know."""
+    lines = [
+        f"epsilon {total} split for {found.devices:,} devices, so that the widest interval, relative to its "
+        "prior's, is the narrowest"
+    ]
+    column = max(len(name) for name in found.epsilons)
+    for name, epsilon in found.epsilons.items():
+        widths = ", ".join(f"{visible(one)} ± {half:.3g}" for one, half in found.half_widths[name].items())
+        worst = f"at worst {found.relative[name]:.0%} of the prior's own"
+        lines.append(f"  {name:{column}} {epsilon:>8}  {widths}; {worst}")
+    return [*lines, *(f"  {name}: keeps its epsilon, as there is no formula for it" for name in found.kept)]
+
+
+def _write(folder: Path, document: Any) -> None:
+    text = json.dumps(document, indent=1, ensure_ascii=False)
+    (folder / "plan.json").write_text(text + "\n", encoding="utf-8")

@@ -1,0 +1,169 @@
+"""Plans by formulas: widths, power of differences, one budget over questions; and plans that go on."""
+
+import json
+from math import sqrt
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from inference.design import plan as planning
+from inference.design.at_once import HALF, half_widths, share_variances
+from inference.design.difference import plan_difference
+from inference.design.plan import Widths, plan
+from inference.design.splitting import split_epsilon, with_epsilons
+from inference.models.base import Truth
+from ldp_client import mechanism_for
+from ldp_client.cli import main
+from ldp_client.documents.errors import InputError
+from schemas import Study
+from tests import studies
+
+GAUSSIAN = {"name": "gaussian", "epsilon": "1", "delta": "1e-6"}
+HOURS = {"id": "hours", "ask": "number", "text": "?", "bounds": ["0", "24"], "model": {"name": "normal"}}
+NORMAL = {**HOURS, "mechanism": {"name": "laplace", "epsilon": "1"}}
+STUDY = Study(studies.document(studies.YES_NO, studies.CHOICE, NORMAL))
+
+
+def question_of(question):
+    return Study(studies.document(question)).questions[0]
+
+
+def test_a_normal_law_under_normal_noise_has_the_width_of_the_textbook():
+    """Nothing lies beyond the bounds: the variance of the mean is that of answers and noise together."""
+    question = question_of({**HOURS, "mechanism": GAUSSIAN})
+    number = mechanism_for(question)
+    noise = 24 * number.scale / number.levels
+    prior = {"mean": 50.0, "sd": 50.0}
+    found = half_widths(question, [Truth({"mean": 12.0, "sd": 2.0}, {})], [10**8], prior)
+    whole = sqrt(4 + noise**2)
+    assert found["mean"] == pytest.approx([HALF * whole / 1e4], rel=0.01)
+    # Of a normal's variance v an estimate has the variance 2 v² / n, and sd moves it by 2 sd.
+    assert found["sd"] == pytest.approx([HALF * sqrt(2) * whole**2 / 4 / 1e4], rel=0.03)
+
+
+@pytest.mark.parametrize("mechanism", ["oue", "randomized_response", "subset_selection", "olh", "sue"])
+def test_a_share_has_the_variance_of_its_reports(mechanism):
+    """By the exact law of one report for unary ones, whose best estimate knows that shares add up to 1."""
+    question = question_of({**studies.CHOICE, "mechanism": {"name": mechanism, "epsilon": "1"}})
+    own, truth = mechanism_for(question), {"p[student]": 0.2, "p[worker]": 0.5, "p[teacher]": 0.3}
+    p, q, shares = float(own.p), float(own.q), np.asarray(list(truth.values()))
+    supported = q + (p - q) * shares
+    alone = supported * (1 - supported) / (p - q) ** 2
+    found = np.asarray(list(share_variances(question, own, truth).values()))
+    if mechanism in ("randomized_response", "subset_selection"):
+        assert found == pytest.approx(alone, rel=1e-9)
+    else:
+        assert (found < alone).all()
+        assert (found > 0.6 * alone).all()
+
+
+def test_of_those_who_say_a_share_is_a_ratio():
+    question = question_of({**studies.YES_NO, "refusal": True})
+    own, truth = mechanism_for(question), {"p": 0.3, "refused": 0.2}
+    p, q = float(own.p), float(own.q)
+    random, shares = np.random.default_rng(1), np.asarray([0.56, 0.24, 0.2])
+    counts = random.multinomial(200_000, q + (p - q) * shares, 4_000) / 200_000
+    raw = (counts - q) / (p - q)
+    drawn = 200_000 * np.var(raw[:, 1] / (1 - raw[:, 2]))
+    found = share_variances(question, own, truth)
+    assert found["p"] == pytest.approx(drawn, rel=0.1)
+    assert found["refused"] == pytest.approx(200_000 * np.var(raw[:, 2]), rel=0.1)
+
+
+def test_a_plan_at_once_simulates_nothing(monkeypatch):
+    monkeypatch.setattr(planning, "posterior_draws", None)
+    found = plan(STUDY, "ever", [1000, 100_000], ["1"], {"p": 0.3}, simulated=False)
+    assert found.to_document()["method"].startswith("half the 90 % interval from a formula")
+    ratio = found.half_widths["1"][:, 0]
+    assert ratio[0] / ratio[1] == pytest.approx(10, rel=0.02)
+    linear = Study(studies.document(studies.LINEAR))
+    with pytest.raises(InputError, match="leave --at-once out"):
+        plan(linear, linear.questions[0].id, [1000], simulated=False)
+
+
+def test_an_interrupted_plan_goes_on(tmp_path, monkeypatch, capsys):
+    (tmp_path / "study.json").write_text(STUDY.to_json())
+    made = []
+
+    def simulated(question, _truths, devices, _seed):
+        made.append(str(question.mechanism.epsilon))
+        if made == ["0.5", "1"]:
+            raise KeyboardInterrupt
+        return Widths(("p",), np.full((len(devices), 1), 0.1), {"p": 0.0})
+
+    monkeypatch.setattr(planning, "_half_widths", simulated)
+    command = ["plan", f"{tmp_path}/study.json", "--question", "ever", "--out", f"{tmp_path}/plan"]
+    command += ["--epsilon", "0.5,1", "--devices", "1000"]
+    assert main(command) == 130
+    kept = tmp_path / "plan.unfinished"
+    assert kept.exists()
+    assert not (tmp_path / "plan").exists()
+    assert main(command) == 0
+    assert "going on where an interrupted plan ended" in capsys.readouterr().err
+    assert made == ["0.5", "1", "1"]
+    assert not kept.exists()
+    assert (tmp_path / "plan" / "plan.json").exists()
+    kept.write_text("[]")
+    assert main(command) == 3
+    assert "move it away" in capsys.readouterr().err
+
+
+def test_power_of_a_difference_is_that_of_the_textbook():
+    found = plan_difference(STUDY, "ever", "p", (0.2, 0.3), [4000], ["1"], share=0.25, power=0.8)
+    own = mechanism_for(STUDY.question("ever"))
+    p, q = float(own.p), float(own.q)
+    told = [q + (p - q) * share for share in (0.2, 0.3)]
+    each = [one * (1 - one) / (p - q) ** 2 for one in told]
+
+    def sd(n):
+        return sqrt(each[0] / (0.25 * n) + each[1] / (0.75 * n))
+
+    (epsilon,) = found.half_widths
+    assert found.half_widths[epsilon] == pytest.approx([HALF * sd(4000)], rel=0.02)
+    assert found.power[epsilon] == pytest.approx([stats.norm.cdf(0.1 / sd(4000) - HALF)], abs=0.02)
+    wanted = (HALF + stats.norm.ppf(0.8)) ** 2 * sd(1) ** 2 / 0.01
+    assert found.needed[epsilon] == pytest.approx(wanted, rel=0.03)
+
+
+@pytest.mark.slow
+def test_one_budget_is_split_so_that_no_other_split_is_better(tmp_path, capsys):
+    (tmp_path / "study.json").write_text(STUDY.to_json())
+    command = ["plan", f"{tmp_path}/study.json", "--total-epsilon", "3", "--out", f"{tmp_path}/plan"]
+    assert main(command) == 0
+    assert "split for 10,000 devices" in capsys.readouterr().out
+    found = json.loads((tmp_path / "plan" / "plan.json").read_text())["questions"]
+    assert 2.99 < sum(float(one["epsilon"]) for one in found.values()) <= 3
+    worst = [one["relative"] for one in found.values()]
+    assert max(worst) < 1.1 * min(worst)
+    assert Study.from_json((tmp_path / "plan" / "study.json").read_text()).question("hours").ask == "number"
+    alike = Study(with_epsilons(STUDY, dict.fromkeys(found, "1")))
+    halves = plan(alike, "hours", [10_000], ["1"], simulated=False).half_widths["1"]
+    assert halves[0, 1] > 1.2 * found["hours"]["half_widths"]["sd"]
+    with pytest.raises(InputError, match="does not suffice"):
+        split_epsilon(STUDY, "0.00001", 1000)
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        (["--difference", "ever=0.2"], 2, "NAME=A,B"),
+        (["--difference", "ever=0.2,nan"], 2, "NAME=A,B"),
+        (["--difference", "ever=0.2,0.2"], 2, "differ"),
+        (["--difference", "ever=0.2,1.2"], 3, "between 0 and 1"),
+        (["--difference", "evr=0.2,0.3"], 3, "no question"),
+        (["--difference", "occupation=0.2,0.3"], 2, "occupation[student]=0.1,0.2"),
+        (["--difference", "ever=0.2,0.3", "--groups", "1"], 2, "between 0 and 1"),
+        (["--difference", "ever=0.2,0.3", "--total-epsilon", "3"], 2, "one of them"),
+        (["--difference", "ever=0.2,0.3", "--width", "0.1"], 2, "--width is not for --difference"),
+        (["--total-epsilon", "no"], 2, "a decimal above 0"),
+        (["--total-epsilon", "-1"], 2, "a decimal above 0"),
+        (["--total-epsilon", "3", "--devices", "5,6"], 2, "one number"),
+        (["--groups", "0.5"], 2, "--groups is for a --difference"),
+    ],
+)
+def test_what_cannot_be_planned_is_refused_and_nothing_is_written(tmp_path, capsys, options, code, said):
+    (tmp_path / "study.json").write_text(STUDY.to_json())
+    assert main(["plan", f"{tmp_path}/study.json", *options, "--out", f"{tmp_path}/plan"]) == code
+    assert said in capsys.readouterr().err
+    assert [one.name for one in tmp_path.iterdir()] == ["study.json"]
