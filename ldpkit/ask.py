@@ -32,7 +32,7 @@ from ldpkit.stating import (
 )
 from schemas import Study
 
-__all__ = ["choice", "feature", "linear", "logistic", "number", "public", "study", "yes_no"]
+__all__ = ["choice", "feature", "linear", "logistic", "number", "public", "scale", "study", "yes_no"]
 
 
 def yes_no(
@@ -107,6 +107,39 @@ def choice(
         refusal
     )
     return question_of("choice", id, "choice", text, own)
+
+
+def scale(
+    id: str,
+    levels: Sequence[Spoken],
+    *,
+    epsilon: Number,
+    text: Spoken = "",
+    mechanism: Mechanism | None = None,
+    prior: Mapping[str, Any] | None = None,
+    refusal: bool = False,
+) -> dict[str, Any]:
+    """Ask for one level of a scale, such as from never to always: a choice whose labels have an order.
+
+    Args:
+        id: as for `choice`, and so are epsilon, text, mechanism, prior and refusal.
+        levels: their labels, from the low end to the high one.
+        epsilon: see id.
+        text: see id.
+        mechanism: see id.
+        prior: see id.
+        refusal: see id.
+
+    Returns:
+        The question, for `study`.
+
+    Raises:
+        InputError: something does not fit; the error names the argument.
+    """
+    if isinstance(levels, str | int):
+        raise InputError(f"ask.scale({id!r}): levels must be a list of labels, not {levels!r}")
+    found = choice(id, levels, epsilon=epsilon, text=text, mechanism=mechanism, prior=prior, refusal=refusal)
+    return {**found, "ordered": True}
 
 
 def number(

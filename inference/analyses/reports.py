@@ -241,7 +241,11 @@ def private_of_sets(question: Question, distinct: NDArray[np.uint8], codes: Code
     vectors: Values = np.where(bits == 1, p, q) if alone else 1 + (odds - 1) * bits
     chances = np.where(np.eye(mechanism.choices) == 1, p, q)[None]
     looks = Looks(bits, np.zeros(len(bits), np.int64), chances, exclusive=alone)
-    return with_missing(Private(question.id, answers, codes, vectors, exact=alone, looks=looks))
+    # Not to say is no level of a scale.
+    ordered = question.ordered and not question.refusal
+    return with_missing(
+        Private(question.id, answers, codes, vectors, ordered=ordered, exact=alone, looks=looks)
+    )
 
 
 def names_of_answers(mechanism: ChoiceMechanism) -> tuple[str, ...]:

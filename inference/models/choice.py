@@ -28,6 +28,7 @@ from inference.models.refusals import (
     split_refused,
     with_refusals,
 )
+from inference.models.scales import scale_draws
 from inference.models.shares import (
     Shares,
     answers_log_prob,
@@ -171,7 +172,8 @@ class Multinomial(Family):
 
         notes = (*approximation_notes(n, noise_sd, values), *prior_note(question, answers))
         data = {"n": n, "total": values, "order": shares.order}
-        return Model(program, data, shares.initial, shares.parameters, notes, redrawn=shares.redrawn)
+        parameters = partial(_multinomial_parameters, question, shares)
+        return Model(program, data, shares.initial, parameters, notes, redrawn=shares.redrawn)
 
     def condition_on_answers(self, question: Question, answers: Answers) -> Model:
         counts = count_answers(question, answers)
@@ -216,4 +218,4 @@ def _filled(drawn: Mapping[str, float], given: Mapping[str, float]) -> dict[str,
 def _multinomial_parameters(
     question: Question, shares: Shares, draws: Draws
 ) -> dict[str, NDArray[np.float64]]:
-    return {**shares.parameters(draws), **refusal_draws(question, draws)}
+    return {**shares.parameters(draws), **scale_draws(question, draws), **refusal_draws(question, draws)}

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from inference.results.intervals import REFUSED, USUAL, Interval, in_words
+from inference.results.intervals import PLACE, REFUSED, USUAL, Interval, in_words
 from inference.results.posterior import Posterior
 from inference.results.prior_notes import DROWNED
 from inference.results.verdict import BAD
@@ -70,7 +70,8 @@ def _numbers(question: Question, posterior: Posterior, interval: Interval) -> st
         return f"of {_listed(list(found.values()))} the reports do not say more than the prior"
     said = [_one(posterior, name, found[name], interval) for name in known[:MOST_SAID]]
     said[0] = said[0].replace(" (", f" ({interval.name} ", 1)
-    more = len(known) - len(said)
+    said += [_middle(question, posterior)] if question.ordered else []
+    more = len(known[MOST_SAID:])
     line = "; ".join([*said, *([f"and {more:,} more below"] if more else [])])
     unknown = [found[name] for name in found if name not in known]
     return f"{line}; of {_listed(unknown)} the reports do not say more than the prior" if unknown else line
@@ -90,6 +91,8 @@ def _wanted(question: Question, posterior: Posterior) -> dict[str, str]:
     if posterior.model == "bernoulli":
         return {"p": f"the share of yes{among}", **refused}
     if posterior.model == "multinomial":
+        if question.ordered:
+            return _of_scale(question, among, refused)
         shares = sorted(set(draws) - set(refused), key=lambda name: -float(np.median(draws[name])))
         named = {name: f"“{name.removeprefix('p[').removesuffix(']')}”{among}" for name in shares}
         return {**refused, **named}
@@ -101,6 +104,23 @@ def _wanted(question: Question, posterior: Posterior) -> dict[str, str]:
     if question.ask == "number" and "mean" in draws:
         return {"mean": f"the mean{among}", **refused}
     return {name: name for name in draws}
+
+
+def _of_scale(question: Question, among: str, refused: dict[str, str]) -> dict[str, str]:
+    """Refusals, the mean place, and the share of each level in the scale's order."""
+    ends = f"from 1, “{question.choices[0]}”, to {len(question.choices)}, “{question.choices[-1]}”"
+    levels = {f"p[{label}]": f"“{label}”{among}" for label in question.choices}
+    return {**refused, PLACE: f"the mean place{among}, {ends},", **levels}
+
+
+def _middle(question: Question, posterior: Posterior) -> str:
+    """Which level the median answer is at, and how sure that is."""
+    shares = np.stack([posterior.draws[f"p[{label}]"].ravel() for label in question.choices])
+    places = (np.cumsum(shares, axis=0) < 0.5).sum(axis=0)
+    counts = np.bincount(np.minimum(places, len(shares) - 1), minlength=len(shares))
+    likely = int(counts.argmax())
+    sure = 100 * counts[likely] / counts.sum()
+    return f"the median answer is “{question.choices[likely]}” with {sure:.0f} % probability"
 
 
 def _learnt(posterior: Posterior, name: str) -> bool:

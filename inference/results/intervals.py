@@ -74,6 +74,8 @@ def interval_of(prob: object = USUAL.prob, kind: object = USUAL.kind) -> Interva
 
 # The share of all people who prefer not to say, under any model of a question that offers it.
 REFUSED = "refused"
+# Of a scale: the share of people at a level or below it, and the mean of their places, which count from 1.
+AT_MOST, PLACE = "at_most", "mean_place"
 
 
 def named_share(name: str) -> bool:

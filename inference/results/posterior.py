@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from inference.results.answer_law import AnswerLaw, Implied
 from inference.results.diagnostics import Diagnostics, is_fixed, listed
 from inference.results.identified import IdentifiedSets
-from inference.results.intervals import REFUSED, USUAL, interval_of
+from inference.results.intervals import AT_MOST, REFUSED, USUAL, interval_of
 from inference.results.predictive import Predictive
 from inference.results.printed import frame_of, html_of, text_of
 from inference.results.quantity import QUANTILES, Quantity
@@ -101,7 +101,12 @@ class Posterior:
         Returns:
             Whether it is one under this model: other models, and columns, may have the same names.
         """
-        return name == REFUSED or name.partition("[")[0] == SHARES.get(self.model)
+        kind = name.partition("[")[0]
+        return (
+            name == REFUSED
+            or kind == SHARES.get(self.model)
+            or (self.model == "multinomial" and kind == AT_MOST)
+        )
 
     def quantity(self, name: str, words: str, draws: NDArray[np.float64]) -> Quantity:
         """Make a quantity of numbers calculated from the draws.

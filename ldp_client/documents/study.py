@@ -96,6 +96,7 @@ class Question:
         bounds: the lowest and highest number, in the question's own unit.
         choices: labels, or range(count) where they are `numbered`.
         numbered: whether choices are numbers without labels.
+        ordered: whether the labels are a scale, from its low end to its high one.
         features: the fields of a record, with their bounds.
         norm: the largest Euclidean norm of a record's features.
         response: the field of a record that a regression explains.
@@ -118,6 +119,7 @@ class Question:
             YES_NO if self.ask == "yes_no" else parsed.get("choices", ())
         )
         self.numbered = isinstance(self.choices, range)
+        self.ordered: bool = bool(parsed.get("ordered"))
         refusal = parsed.get("refusal")
         self.refusal: bool = bool(refusal)
         self.refusal_share: "Optional[Rational]" = refusal["share"] if isinstance(refusal, dict) else None

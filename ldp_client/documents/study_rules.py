@@ -30,14 +30,20 @@ def check_together(parsed: "dict[str, Any]") -> None:
     if parsed["public"]:
         _check_public(parsed)
     for index, question in enumerate(parsed["questions"]):
-        _check_unit(parsed["unit"] or "person", question, f"questions[{index}]")
-        _check_route(parsed["route"], question, f"questions[{index}].mechanism")
-        _check_memoized(question, f"questions[{index}].mechanism")
-        _check_refusal(parsed, question, f"questions[{index}].refusal")
-        if question["ask"] in ("record", "table"):
-            _check_record(question, f"questions[{index}]")
-        check_prior(question, f"questions[{index}]", StudyError)
+        _check_question(parsed, question, f"questions[{index}]")
     check_paper(parsed, StudyError)
+
+
+def _check_question(parsed: "dict[str, Any]", question: "dict[str, Any]", path: str) -> None:
+    _check_unit(parsed["unit"] or "person", question, path)
+    _check_route(parsed["route"], question, f"{path}.mechanism")
+    _check_memoized(question, f"{path}.mechanism")
+    _check_refusal(parsed, question, f"{path}.refusal")
+    if question.get("ordered") is not None and isinstance(question["choices"], range):
+        raise StudyError(f"{path}.ordered", "needs labels: numbered choices have an order already")
+    if question["ask"] in ("record", "table"):
+        _check_record(question, path)
+    check_prior(question, path, StudyError)
 
 
 def _check_holder(parsed: "dict[str, Any]") -> None:

@@ -143,8 +143,9 @@ _OWN_FIELDS: "dict[str, dict[str, Any]]" = {
 # Sampled products and a record's marginal moments take no norm, all else does: study_rules.
 _OWN_OPTIONAL_FIELDS: "dict[str, dict[str, Any]]" = {
     "record": {"norm": Decimal(above="0.001", at_most="1000"), "interactions": _INTERACTIONS},
-    # Whether people may prefer not to say: one more choice, inside the mechanism.
-    "choice": {"refusal": Boolean()},
+    # Whether people may prefer not to say: one more choice, inside the mechanism. Whether the labels are a
+    # scale, from its low end to its high one: noise and likelihood are those of any choice.
+    "choice": {"refusal": Boolean(), "ordered": Boolean()},
     "yes_no": {"refusal": Boolean()},
     # Of a number by a coin of its own, which gets this share of epsilon.
     "number": {"refusal": Record({"share": Decimal(above="0", below="1")})},

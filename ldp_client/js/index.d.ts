@@ -85,6 +85,8 @@ export interface ChoiceQuestion extends Asked<
   > {
   /** Labels; or, for choices by count, the whole numbers below `length`, answered as numbers. */
   readonly choices: readonly (string | null)[] | { readonly length: number };
+  /** Whether the labels are a scale, from its low end to its high one. */
+  readonly ordered?: boolean;
   /** Whether null, "prefer not to say", is an answer too: the last of the choices then. */
   readonly refusal?: boolean;
 }

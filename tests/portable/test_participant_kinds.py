@@ -3,6 +3,7 @@
 import time
 
 import pytest
+from selenium.webdriver.common.by import By
 
 from collector.studies.publishing import LIFETIME
 from ldp_client import mechanism_for
@@ -96,6 +97,38 @@ def test_answer_reload_offline_again_withdraw(meet, name):
     person.click("#withdraw")
     person.until("gone")
     assert person.stored() == []
+
+
+PHONE = chromium.PHONE[0]
+SCALE = {
+    **studies.ONE_OF,
+    "id": "tired",
+    "text": "How often are you tired in the morning?",
+    "choices": ["never", "seldom", "sometimes", "often", "always"],
+    "ordered": True,
+    "refusal": True,
+}
+
+
+def test_a_scale_stands_in_a_row_in_its_order_where_there_is_room(meet):
+    person = meet(studies.document(SCALE))
+
+    def places():
+        levels = person.browser.find_elements(By.CSS_SELECTOR, ".levels label")
+        assert [level.text for level in levels] == SCALE["choices"]
+        return [(level.rect["x"], level.rect["y"]) for level in levels]
+
+    for width in (1280, PHONE):
+        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width == PHONE}
+        person.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        row = places()
+        across = 1 if width == PHONE else 0
+        assert [place[1 - across] for place in row] == [row[0][1 - across]] * len(row)
+        assert [place[across] for place in row] == sorted({place[across] for place in row})
+    # Not to say is no level.
+    assert person.find("[value=refused]").find_elements(By.XPATH, "ancestor::*[@class='levels']") == []
+    person.answer(tired="sometimes")
+    person.until("report")
 
 
 def test_a_kept_answer_is_repeated_in_the_next_version(meet):

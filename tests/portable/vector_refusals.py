@@ -15,6 +15,7 @@ from tests.portable.vector_paper import EVER
 CHOICES = ("randomized_response", "oue", "sue", "subset_selection", "olh", "hadamard")
 NO_CHOICE = ("None", "null", "refused", "", "no answer", 3, False, "NaN")
 OFFERED: dict[str, Any] = {"refusal": True}
+ORDERED: dict[str, Any] = {"ordered": True}
 YES_NO = {**studies.YES_NO, **OFFERED}
 NUMBERED = {**of("oue", "1", {"count": 40}), **OFFERED}
 MEMOIZED = {**studies.MEMOIZED, **OFFERED}
@@ -34,6 +35,15 @@ STUDIES: dict[str, dict[str, Any]] = {
     "memoized": studies.document(MEMOIZED),
     "on-paper": studies.document(YES_NO, paper={"questions": [EVER]}),
     "a-record": studies.document({**studies.LINEAR, **OFFERED}),
+    # A scale is told apart from other choices by people alone; so its rules stand beside these.
+    "a-scale": studies.document({**studies.CHOICE, **ORDERED}),
+    "no-scale": studies.document({**studies.CHOICE, "ordered": False}),
+    "a-scale-with-refusal": studies.document({**studies.CHOICE, **ORDERED, **OFFERED}),
+    "a-scale-of-numbers": studies.document({**NUMBERED, **ORDERED, "refusal": False}),
+    "no-scale-of-numbers": studies.document({**NUMBERED, "ordered": False, "refusal": False}),
+    "no-scale-of-two": studies.document({**YES_NO, "ordered": False}),
+    "a-scale-of-two": studies.document({**YES_NO, **ORDERED}),
+    "a-scale-in-a-word": studies.document({**studies.CHOICE, "ordered": "yes"}),
 }
 
 

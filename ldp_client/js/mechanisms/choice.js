@@ -15,13 +15,15 @@ function choices(value, path) {
 }
 
 /** With the labels of a yes/no, and with null, no answer, as the last choice where refusal is offered. */
-function complete({ choices = ["no", "yes"], ...asked }, path) {
-  const { mechanism, refusal } = asked;
+function complete(asked, path) {
+  const { choices = ["no", "yes"], mechanism, refusal } = asked;
+  check(!("ordered" in asked) || asked.choices?.at, `${path}.ordered`);
   check(!refusal || (choices.at && mechanism.name !== "memoized"), `${path}.refusal`);
   return { ...asked, choices: refusal ? [...choices, null] : choices };
 }
 
-const more = { refusal: oneOf(true, false) };
+const either = oneOf(true, false);
+const more = { refusal: either, ordered: either };
 export const choice = { ask: "choice", fields: { choices }, models: models.choice, more, complete };
 export const yesNo = { ask: "yes_no", fields: {}, models: models.yes_no, more, complete };
 
@@ -37,7 +39,7 @@ export function choiceIndex({ id, ask, choices }) {
 
 /** Choices by count are whole numbers, given as such or as text. */
 function numberedIndex(id, count, answer) {
-  const number = isText(answer) && /^\d{1,7}$/.test(answer) ? Number(answer) : answer;
+  const number = isText(answer) && /^\d{1,7}$/.test(answer) ? +answer : answer;
   const good = Number.isInteger(number) && number >= 0 && number < count;
   return good ? number : fail("answer", "whole", id);
 }

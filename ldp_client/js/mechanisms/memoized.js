@@ -32,8 +32,7 @@ export const mechanism = {
     const permanent = first.randomise;
     const randomise = (quantised, random) => instantaneous(permanent(quantised, random), random);
     const mechanism = { ...first, integers: { again }, permanent, instantaneous, randomise };
-    const recall = (study, memory, spend) => recallAnswer(question, mechanism, study, memory, spend);
-    return { ...mechanism, recall };
+    return { ...mechanism, recall: recallAnswer.bind(null, question, mechanism) };
   },
 };
 
@@ -41,14 +40,13 @@ export const mechanism = {
  * What a device remembers of the question, which each higher version of its study may ask again: {problem,
  * isFresh, mechanism}. That mechanism repeats the permanent answer, or draws and keeps it.
  */
-function recallAnswer(question, { permanent, instantaneous, ...mechanism }, study, memory, spend) {
+function recallAnswer({ id: name }, { permanent, instantaneous, ...mechanism }, study, memory, spend) {
   const { id, version, title, document } = study;
-  const { model, ...asked } = document.questions.find((one) => one.id === question.id);
-  const { text = title, ...fixed } = asked;
+  const { model, text = title, ...fixed } = document.questions.find((one) => one.id === name);
   const fingerprint = canonicalJson(fixed);
   // What a person is asked: all but the noise. Where it is another thing than before, it is a new question.
   const words = canonicalJson({ ...fixed, text, mechanism: 0 });
-  const rows = memory.permanent.filter((row) => row.study === id && row.question === question.id);
+  const rows = memory.permanent.filter((row) => row.study === id && row.question === name);
   // An older ledger did not keep the words: they are those that it is asked in next.
   let kept = rows.find((row) => (row.words ?? words) === words && (row.words || row.fingerprint === fingerprint));
   let problem;
@@ -58,8 +56,7 @@ function recallAnswer(question, { permanent, instantaneous, ...mechanism }, stud
   if (rows.some(({ answer }) => !answer.length)) problem = "was withdrawn";
   const randomise = (quantised, random) => {
     if (!kept) {
-      kept = { study: id, question: question.id, fingerprint, answer: permanent(quantised, random) };
-      memory.permanent.push(kept);
+      memory.permanent.push((kept = { study: id, question: name, fingerprint, answer: permanent(quantised, random) }));
     }
     kept.words = words;
     return instantaneous(kept.answer, random);
@@ -71,7 +68,8 @@ function recallAnswer(question, { permanent, instantaneous, ...mechanism }, stud
 function responseTwice(question) {
   const first = response.build(question);
   const { threshold } = first.integers;
-  const choices = BigInt(question.choices.length);
+  const { length } = question.choices;
+  const choices = BigInt(length);
   const others = choices - 1n;
   // p − q of both stages is the product of theirs, and (e**ε − 1) / (e**ε + k − 1) at most.
   const growth = expEpsilonBelow(question.mechanism.instantaneous_epsilon);
@@ -82,7 +80,7 @@ function responseTwice(question) {
   checkOdds(question, truth * others, WHOLE * WHOLE * others - truth);
   const instantaneous = (kept, random) => {
     const index = kept.reduce((total, byte) => 256 * total + byte, 0);
-    return packBelow(truthOrOther(index, question.choices.length, again, random), kept.length);
+    return packBelow(truthOrOther(index, length, again, random), kept.length);
   };
   return { first, again, instantaneous };
 }

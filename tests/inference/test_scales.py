@@ -1,0 +1,85 @@
+"""Scales: what follows from the shares of their levels, and what is said of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from inference import fit
+from inference.analyses.assembling import choice_outcome
+from inference.analyses.reports import private_of_sets
+from inference.results.headline import headline
+from ldpkit import ask, study
+from schemas import Study, StudyError
+from summaries import QuestionSummary, Summary
+from tests import studies
+
+LEVELS = ["never", "seldom", "often", "always"]
+SHARES = np.asarray([0.1, 0.2, 0.6, 0.1])
+PEOPLE = 40_000
+
+
+def asked(**own):
+    return study("habits", "Habits", [ask.scale("smokes", LEVELS, epsilon=2, **own)])
+
+
+def fitted(found, shares=SHARES):
+    """Of reports as many as are expected."""
+    (question,) = found.questions
+    odds = np.exp(2.0)
+    k = len(shares)
+    channel = (np.ones((k, k)) + (odds - 1) * np.eye(k)) / (odds + k - 1)
+    counts = np.rint(PEOPLE * shares @ channel).astype(np.int64)
+    summary = Summary(
+        found.id, found.version, found.digest, {question.id: QuestionSummary(int(counts.sum()), counts)}
+    )
+    return question, fit(found, summary, method="laplace")[question.id]
+
+
+def test_a_scale_has_cumulative_shares_a_median_and_a_mean_place():
+    question, posterior = fitted(asked())
+    draws = posterior.draws
+    shares = np.stack([draws[f"p[{level}]"] for level in LEVELS])
+    assert np.allclose(draws["at_most[seldom]"], shares[:2].sum(axis=0))
+    assert "at_most[always]" not in draws
+    assert np.allclose(draws["mean_place"], np.tensordot([1, 2, 3, 4], shares, 1))
+    assert float(np.mean(draws["mean_place"])) == pytest.approx(2.7, abs=0.05)
+    assert posterior.is_share("at_most[seldom]")
+    assert not posterior.is_share("mean_place")
+    said = headline(question, posterior).says
+    assert "the mean place, from 1, “never”, to 4, “always”, is 2.7" in said.lower()
+    assert "the median answer is “often” with 100 % probability" in said
+    assert "1 more below" in said
+
+
+def test_who_refuses_stands_on_no_level():
+    question, posterior = fitted(asked(refusal=True), np.append(0.5 * SHARES, 0.5))
+    assert float(np.mean(posterior.draws["mean_place"])) == pytest.approx(2.7, abs=0.1)
+    assert float(np.mean(posterior.draws["refused"])) == pytest.approx(0.5, abs=0.05)
+    assert "the mean place among those who say" in headline(question, posterior).says
+
+
+@pytest.mark.parametrize(("own", "family"), [({}, "ordered"), ({"refusal": True}, "softmax")])
+def test_a_formula_takes_a_scale_as_an_ordered_outcome(own, family):
+    (question,) = asked(**own).questions
+    private = private_of_sets(question, np.asarray([[1]], np.uint8), np.zeros(1, np.int64))
+    assert choice_outcome(private.answers, private.ordered, None).name == family
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"choices": {"count": 5}},
+        {"ordered": "yes"},
+        {
+            "ask": "yes_no",
+            "choices": None,
+            "mechanism": studies.YES_NO["mechanism"],
+            "model": studies.YES_NO["model"],
+        },
+    ],
+)
+def test_what_has_no_order_is_refused(changed):
+    question = {**studies.CHOICE, "ordered": True, **changed}
+    with pytest.raises(StudyError, match="ordered"):
+        Study(studies.document({key: value for key, value in question.items() if value is not None}))
