@@ -52,11 +52,12 @@ export async function openDevice({
       const origin = { study: study.id, version: study.version, digest: study.digest };
       // A memoized mechanism alone is `of` another.
       const once = recalled.filter(({ asked }) => !asked.mechanism.of);
-      recalled.forEach((one) => {
+      recalled.forEach((one, index) => {
         let { asked, spend } = one;
         if (!spend) memory.spent.push((spend = { question: asked.id }));
-        // All that it was ever asked in; an older ledger kept the last words alone.
-        const text = [...new Set([spend.text, asked.text].flat())];
+        // All that it was ever asked in, and a record's fields; an older ledger kept the last words alone.
+        const names = study.told.map(({ questions }) => namesOf(questions[index]));
+        const text = [...new Set([spend.text, ...names].flat())];
         Object.assign(spend, origin, { text });
         if (!one.isFresh || !answered.includes(asked.id)) return;
         // Each version may draw another memoized question, and a study states their sum.
@@ -180,6 +181,9 @@ function drawnPlace(study, { drawn = [] }) {
   const row = drawn.find(({ digest }) => digest === study.digest);
   return study.questions.findIndex(({ id }) => id === row?.question);
 }
+
+/** What a question may be recognised by, when it comes back in clear. */
+const namesOf = ({ text, features = [], response }) => [text, ...[...features, response].map((part) => part?.id)];
 
 /** One spelling of a collector's URL. */
 const baseOf = (url) => new Request(url).url.replace(/\/$/, "");

@@ -3,7 +3,7 @@
  *
  * code: "study" (the document is wrong), "answer" (it does not fit its question), "answered" (this
  * device has answered before), "budget", "closed" (outside the study's days), "ledger" (storage
- * cannot be used, nothing was answered) or "input".
+ * cannot be used, nothing was answered), "module" (a part of the module did not load, which may be tried again) or "input".
  * field: dotted path of what is wrong, "" for all of it.
  */
 export class LdpkitError extends Error {
@@ -19,3 +19,8 @@ export class LdpkitError extends Error {
 export function fail(code, problem, field) {
   throw new LdpkitError(code, problem, field);
 }
+
+/** Throw an error that is not ours as one of that code, without its words: they may repeat an answer. */
+export const orElse = (code, problem) => (error) => {
+  throw error instanceof LdpkitError ? error : new LdpkitError(code, problem ?? error?.name);
+};

@@ -2,7 +2,7 @@
 export type Rational = readonly [numerator: bigint, denominator: bigint, nearest?: number];
 export type Bounds = readonly [low: Rational, high: Rational];
 
-export type ErrorCode = "study" | "answer" | "answered" | "budget" | "closed" | "ledger" | "input";
+export type ErrorCode = "study" | "answer" | "answered" | "budget" | "closed" | "ledger" | "module" | "input";
 
 export class LdpkitError extends Error {
   readonly code: ErrorCode;
@@ -150,7 +150,7 @@ export interface Study {
   readonly digest: string;
 }
 
-/** Parse and validate a study document, as text or bytes of UTF-8. Rejects with LdpkitError "study". */
+/** Parse and validate a study document, as text or bytes of UTF-8. Rejects with LdpkitError "study", or "module" where a part does not load. */
 export function parseStudy(source: string | Uint8Array): Promise<Study>;
 
 /** A finite number: what is missing, null or NaN is refused. */

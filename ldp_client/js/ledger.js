@@ -6,8 +6,9 @@
  * device that cannot read its past refuses to answer.
  */
 
-import { LdpkitError } from "./errors.js";
+import { orElse } from "./errors.js";
 
+const unusable = orElse("ledger");
 const STORE = "ledger";
 const KEY = 0;
 
@@ -54,8 +55,3 @@ const open = (name) =>
     request.onsuccess = () => resolve(request.result);
     request.onerror = () => reject(request.error);
   });
-
-/** Not in the words of an error that is not ours: it may come from reading an answer, and repeat it. */
-function unusable(error) {
-  throw error instanceof LdpkitError ? error : new LdpkitError("ledger", error?.name);
-}

@@ -82,10 +82,17 @@ export function read(study) {
   ]);
   study.public.forEach(({ id }, index) => check(!names.includes(id), `public[${index}].id`));
   study.split = (answers) => splitAnswers(study.public, answers);
-  // Whether the ledger's rows have a field's id or text: it was behind noise before.
-  study.wasAsked = (rows) =>
-    study.public.some(({ id, text = id }) => rows.some((row) => row.question === id || [row.text].flat().includes(text)));
+  // Whether the ledger's rows have a field's id or text, in whatever language: it was behind noise before.
+  study.wasAsked = (rows) => {
+    const asked = rows.flatMap(({ text }) => text).map(mark);
+    const isAsked = ({ id, text = id }) =>
+      rows.some(({ question }) => question === id) || asked.includes(mark(id)) || asked.includes(mark(text));
+    return study.told.some((told) => told.public.some(isAsked));
+  };
 }
+
+/** A text or id without what is easily changed in it: case, blanks and punctuation. */
+const mark = (name = "") => name.normalize("NFKC").toUpperCase().toLowerCase().replace(/[^\p{L}\p{N}]/gu, "") || name;
 
 /**
  * [answers to questions, {public: {id: value}} (or {} without values), spaces that hide the values' sizes]. What the invitation carries

@@ -1,5 +1,6 @@
 /** A study: what is asked, what a device may answer, and the noise that protects the answer. */
 
+import { orElse } from "./errors.js";
 import { canonicalJson, parseJson } from "./json.js";
 import { checkTogether, kindOf, loadMechanisms } from "./mechanisms/index.js";
 import { check, day, identifier, isObject, isText, listOf, oneOf, record, text, whole } from "./shapes.js";
@@ -44,13 +45,22 @@ const STUDY = record(
   },
 );
 
-/** Parse and validate a study document, given as text or as bytes of UTF-8. Throws LdpkitError "study". */
-export async function parseStudy(source) {
+/**
+ * Parse and validate a study document, given as text or as bytes of UTF-8. Throws LdpkitError "study", or "module"
+ * where a part that the study needs does not load.
+ */
+export const parseStudy = (source) => parsed(source).catch(unloaded);
+
+const unloaded = orElse("module", "a part did not load: try again");
+
+async function parsed(source) {
   const document = parse(source);
   await loadMechanisms(document);
   const spoken = document?.languages && (await import("./languages.js"));
-  // In each of its languages; it is answered in its own.
-  const [study] = await Promise.all((spoken ? spoken.each(document) : [document]).map(readParts));
+  // What a person reads, in each language; it is answered in its own.
+  const told = spoken ? spoken.each(document) : [document];
+  const [study] = await Promise.all(told.map(readParts));
+  study.told = told;
   check(!(study.opens > study.closes), "closes");
   for (const [index, asked] of study.questions.entries()) {
     asked.path = `questions[${index}]`;

@@ -172,9 +172,12 @@ print(len(read_ledger()["outbox"]))
 def test_a_board_sends_nothing_in_clear_that_was_private_or_is_not_meant(
     tmp_path, platform, monkeypatch, capsys
 ):
-    fields = [{"id": "ever", **NO_OR_YES}, *TURNED.values()]
+    german = "Haben Sie je betrogen?"
+    fields = [{"id": "ever", **NO_OR_YES}, {"id": "asked", "text": german, **NO_OR_YES}, *TURNED.values()]
     later = [studies.document(TEA, public=[field], version=2) for field in fields]
-    (tmp_path / "studies.json").write_text(json.dumps([studies.document(EVER, RECORD), later]))
+    ever = {**EVER, "text": {"en": EVER["text"], "de": german}}
+    first = studies.document(ever, RECORD, languages=["en", "de"])
+    (tmp_path / "studies.json").write_text(json.dumps([first, later]))
     source = code("python", "answer_once") + BOARD
     if platform == "MicroPython":
         told = run_micropython(tmp_path, f"PLACE = '/data/'\n{source}")

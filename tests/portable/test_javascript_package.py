@@ -13,16 +13,16 @@ from tests.portable.platforms import JAVASCRIPT
 # What a page loads for a study with one mechanism, minified, ledger, outbox and retries included; what a
 # study that states priors adds, one with public fields, and one that is also asked on paper; and all of it
 # but these. Gaussian noise needs bounds of the normal law, records more.
-MOST_BYTES = 15_700
+MOST_BYTES = 16_000
 MORE_BYTES = {
-    "memoized": 16_400,
-    "gaussian": 16_400,
-    "sampled_products": 16_100,
-    "gaussian_statistics": 17_600,
-    "gaussian_record": 17_600,
+    "memoized": 16_700,
+    "gaussian": 16_700,
+    "sampled_products": 16_400,
+    "gaussian_statistics": 17_900,
+    "gaussian_record": 17_900,
 }
 MOST_BYTES_OF_PRIORS = 2_100
-MOST_BYTES_OF_PUBLIC_FIELDS = 2_000
+MOST_BYTES_OF_PUBLIC_FIELDS = 2_200
 MOST_BYTES_OF_PAPER = 1_000
 MOST_BYTES_OF_WHO_ASKS = 1_000
 MOST_BYTES_OF_LANGUAGES = 1_000
@@ -30,7 +30,7 @@ MOST_BYTES_OF_REFUSABLE_NUMBERS = 1_000
 MOST_BYTES_OF_LEVELS = 2_000
 MOST_BYTES_OF_INTERACTIONS = 1_000
 MOST_BYTES_OF_BLOCKS = 1_200
-MOST_BYTES_IN_ALL = 29_400
+MOST_BYTES_IN_ALL = 30_000
 MECHANISMS = sorted(set(run_vectors.MECHANISMS) - {"summed_gaussian"})
 TYPESCRIPT_OPTIONS = ("--noEmit", "--strict", "--target", "es2022", "--module", "nodenext")
 

@@ -41,28 +41,38 @@ export const mechanism = {
  * isFresh, mechanism}. That mechanism repeats the permanent answer, or draws and keeps it.
  */
 function recallAnswer({ id: name }, { permanent, instantaneous, ...mechanism }, study, memory, spend) {
-  const { id, version, title, document } = study;
-  const { model, text = title, ...fixed } = document.questions.find((one) => one.id === name);
-  const fingerprint = canonicalJson(fixed);
-  // What a person is asked: all but the noise. Where it is another thing than before, it is a new question.
-  const words = canonicalJson({ ...fixed, text, mechanism: 0 });
+  const { id, version, told } = study;
+  let fingerprint;
+  // What a person is asked, in each language: all but the noise.
+  const words = told.map(({ title, questions }) => {
+    const { model, text = title, ...fixed } = questions.find((one) => one.id === name);
+    fingerprint ??= canonicalJson(fixed);
+    return canonicalJson({ ...fixed, text, mechanism: 0 });
+  });
   const rows = memory.permanent.filter((row) => row.study === id && row.question === name);
-  // An older ledger did not keep the words: they are those that it is asked in next.
-  let kept = rows.find((row) => (row.words ?? words) === words && (row.words || row.fingerprint === fingerprint));
+  // The same in more languages, or fewer; one in which it asks another thing makes it a new question. An older ledger
+  // did not keep the words: they are those that it is asked in next.
+  let kept = rows.find(({ words: before, fingerprint: older }) =>
+    before ? isWithin(words, [before].flat()) || isWithin([before].flat(), words) : older === fingerprint,
+  );
   let problem;
   // Also by a version in which it was not memoized, so that no permanent answer covers what it cost.
   if (version <= spend?.version || (spend?.epsilon?.[0] && !rows[0])) problem = "was answered before";
-  if (kept && kept.fingerprint !== fingerprint) problem = "was answered with other noise";
+  if (kept && noiseOf(kept.fingerprint) !== noiseOf(fingerprint)) problem = "was answered with other noise";
   if (rows.some(({ answer }) => !answer.length)) problem = "was withdrawn";
   const randomise = (quantised, random) => {
     if (!kept) {
       memory.permanent.push((kept = { study: id, question: name, fingerprint, answer: permanent(quantised, random) }));
     }
-    kept.words = words;
+    kept.words = [...new Set([kept.words ?? [], ...words].flat())];
     return instantaneous(kept.answer, random);
   };
   return { problem, isFresh: !kept, mechanism: { ...mechanism, randomise } };
 }
+
+const isWithin = (some, all) => some.every((one) => all.includes(one));
+
+const noiseOf = (fingerprint) => canonicalJson(JSON.parse(fingerprint).mechanism);
 
 /** k-ary randomized response of randomized response: again k-ary randomized response. */
 function responseTwice(question) {
