@@ -11,6 +11,7 @@ from collector.context import EXTENSION, Collector
 from collector.settings import Settings, server_settings
 from collector.storage.upkeep import utc_today
 from collector.views import handling
+from collector.views.changing import changing
 from collector.views.export import export, summary
 from collector.views.fast_uploads import FastUploads
 from collector.views.health import health
@@ -48,7 +49,9 @@ def create_app(
     if collector.node is not None:
         _register(app, studies, shares, health)
     else:
-        _register(app, studies, operating, retaining, reports, export, summary, health, page, participant)
+        _register(
+            app, studies, operating, retaining, reports, export, summary, health, page, changing, participant
+        )
         app.wsgi_app = FastUploads(app.wsgi_app, collector)  # type: ignore[method-assign]
     return app
 

@@ -13,8 +13,10 @@ async function refresh() {
     // What was opened stays open, and whoever reads with a keyboard stays where they were.
     for (const { id } of document.querySelectorAll("#live details[open]")) fresh.getElementById(id)?.setAttribute("open", "");
     const focused = document.activeElement?.closest("#live details")?.id;
+    const link = document.activeElement?.closest("#live a")?.getAttribute("href");
     document.getElementById("live").replaceWith(fresh.getElementById("live"));
     if (focused) document.getElementById(focused)?.querySelector("summary").focus();
+    if (link) document.querySelector(`#live a[href="${CSS.escape(link)}"]`)?.focus();
     state.textContent = "live";
   } catch {
     state.textContent = "no answer from the collector; trying again";

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from datetime import date, timedelta
+from collections.abc import Mapping
+from datetime import date
 from typing import Any
 
 from flask import Blueprint, Response, jsonify, request
-from sqlalchemy.orm import Session
 
 from collector import problems
 from collector.context import Collector, current_collector
-from collector.operator import inviting
+from collector.operator import acting
+from collector.operator.acting import make_invitations, require_token
 from collector.operator.days import documents_of
 from collector.operator.overview import Seen, listed, status_of
 from collector.operator.stated_retention import kept_of
-from collector.problems import FORBIDDEN, PARAMETER_INVALID, STATEMENT_INVALID, ProblemError, unknown_study
+from collector.problems import PARAMETER_INVALID, ProblemError, unknown_study
 from collector.storage import audit_log
-from collector.storage.keys import TOKEN_KEY, Role, add_key, list_keys, remove_key
+from collector.storage.keys import Role, list_keys
 from collector.storage.overviews import StudyOverview
 from collector.views.auth import acting_key, requires
 from collector.views.bodies import json_body
@@ -32,7 +31,7 @@ from collector.views.openapi import (
     json_of,
 )
 from collector.views.parameters import whole_parameter
-from ldp_client.documents.errors import InputError, StatementError
+from ldp_client.documents.errors import StatementError
 from ldp_client.documents.fields import Day, Identifier, Integer, ListOf, OneOf, Record, Text
 from schemas import Study
 
@@ -91,24 +90,10 @@ def _document(collector: Collector, study: StudyOverview) -> Study:
 @requires(Role.OPERATE)
 def invite(study_id: str) -> Response:
     """New invitations, for the only time; from then on only they let a report in."""
-    collector, by = current_collector(), acting_key().name
     asked = INVITATIONS.read(json_body(), "", StatementError)
     public = {one["field"]: one["value"] for one in asked["public"] or ()}
-    secret = collector.settings.invitation_secret
-    if not secret:
-        raise ProblemError(STATEMENT_INVALID, inviting.NO_KEY)
-
-    def act(session: Session) -> tuple[list[str], list[str]]:
-        late = timedelta(collector.settings.late_days)
-        inviting.refuse_ended(session, study_id, collector.today(), late)
-        made = inviting.invite(session, study_id, asked["count"], secret, public, by)
-        return made, inviting.warnings_of_names(session, study_id)
-
-    if collector.current.find(study_id) is None:
-        raise unknown_study(study_id)
-    with _refusing_input():
-        invitations, warnings = collector.writer.act(act)
-    collector.has_changed(study_id)
+    made = make_invitations(current_collector(), study_id, asked["count"], public, acting_key())
+    invitations, warnings = made
     return jsonify(invitations=invitations, warnings=warnings)
 
 
@@ -116,7 +101,7 @@ def invite(study_id: str) -> Response:
 @requires(Role.OPERATE)
 def show_keys() -> Response:
     """Every key by name, for the operator's token."""
-    _require_token()
+    require_token(acting_key())
     with current_collector().database.read() as session:
         return jsonify(keys=[key.document() for key in list_keys(session)])
 
@@ -125,16 +110,11 @@ def show_keys() -> Response:
 @requires(Role.OPERATE)
 def make_key() -> Response:
     """A new key, for the only time."""
-    by = _require_token()
+    require_token(acting_key())
     asked = NEW_KEY.read(json_body(), "", StatementError)
     expires = date.fromisoformat(asked["expires"]) if asked["expires"] else None
-    if expires is not None and expires < current_collector().today():
-        raise ProblemError(STATEMENT_INVALID, "is over", "expires")
-    role, studies = Role(asked["role"]), asked["studies"]
-    with _refusing_input():
-        key = current_collector().writer.act(
-            lambda session: add_key(session, asked["name"], role, studies, expires, by)
-        )
+    bound = (Role(asked["role"]), asked["studies"], expires)
+    key = acting.make_key(current_collector(), asked["name"], *bound, acting_key())
     response = jsonify(name=asked["name"], key=key)
     response.status_code = 201
     return response
@@ -144,22 +124,10 @@ def make_key() -> Response:
 @requires(Role.OPERATE)
 def drop_key(name: str) -> Response:
     """Make a key useless from now on."""
-    by = _require_token()
+    require_token(acting_key())
     Identifier().read(name, "name", StatementError)
-    with _refusing_input():
-        current_collector().writer.act(lambda session: remove_key(session, name, by))
+    acting.drop_key(current_collector(), name, acting_key())
     return jsonify(name=name, removed=True)
-
-
-def _require_token() -> str:
-    """The name of the operator's token. Raises ProblemError for any key: who has one could make others, and
-    keep them when it is removed."""
-    key = acting_key()
-    if key != TOKEN_KEY:
-        raise ProblemError(
-            FORBIDDEN, "keys are made and removed with the operator's token, or at the database"
-        )
-    return key.name
 
 
 @operating.get("/audit-log")
@@ -177,14 +145,6 @@ def read_audit_log() -> Response:
     with current_collector().database.read() as session:
         found = audit_log.entries(session, most, since, acting_key().studies)
     return jsonify(entries=[entry._asdict() for entry in found])
-
-
-@contextmanager
-def _refusing_input() -> Iterator[None]:
-    try:
-        yield
-    except InputError as error:
-        raise ProblemError(STATEMENT_INVALID, str(error)) from None
 
 
 LIMIT = {"name": "limit", "in": "query", "schema": Integer(1, MOST_LINES).json_schema()}

@@ -13,7 +13,7 @@ from collector.operator.fitting import Fitted, last_fitted
 from collector.operator.overview import is_meant
 from collector.problems import FORBIDDEN, KINDS, UNAUTHORIZED, ProblemError
 from collector.reports.rules import Rules
-from collector.storage.keys import Key, Role
+from collector.storage.keys import TOKEN_KEY, Key, Role
 from collector.storage.overviews import StudyOverview
 from collector.views.auth import credentials, require_role
 from collector.views.operating import status
@@ -61,8 +61,8 @@ def show() -> Response:
         try:
             return _page_of(request.cookies[COOKIE])
         except ProblemError as problem:
-            return _form(problem)
-    return _form(ProblemError(UNAUTHORIZED, "", headers=CHALLENGE))
+            return sign_in_form(problem)
+    return sign_in_form(ProblemError(UNAUTHORIZED, "", headers=CHALLENGE))
 
 
 def _page_of(given: str) -> Response:
@@ -74,7 +74,7 @@ def _page_of(given: str) -> Response:
     return make_response(render_template("operator.html", **contents))
 
 
-def _form(problem: ProblemError) -> Response:
+def sign_in_form(problem: ProblemError) -> Response:
     """The form to sign in, with why somebody is not."""
     status, headers, _ = problem.answer()
     text = render_template("sign_in.html", problem=problem.detail, status=status)
@@ -84,14 +84,14 @@ def _form(problem: ProblemError) -> Response:
 @page.post("/sign-in")
 def sign_in() -> Response:
     """Have the browser keep the key until it is closed, where no script can read it, and show the page."""
-    _require_own_page()
+    require_own_page()
     # Of anybody: a form may carry files, which are kept while they are read.
     request.max_content_length = MOST_OF_FORM
     given = request.form.get("key", "").strip()
     try:
         require_role(given, Role.READ, CHALLENGE, of_some=True)
     except ProblemError as problem:
-        return _form(problem)
+        return sign_in_form(problem)
     response = make_response(redirect(url_for("page.show"), 303))
     # Over a network a key must not go in clear, so that a browser which was asked without TLS forgets it.
     is_here = (request.host.rpartition(":")[0] or request.host).strip("[]") in LOOPBACK
@@ -102,13 +102,13 @@ def sign_in() -> Response:
 @page.post("/sign-out")
 def sign_out() -> Response:
     """Have the browser forget the key."""
-    _require_own_page()
+    require_own_page()
     response = make_response(redirect(url_for("page.show"), 303))
     response.delete_cookie(COOKIE, httponly=True, samesite="Strict")
     return response
 
 
-def _require_own_page() -> None:
+def require_own_page() -> None:
     """Raises ProblemError where another site's page had the browser send this."""
     if request.headers.get("Sec-Fetch-Site", "none") not in SAME_SITE:
         raise ProblemError(FORBIDDEN, "another site's page sent this")
@@ -137,6 +137,8 @@ def _contents(collector: Collector, key: Key, words: str, state: str) -> dict[st
         "state": state,
         "states": STATES,
         "who": key.name.strip("()"),
+        "may": {role.value: key.role.allows(role) for role in Role},
+        "is_token": key == TOKEN_KEY,
         "studies": [
             {**_study(collector, study), "status": said, "days": _days(said["by_day"])}
             for study, said in found

@@ -199,9 +199,14 @@ def _address_of(name: str) -> str:
 
 
 def _address(study_id: str) -> str:
-    """The study's URL as a device takes it: https, which ends at the proxy, but for this machine."""
+    """The study's URL as a device takes it."""
+    return whole_url("studies.fetch", study_id)
+
+
+def whole_url(endpoint: str, study_id: str) -> str:
+    """A study's URL for another program: https, which ends at the proxy, but for this machine."""
     scheme = "http" if urlsplit(request.host_url).hostname in LOOPBACK else "https"
-    return url_for("studies.fetch", study_id=study_id, _external=True, _scheme=scheme)
+    return url_for(endpoint, study_id=study_id, _external=True, _scheme=scheme)
 
 
 def _secured(response: Response, language: str) -> Response:

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from flask import Blueprint, Response, jsonify
 
 from collector import problems
-from collector.context import Collector, current_collector
-from collector.operator.days import kept_everywhere, note_deleted
-from collector.operator.stated_retention import delete_overdue
-from collector.problems import STATEMENT_INVALID, ProblemError, unknown_study
+from collector.context import current_collector
+from collector.operator.acting import MOST_AT_ONCE, delete_overdue_of
+from collector.operator.days import kept_everywhere
 from collector.storage.keys import Role
 from collector.views.auth import acting_key, requires
 from collector.views.openapi import KEY, STUDY_ID, WRITE, Operation, json_of
-from ldp_client.documents.errors import InputError
 
 retaining = Blueprint("retaining", __name__, url_prefix="/v1")
-# In one request: some ten seconds.
-MOST_AT_ONCE = 100_000
 
 
 @retaining.get("/retention")
@@ -34,30 +28,8 @@ def list_retention() -> Response:
 @requires(Role.OPERATE)
 def run_retention(study_id: str) -> Response:
     """Delete what is overdue of a study."""
-    collector = current_collector()
-    if collector.current.find(study_id) is None:
-        raise unknown_study(study_id)
-    deleted = delete_overdue_of(collector, study_id, acting_key().name)
+    deleted = delete_overdue_of(current_collector(), study_id, acting_key())
     return jsonify(id=study_id, deleted=deleted, complete=deleted < MOST_AT_ONCE)
-
-
-def delete_overdue_of(collector: Collector, study_id: str, by: str) -> int:
-    """Delete what is overdue of a study, or about MOST_AT_ONCE of it; how many. by: a key's name.
-
-    Raises ProblemError where this day is in doubt.
-    """
-    find, deleted = partial(collector.rules.find, reserved=True), 0
-    for kept in kept_everywhere(collector):
-        if kept.study != study_id or deleted >= MOST_AT_ONCE:
-            continue
-        try:
-            most = MOST_AT_ONCE - deleted
-            now = delete_overdue(collector.writer.act, find, kept, collector.today(), by, most)
-        except InputError as error:
-            raise ProblemError(STATEMENT_INVALID, str(error)) from None
-        note_deleted(collector, kept, now)
-        deleted += now
-    return deleted
 
 
 OPERATIONS = (

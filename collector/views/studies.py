@@ -7,6 +7,7 @@ from sqlalchemy.orm import Session
 
 from collector import problems
 from collector.context import current_collector
+from collector.operator.acting import close_study, open_study
 from collector.problems import BODY_TOO_LARGE, STUDY_DELETED, ProblemError, unknown_study
 from collector.reports.rules import Rules
 from collector.storage import audit_log, queries
@@ -164,15 +165,7 @@ def fetch_signed_study(study_id: str) -> Response:
 @requires(Role.PUBLISH)
 def close(study_id: str) -> Response:
     """Take no more reports; a node of secure sums, never again."""
-    collector, by = current_collector(), acting_key().name
-
-    def act(session: Session) -> int:
-        version = publishing.close(session, study_id, final=collector.node is not None)
-        audit_log.record(session, by, "close", study_id)
-        return version
-
-    version = collector.writer.act(act)
-    collector.has_changed(study_id)
+    version = close_study(current_collector(), study_id, acting_key())
     return jsonify(id=study_id, version=version, closed=True)
 
 
@@ -180,15 +173,7 @@ def close(study_id: str) -> Response:
 @requires(Role.PUBLISH)
 def reopen(study_id: str) -> Response:
     """Take reports to a closed study again."""
-    collector, by = current_collector(), acting_key().name
-
-    def act(session: Session) -> int:
-        version = publishing.reopen(session, study_id)
-        audit_log.record(session, by, "open", study_id)
-        return version
-
-    version = collector.writer.act(act)
-    collector.has_changed(study_id)
+    version = open_study(current_collector(), study_id, acting_key())
     return jsonify(id=study_id, version=version, closed=False)
 
 

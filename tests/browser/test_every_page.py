@@ -35,6 +35,11 @@ LOOKS = [
     "nothing",
     "sign-in",
     "operator",
+    "confirm",
+    "done",
+    "keys",
+    "made",
+    "audit-log",
     "posteriors",
 ]
 
@@ -48,7 +53,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     started.kill()
 
 
-def everything(url: str, report: str) -> list[dict[str, object]]:
+def pressed(before: str, after: str) -> list[list[str]]:
+    """What the operator's page asks, and what it says then."""
+    return [["look", before], ["click", "form button"], ["wait", ".shown"], ["look", after]]
+
+
+def everything(url: str, report: str, key: str) -> list[dict[str, object]]:
     """A person who slips, sees it and sends; then the other pages, and the operator's."""
     person = [
         ["wait", "#ask"],
@@ -77,13 +87,16 @@ def everything(url: str, report: str) -> list[dict[str, object]]:
         {"url": f"{url}/s/{HOLDER.id}", "steps": [["look", "holder"]]},
         {"url": f"{url}/s/nothing", "steps": [["look", "nothing"]]},
         {"url": url, "steps": operator},
+        {"url": f"{url}/do/studies/kinds/invite", "steps": pressed("confirm", "done")},
+        {"url": f"{url}/do/keys", "steps": [["fill", "#name", key], *pressed("keys", "made")]},
+        {"url": f"{url}/do/audit-log", "steps": [["look", "audit-log"]]},
         {"url": report, "steps": [["look", "posteriors"]]},
     ]
 
 
 @pytest.mark.parametrize(("browser", "scheme", "width"), SIGHTS)
 def test_nothing_is_objected_to(server, tmp_path, browser, scheme, width):
-    found = visit(browser, everything(server.url, report_page(tmp_path)), scheme, width)
+    found = visit(browser, everything(server.url, report_page(tmp_path), f"{browser}-{width}"), scheme, width)
     looks = found["looks"]
     assert list(looks) == LOOKS
     assert {name: seen["violations"] for name, seen in looks.items() if seen["violations"]} == {}
@@ -96,6 +109,9 @@ def test_nothing_is_objected_to(server, tmp_path, browser, scheme, width):
     # The console tells of the page that is not there, and of the one that asks for a key.
     expected = ("status of 401", "status of 404")
     assert [error for error in found["errors"] if not any(words in error for words in expected)] == []
+    assert looks["done"]["text"].count("#invitation=") == 10
+    assert f"Make a key: {browser}-{width}" in looks["made"]["text"]
+    assert "invite\tkinds\t10 invitations" in looks["audit-log"]["text"]
     focus = {"slip": "problem", "checked": "check", "report": "report"}
     assert {name: looks[name]["focus"] for name in focus} == focus
     assert looks["sent"]["text"].count("This was sent") == 1

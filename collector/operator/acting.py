@@ -1,0 +1,125 @@
+"""What operators do to a running collector, with a program or on the page: a line of the audit log each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import date, timedelta
+from functools import partial
+from typing import TYPE_CHECKING
+
+from sqlalchemy.orm import Session
+
+from collector.operator import inviting
+from collector.operator.days import kept_everywhere, note_deleted
+from collector.operator.stated_retention import delete_overdue
+from collector.problems import FORBIDDEN, STATEMENT_INVALID, ProblemError, unknown_study
+from collector.storage import audit_log
+from collector.storage.keys import TOKEN_KEY, Key, Role, add_key, remove_key
+from collector.studies import publishing
+from ldp_client.documents.errors import InputError
+
+if TYPE_CHECKING:
+    from collector.context import Collector
+
+# Reports that one request deletes: some ten seconds.
+MOST_AT_ONCE = 100_000
+
+
+def close_study(collector: Collector, study_id: str, by: Key) -> int:
+    """Have a study take no more reports, at a node never again; its version. Raises ProblemError."""
+
+    def act(session: Session) -> int:
+        version = publishing.close(session, study_id, final=collector.node is not None)
+        audit_log.record(session, by.name, "close", study_id)
+        return version
+
+    version = collector.writer.act(act)
+    collector.has_changed(study_id)
+    return version
+
+
+def open_study(collector: Collector, study_id: str, by: Key) -> int:
+    """Have a closed study take reports again; its version. Raises ProblemError."""
+
+    def act(session: Session) -> int:
+        version = publishing.reopen(session, study_id)
+        audit_log.record(session, by.name, "open", study_id)
+        return version
+
+    version = collector.writer.act(act)
+    collector.has_changed(study_id)
+    return version
+
+
+def make_invitations(
+    collector: Collector, study_id: str, count: int, public: Mapping[str, str], by: Key
+) -> tuple[list[str], list[str]]:
+    """New invitations, for the only time, and warnings about what they carry. Raises ProblemError."""
+    secret = collector.settings.invitation_secret
+    if not secret:
+        raise ProblemError(STATEMENT_INVALID, inviting.NO_KEY)
+
+    def act(session: Session) -> tuple[list[str], list[str]]:
+        late = timedelta(collector.settings.late_days)
+        inviting.refuse_ended(session, study_id, collector.today(), late)
+        made = inviting.invite(session, study_id, count, secret, public, by.name)
+        return made, inviting.warnings_of_names(session, study_id)
+
+    if collector.current.find(study_id) is None:
+        raise unknown_study(study_id)
+    with _refusing_input():
+        made = collector.writer.act(act)
+    collector.has_changed(study_id)
+    return made
+
+
+def delete_overdue_of(collector: Collector, study_id: str, by: Key) -> int:
+    """Delete what is overdue of a study, or about MOST_AT_ONCE of it; how many. Raises ProblemError."""
+    if collector.current.find(study_id) is None:
+        raise unknown_study(study_id)
+    find, deleted = partial(collector.rules.find, reserved=True), 0
+    for kept in kept_everywhere(collector):
+        if kept.study != study_id or deleted >= MOST_AT_ONCE:
+            continue
+        with _refusing_input():
+            most = MOST_AT_ONCE - deleted
+            now = delete_overdue(collector.writer.act, find, kept, collector.today(), by.name, most)
+        note_deleted(collector, kept, now)
+        deleted += now
+    return deleted
+
+
+def make_key(
+    collector: Collector, name: str, role: Role, studies: Iterable[str] | None, expires: date | None, by: Key
+) -> str:
+    """A new key, for the only time. Raises ProblemError."""
+    require_token(by)
+    if expires is not None and expires < collector.today():
+        raise ProblemError(STATEMENT_INVALID, "is over", "expires")
+    with _refusing_input():
+        return collector.writer.act(lambda session: add_key(session, name, role, studies, expires, by.name))
+
+
+def drop_key(collector: Collector, name: str, by: Key) -> None:
+    """Make a key useless from now on. Raises ProblemError."""
+    require_token(by)
+    with _refusing_input():
+        collector.writer.act(lambda session: remove_key(session, name, by.name))
+
+
+def require_token(key: Key) -> None:
+    """Raises ProblemError for any key but the operator's token: who has one could make others, and keep them
+    when it is removed."""
+    if key != TOKEN_KEY:
+        raise ProblemError(
+            FORBIDDEN, "keys are made and removed with the operator's token, or at the database"
+        )
+
+
+@contextmanager
+def _refusing_input() -> Iterator[None]:
+    try:
+        yield
+    except InputError as error:
+        raise ProblemError(STATEMENT_INVALID, str(error)) from None
