@@ -51,7 +51,7 @@ class Kept(NamedTuple):
 
 def kept_until(study: Study) -> date | None:
     """The last day of a version's reports; None where each has its own, or none is stated."""
-    days = stated_days(study)
+    days = study.retention_days
     if days is None or study.closes is None:
         return None
     return _later(date.fromisoformat(study.closes), days)
@@ -63,7 +63,7 @@ def kept_of(
     """What each version of a study states, of those that state anything. arrivals: of all studies."""
     found = []
     for study in versions:
-        days = stated_days(study)
+        days = study.retention_days
         if days is None:
             continue
         until, before = kept_until(study), _first_kept(study, days, today)
@@ -72,12 +72,6 @@ def kept_of(
         reports = sum(one.reports for one in here)
         found.append(Kept(study_id, number, study.version, days, until, before, reports, overdue))
     return found
-
-
-def stated_days(study: Study) -> int | None:
-    """For how many days a version's reports are kept, by its own words; None where it does not say."""
-    stated = study.document.get("retention")
-    return None if stated is None else int(stated["days"])
 
 
 def _first_kept(study: Study, days: int, today: date) -> date:

@@ -7,7 +7,6 @@ from datetime import timedelta
 
 import pytest
 
-from collector.operator import stated_retention
 from collector.views.page import COOKIE
 from tests.collector.conftest import INVITATION_KEY, TOKEN
 
@@ -71,9 +70,9 @@ def test_invitations_are_shown_once(place, study, make_report):
     assert "3 invitations" not in client.get("/").text
 
 
-def test_what_is_overdue_is_deleted(place, study, make_report, monkeypatch):
-    monkeypatch.setattr(stated_retention, "stated_days", lambda study: 30 if study.id == "habits" else None)
-    client = browser(place)
+def test_what_is_overdue_is_deleted(place, make_study, make_report):
+    client, study = browser(place), make_study(2, retention={"days": 30})
+    place.publish(study)
     place.put(make_report(study))
     assert "/do/studies/habits/retention" not in client.get("/").text
     place.day += timedelta(31)

@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from collector.logs import JsonLines
-from collector.operator import retention, stated_retention
+from collector.operator import retention
 from collector.operator.days import Days
 from collector.operator.fitting import Fitted, keep_fitted, last_fitted, this_day
 from collector.storage.audit_log import entries
@@ -20,12 +20,11 @@ A_DAY = timedelta(1)
 
 
 @pytest.fixture
-def kept(either, make_study, monkeypatch):  # noqa: F811
+def kept(either, make_study):  # noqa: F811
     """A collector with a study of 30 days after its last day, and one of 30 days for each report."""
-    monkeypatch.setattr(stated_retention, "stated_days", lambda study: {"habits": None}.get(study.id, 30))
     closes = (either.day + timedelta(2)).isoformat()
-    either.publish(make_study(id="closing", closes=closes))
-    either.publish(make_study(id="rolling"))
+    either.publish(make_study(id="closing", closes=closes, retention={"days": 30}))
+    either.publish(make_study(id="rolling", retention={"days": 30}))
     return either
 
 
