@@ -60,9 +60,10 @@ def enumerated(intercept, slopes, main, pair):
     return second
 
 
-def test_the_transform_gives_what_enumeration_gives():
+@pytest.mark.parametrize("d", [1, 2, 5])
+def test_sums_over_cells_give_what_enumeration_gives(d):
     random = np.random.default_rng(1)
-    given = (0.3, random.normal(size=4), random.normal(size=4), random.normal(size=6))
+    given = (0.3, random.normal(size=d), random.normal(size=d), random.normal(size=d * (d - 1) // 2))
     with jax.enable_x64(True):
         found = np.asarray(cell_moments(*given))
     assert found == pytest.approx(enumerated(*given), abs=1e-12)
