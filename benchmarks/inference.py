@@ -10,7 +10,7 @@ import argparse
 import os
 from collections.abc import Callable, Iterator, Mapping
 
-from benchmarks.inference_rows import fits, fresh, gradients, literal, summarising
+from benchmarks.inference_rows import fits, fresh, gradients, literal, signs, summarising
 from benchmarks.inference_rows.row import Row
 
 ROWS: Mapping[str, Callable[[], Iterator[Row]]] = {
@@ -21,6 +21,7 @@ ROWS: Mapping[str, Callable[[], Iterator[Row]]] = {
     "accelerator": gradients.accelerator,
     "fits": fits.whole_fits,
     "fresh": fresh.fresh_processes,
+    "signs": signs.signs,
     "large": fits.large_fits,
     "size": fits.size_of_n,
 }

@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 from benchmarks.inference_rows.cases import CASES
 from benchmarks.inference_rows.row import Row
 from benchmarks.ldpbi.surveys import summary_of
+from ldp_client.documents.errors import EXIT_NOT_TRUSTED
 
 PEOPLE = 100_000
 COMMAND = [sys.executable, "-c", "from ldp_client.cli import main; main()", "fit"]
@@ -26,18 +27,22 @@ def fresh_processes() -> Iterator[Row]:
             summary = summary_of(case.study, case.summary(PEOPLE))
             (place / "study.json").write_text(case.study.to_json(), encoding="utf-8")
             (place / "summary.json").write_text(summary.to_json(), encoding="utf-8")
-            first, second = (_seconds(place, f"out{turn}") for turn in range(2))
+            first, second = (seconds_of(place, f"out{turn}") for turn in range(2))
         yield Row(f"fresh process, empty cache: {name}", f"{first:.1f} s", "≤ 15 s", first <= 15)
         yield Row(f"second process: {name}", f"{second:.1f} s", "≤ 8 s", second <= 8)
 
 
-def _seconds(place: Path, out: str) -> float:
+def seconds_of(place: Path, out: str) -> float:
+    """Seconds on the wall of a fit of the study and summary in a folder, whose cache the next one finds."""
     start = time.perf_counter()
-    subprocess.run(
+    done = subprocess.run(
         [*COMMAND, "study.json", "summary.json", "--out", out],
         cwd=place,
         env={**os.environ, "LDPKIT_CACHE": str(place / "cache"), "PYTHONPATH": os.getcwd()},
-        check=True,
+        check=False,
         capture_output=True,
     )
+    # A result that is not to be trusted yet took as long.
+    if done.returncode not in (0, EXIT_NOT_TRUSTED):
+        raise RuntimeError(done.stderr.decode())
     return time.perf_counter() - start
