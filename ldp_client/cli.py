@@ -9,6 +9,7 @@ import signal
 import sys
 from importlib.metadata import entry_points, version
 
+from ldp_client.commands.budget import add_budget
 from ldp_client.commands.completion import SHELLS, completion_of
 from ldp_client.commands.device import add_device
 from ldp_client.commands.output import Step, add_output, check_output, close_progress, progress_of, show
@@ -168,6 +169,7 @@ def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
     add_signing(actions)
     add_paper(subparsers)
     add_device(subparsers)
+    add_budget(subparsers)
 
 
 def run_study_check(arguments: argparse.Namespace) -> int:

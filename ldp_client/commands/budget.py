@@ -1,0 +1,69 @@
+"""The subcommand `ldpkit budget`: what one person's device has told so far, to whom, and what it cost."""
+
+import argparse
+import os
+from fractions import Fraction
+
+from ldp_client.commands.device import default_folder
+from ldp_client.commands.output import add_output, show
+from ldp_client.commands.parsers import add_command
+from ldp_client.documents.errors import InputError
+from ldp_client.words.text import rounded_up, say, visible
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ldp_client.device.told import Told
+
+
+# By a report's state, as told.py has it.
+SENTENCES = {
+    "sent": "cli.budget.sent",
+    "waiting": "cli.budget.waiting",
+    "refused": "cli.budget.refused",
+    "being_deleted": "cli.budget.being_deleted",
+}
+
+
+def add_budget(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Register budget."""
+    budget = add_command(subparsers, "budget", say("cli.help.budget"), "budget")
+    text = say("cli.help.folder")
+    budget.add_argument("--folder", type=os.path.expanduser, default=default_folder(), help=text)
+    add_output(budget)
+    budget.set_defaults(run=run_budget)
+
+
+def run_budget(arguments: argparse.Namespace) -> int:
+    """ldpkit budget"""
+    from ldp_client.device.ledger import Ledger
+    from ldp_client.device.locking import holds_device
+    from ldp_client.device.told import told_by
+
+    if not os.path.isdir(arguments.folder) or not holds_device(arguments.folder):
+        raise InputError(say("cli.no_device", folder=arguments.folder))
+    told = told_by(Ledger(arguments.folder))
+    epsilon = sum([one.epsilon for one in told], Fraction(0))
+    lines = [line for one in told for line in _lines(one)]
+    total = say("cli.budget.total", count=len(told), epsilon=rounded_up(float(epsilon)))
+    document = {"epsilon": float(epsilon), "studies": [_document(one) for one in told]}
+    show(arguments, [*lines, total], document)
+    return 0
+
+
+def _lines(told: "Told") -> "list[str]":
+    facts = {"study": told.study, "version": told.version, "epsilon": rounded_up(float(told.epsilon))}
+    whose = visible(told.publisher) or say("cli.budget.unknown")
+    states = [say(SENTENCES[state], count=count) for state, count in told.reports.items() if count]
+    return [
+        say("cli.budget.study", publisher=whose, **facts),
+        "  " + say("cli.budget.asked", questions=", ".join(told.questions)),
+        "  " + (", ".join(states) or say("cli.budget.none")),
+    ]
+
+
+def _document(told: "Told") -> "dict[str, Any]":
+    numbers = {"epsilon": float(told.epsilon), "delta": float(told.delta)}
+    asked = {"study": told.study, "publisher": told.publisher, "version": told.version}
+    return {**asked, "questions": told.questions, **numbers, "reports": told.reports}

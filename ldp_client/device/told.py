@@ -1,0 +1,67 @@
+"""What a device has told so far: which study asked what, what that cost, and what became of the reports."""
+
+from fractions import Fraction
+
+from ldp_client.device.known_studies import shown_publisher
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ldp_client.device.ledger import Ledger
+
+# A report's state in the ledger, by what a person would call it.
+_STATES = {
+    "queued": "waiting",
+    "trying": "waiting",
+    "sent": "sent",
+    "refused": "refused",
+    "withdrawn": "being_deleted",
+}
+STATES = ("sent", "waiting", "refused", "being_deleted")
+
+
+class Told:
+    """One publisher's study, as far as this device answered it.
+
+    Attributes:
+        study: its id.
+        publisher: its collector's base URL, or the key that signed it; "" where an old ledger does not say.
+        version: the latest that was answered.
+        questions: ids of those that were asked.
+        epsilon: what the answers cost, exactly, in nats.
+        delta: the same, a probability.
+        reports: {state: how many}, for each of STATES. None of any was withdrawn and is deleted.
+    """
+
+    def __init__(self, study: str, publisher: str) -> None:
+        self.study = study
+        self.publisher = publisher
+        self.version = 0
+        self.questions: "list[str]" = []
+        self.epsilon = Fraction(0)
+        self.delta = Fraction(0)
+        self.reports = dict.fromkeys(STATES, 0)
+
+
+def told_by(ledger: "Ledger") -> "list[Told]":
+    """Give what each publisher's study was told, in the order of ids. Raises LedgerError."""
+    spent = "SELECT study, publisher, question, version, epsilon, delta FROM spent ORDER BY 1, 2, 3"
+    sent = "SELECT study, publisher, collector, state FROM reports ORDER BY 1, 2"
+    with ledger.reading() as connection:
+        spends = connection.execute(spent).fetchall()
+        reports = connection.execute(sent).fetchall()
+    found: "dict[tuple[str, str], Told]" = {}
+    for study, publisher, question, version, epsilon, delta in spends:
+        entry = found.setdefault((study, publisher), Told(study, publisher))
+        entry.version = max(entry.version, version)
+        entry.questions.append(question)
+        entry.epsilon += Fraction(epsilon)
+        entry.delta += Fraction(delta)
+    for study, publisher, collector, state in reports:
+        entry = found.setdefault((study, publisher), Told(study, publisher))
+        entry.reports[_STATES[state]] += 1
+        entry.publisher = shown_publisher(publisher, collector) if publisher else collector
+    for entry in found.values():
+        # What has a blank was shown before, or is the nodes of a secure sum.
+        if entry.publisher and " " not in entry.publisher:
+            entry.publisher = shown_publisher(entry.publisher)
+    return list(found.values())

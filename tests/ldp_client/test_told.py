@@ -1,0 +1,73 @@
+"""`ldpkit budget`: what a device has told, to whom, and what it cost."""
+
+import json
+
+from ldp_client import Device
+from ldp_client.cli import main
+from ldp_client.device.outbox import note_refused, note_sent, try_now
+from schemas import Study
+from tests import studies
+
+HOST = "http://127.0.0.1:9"
+FIRST = Study(studies.document(studies.NUMBER, studies.YES_NO, id="first"))
+SECOND = Study(studies.document(studies.CHOICE, id="second"))
+
+
+def budget(capsys, folder, *options):
+    code = main(["budget", "--folder", str(folder), *options])
+    return code, capsys.readouterr()
+
+
+def test_it_says_what_was_told_to_whom_and_what_became_of_it(tmp_path, capsys):
+    device = Device(tmp_path / "one", "8", HOST, require_consent=False)
+    told = {
+        study.id: device.answer(
+            study, {question.id: studies.ANSWERS[question.id] for question in study.questions}
+        )
+        for study in (FIRST, SECOND)
+    }
+    _, said = budget(capsys, tmp_path / "one")
+    assert f"first, version 1, of {HOST}: epsilon 2\n  asked: ever, hours\n" in said.out
+    assert said.out.count("1 report waits to be sent") == 2
+    assert "2 studies; epsilon spent in all: 3" in said.out
+    with device.ledger.writing() as connection:
+        for name, note in (("first", note_sent), ("second", note_refused)):
+            assert try_now(connection, told[name], HOST)
+            note(connection, told[name])
+    device.withdraw("first")
+    _, said = budget(capsys, tmp_path / "one", "--json")
+    found = json.loads(said.out)
+    kept = {
+        one["study"]: {name: count for name, count in one["reports"].items() if count}
+        for one in found["studies"]
+    }
+    assert kept == {"first": {"being_deleted": 1}, "second": {"refused": 1}}
+    assert found["epsilon"] == 3
+    assert [one["publisher"] for one in found["studies"]] == [HOST, HOST]
+
+
+def test_what_was_withdrawn_before_it_left_stays_paid(tmp_path, capsys):
+    device = Device(tmp_path / "one", "8", HOST, require_consent=False)
+    device.answer(SECOND, {"occupation": "worker"})
+    device.withdraw("second")
+    _, said = budget(capsys, tmp_path / "one")
+    assert "epsilon 1\n" in said.out
+    assert "no report is left" in said.out
+
+
+def test_who_signed_is_named_by_the_key_where_no_collector_is_known(tmp_path, capsys):
+    device = Device(tmp_path / "one", "8", HOST, require_consent=False)
+    device.answer(SECOND, {"occupation": "worker"})
+    with device.ledger.writing() as connection:
+        connection.execute("UPDATE spent SET publisher = ?", ("0123456789abcdef" * 4,))
+        connection.execute("UPDATE reports SET publisher = ?, collector = ''", ("0123456789abcdef" * 4,))
+    _, said = budget(capsys, tmp_path / "one")
+    assert "of the key 0123456789abcdef: epsilon 1" in said.out
+
+
+def test_a_folder_without_a_device_is_refused_and_stays_as_it_was(tmp_path, capsys):
+    for folder in (tmp_path, tmp_path / "none"):
+        code, said = budget(capsys, folder)
+        assert code == 3
+        assert "holds no device" in said.err
+    assert not list(tmp_path.iterdir())
