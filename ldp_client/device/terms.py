@@ -61,9 +61,9 @@ class Terms:
         """Raises RefusedError before the study opens and after it closes."""
         study = self.study
         if study.opens and today + EARLY_DAYS < date.fromisoformat(study.opens):
-            raise RefusedError(say("device.opens", study=study.id, opens=study.opens))
+            raise RefusedError(say("device.opens", study=study.id, opens=study.opens, today=today))
         if study.closes and today > date.fromisoformat(study.closes):
-            raise RefusedError(say("device.closed", study=study.id, closes=study.closes))
+            raise RefusedError(say("device.closed", study=study.id, closes=study.closes, today=today))
 
 
 def terms_of(study: "Study") -> Terms:
