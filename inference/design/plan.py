@@ -143,6 +143,9 @@ def plan(
         found = _simulated(study, questions, truths, answers, own_seed, progress, kept)
     else:
         found = _formula(questions[0], known)
+        for stated, one in found.items():
+            halves = dict(zip(one.parameters, one.half.T, strict=True))
+            notes += at_once.rough_note(stated, halves, chosen, prior)
     notes += mixing_notes(_largest([one.poor for one in found.values()]), SOME_MIX_POORLY)
     half_widths = {epsilon: one.half for epsilon, one in found.items()}
     names = next(reversed(found.values())).parameters

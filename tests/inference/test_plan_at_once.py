@@ -8,10 +8,11 @@ import pytest
 from scipy import stats
 
 from inference.design import plan as planning
-from inference.design.at_once import HALF, half_widths, share_variances
+from inference.design.at_once import HALF, _masses, half_widths, share_variances
 from inference.design.difference import plan_difference
 from inference.design.plan import Widths, plan
 from inference.design.splitting import split_epsilon, with_epsilons
+from inference.models import family_of
 from inference.models.base import Truth
 from ldp_client import mechanism_for
 from ldp_client.cli import main
@@ -40,6 +41,16 @@ def test_a_normal_law_under_normal_noise_has_the_width_of_the_textbook():
     assert found["mean"] == pytest.approx([HALF * whole / 1e4], rel=0.01)
     # Of a normal's variance v an estimate has the variance 2 v² / n, and sd moves it by 2 sd.
     assert found["sd"] == pytest.approx([HALF * sqrt(2) * whole**2 / 4 / 1e4], rel=0.03)
+
+
+@pytest.mark.filterwarnings("error")
+def test_counts_below_and_above_the_bounds_lie_at_them():
+    """Of a Poisson's whole numbers none is missed, nor taken for another."""
+    question = question_of({**NORMAL, "bounds": ["5", "29"], "model": {"name": "poisson"}})
+    masses = _masses(family_of(question), question, ["rate"], np.asarray([[9.0]]))[0]
+    exact = stats.poisson.pmf(np.arange(5, 30), 9.0)
+    exact[0], exact[-1] = stats.poisson.cdf(5, 9.0), stats.poisson.sf(28, 9.0)
+    assert masses == pytest.approx(exact, abs=1e-12)
 
 
 @pytest.mark.parametrize("mechanism", ["oue", "randomized_response", "subset_selection", "olh", "sue"])
@@ -77,6 +88,13 @@ def test_a_plan_at_once_simulates_nothing(monkeypatch):
     assert found.to_document()["method"].startswith("half the 90 % interval from a formula")
     ratio = found.half_widths["1"][:, 0]
     assert ratio[0] / ratio[1] == pytest.approx(10, rel=0.02)
+    assert not found.notes
+    few = plan(STUDY, "hours", [1000, 100_000], ["1"], {"mean": 7, "sd": 2}, simulated=False)
+    assert [
+        one
+        for one in few.notes
+        if one.startswith("at epsilon 1 up to 1,000 devices posteriors are not normal")
+    ]
     linear = Study(studies.document(studies.LINEAR))
     with pytest.raises(InputError, match="leave --at-once out"):
         plan(linear, linear.questions[0].id, [1000], simulated=False)
