@@ -138,8 +138,8 @@ def scale(
     """
     if isinstance(levels, str | int):
         raise InputError(f"ask.scale({id!r}): levels must be a list of labels, not {levels!r}")
-    found = choice(id, levels, epsilon=epsilon, text=text, mechanism=mechanism, prior=prior, refusal=refusal)
-    return {**found, "ordered": True}
+    own: Any = {"mechanism": mechanism, "prior": prior, "refusal": refusal}
+    return {**choice(id, levels, epsilon=epsilon, text=text, **own), "ordered": True}
 
 
 def number(
@@ -168,7 +168,7 @@ def number(
         delta: an added probability that epsilon fails, where the mechanism has one.
         prior: see id.
         refusal: the share of epsilon that tells whether there is a number, where people may prefer not to
-            say; up to 0.5 costs the number nothing.
+            say; up to 0.5 leaves its noise as it is.
 
     Returns:
         The question, for `study`.

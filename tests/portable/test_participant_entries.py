@@ -73,6 +73,25 @@ def test_numbers_are_read_as_people_write_them_or_not_at_all(meet):
     assert person.ledger() == ([], [])
 
 
+def test_a_whole_number_with_a_mark_between_thousands_has_one_reading(meet):
+    """It has no fraction."""
+    numbered = {**studies.CHOICE, "choices": {"count": 2000}}
+    person = meet(studies.document(numbered))
+    box = person.find("[name=occupation]")
+    for typed, said in {"1,000": "1000", "1.999": "1999", "3,000": ""}.items():
+        box.clear()
+        box.send_keys(typed)
+        person.click("#answers button[type=submit]")
+        if not said:
+            person.until("problem")
+            assert "3000 is above 1999" in person.find("#problem").text
+            break
+        person.until("check")
+        assert person.find("#entered").text.splitlines()[-1].replace(",", "") == said
+        person.click("#change")
+        person.until("ask")
+
+
 def test_what_was_entered_can_be_changed_before_noise_and_is_gone_after(meet):
     person = meet()
     person.fill(hours="11.987654", ever="yes")

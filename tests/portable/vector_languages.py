@@ -52,6 +52,10 @@ BAD: dict[str, dict[str, Any]] = {
         **LANGUAGES,
         "questions": [{**studies.LINEAR, "features": [{"id": BOTH, "bounds": ["0", "1"]}]}],
     },
+    "public-labels-alike-in-one": {
+        **LANGUAGES,
+        "public": [{"id": "region", "choices": [{"en": "a", "de": "x"}, {"en": "b", "de": "x"}]}],
+    },
     "a-public-text-lacks-one": {
         **LANGUAGES,
         "public": [{"id": "region", "text": {"de": "wo"}, "choices": ["a", "b"]}],
