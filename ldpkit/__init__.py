@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ldp_client import Device, Mechanism, mechanism_for, mechanisms_of
     from ldp_client.audit.auditing import audit_study as audit
     from ldp_client.bulk import perturb_many
+    from ldp_client.documents import errors as errors
     from ldpkit import ask as ask
     from ldpkit.ask import study
     from schemas import LdpkitError, Question, Report, Study
@@ -47,6 +48,7 @@ __all__ = [
     "summarize",
 ]
 
+_MODULES = {"ask": "ldpkit.ask", "errors": "ldp_client.documents.errors"}
 # Each name's module, what it is called there, and the extra that the module needs.
 _HOMES = {
     "Device": ("ldp_client", "Device", ""),
@@ -82,8 +84,8 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         found: Any = version("ldpkit")
-    elif name == "ask":
-        found = import_module("ldpkit.ask")
+    elif name in _MODULES:
+        found = import_module(_MODULES[name])
     elif name in _HOMES:
         found = _load(*_HOMES[name])
     else:
@@ -105,4 +107,4 @@ def _load(module: str, name: str, extra: str) -> Any:
 
 def __dir__() -> list[str]:
     """List the public names, also those that are loaded on first use."""
-    return sorted([*__all__, "ask"])
+    return sorted([*__all__, *_MODULES])

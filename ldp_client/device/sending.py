@@ -122,6 +122,16 @@ class Flushed:
         self.undeleted = 0
         self.reason = ""
 
+    def __repr__(self) -> str:
+        parts = [say("cli.sent", count=self.sent, deleted=self.deleted)]
+        waiting = self.waiting + self.undeleted
+        if waiting:
+            parts.append(say("device.waiting", count=waiting, reason=self.reason))
+        if self.later:
+            parts.append(say("device.later", count=self.later))
+        parts += [say("cli.refused", report=line) for line in self.refused]
+        return "; ".join(parts)
+
 
 class Sender:
     """Sends what a ledger holds for one collector, and for the nodes of secure sums."""

@@ -1,0 +1,44 @@
+"""The tutorials are true: their files and commands work in an empty folder, and print what they say."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.tutorial_session import Step, play, untold
+
+PAGES = sorted((Path(__file__).parents[2] / "docs/tutorials").glob("*.md"))
+
+
+UNTRUSTED = 4
+
+
+def played(text, folder):
+    """Chance draws the noise: a check that one fit in a thousand fails may speak once, and not twice."""
+    for attempt in ("first", "second"):
+        (folder / attempt).mkdir()
+        steps = play(text, folder / attempt)
+        if all(step.status != UNTRUSTED for step in steps):
+            break
+    return steps
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_tutorial_can_be_followed(page, tmp_path):
+    steps = played(page.read_text(), tmp_path)
+    assert len(steps) > 6
+    assert {step.command: lines for step in steps if (lines := untold(step))} == {}
+    # A command that fails is followed by one that asks with which status.
+    asked = [after.command == "echo $?" for after in steps[1:]] + [False]
+    assert [step for step, is_asked in zip(steps, asked, strict=True) if step.status and not is_asked] == []
+
+
+def test_other_words_are_noticed_and_other_numbers_are_not():
+    step = Step("ldpkit list", "wards\tversion 1\t3 reports\n…\n", "wards\tversion 2\t14 reports", 0)
+    assert untold(step) == []
+    assert untold(step._replace(printed="wards\tversion 2\t14 answers")) == ["wards\tversion 1\t3 reports"]
+
+
+def test_a_failed_command_is_noticed(tmp_path):
+    (good, bad, asking) = play("```console\n$ echo one\none\n$ ls nowhere\n$ echo $?\n2\n```\n", tmp_path)
+    assert (good.status, bad.status, untold(asking)) == (0, 2, [])

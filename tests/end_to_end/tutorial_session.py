@@ -1,0 +1,166 @@
+"""Runs a tutorial as its reader would: its files are written, its commands typed into one shell, in order.
+
+python -m tests.end_to_end.tutorial_session PAGE… writes into the pages what their commands print.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+FENCED = re.compile(r"^```(console|\w+ \S+)\n(.*?)^```$", re.M | re.S)
+COMMAND = re.compile(r"^\$ ((?:.*\\\n)*.*)\n((?:(?!\$ ).*\n)*)", re.M)
+LEFT_OUT = "…"
+MARK = "--- exit "
+# Of the pages; in a run each is a free one.
+PORTS = ("8000", "8001")
+REPOSITORY = Path(__file__).parents[2]
+
+
+class Block(NamedTuple):
+    """language: "console", or of the file `name`; body: between the fences."""
+
+    language: str
+    name: str
+    body: str
+
+
+class Step(NamedTuple):
+    """A command, what the page says that it prints, what it printed, and its exit status."""
+
+    command: str
+    told: str
+    printed: str
+    status: int
+
+
+class Shell:
+    """bash in a folder of its own, which has `ldpkit` on its path and nothing of the caller's home."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        environment = {**os.environ, "HOME": str(folder), "PATH": path, "PYTHONPATH": str(REPOSITORY)}
+        environment |= {"COLUMNS": "100"}
+        self.process = subprocess.Popen(
+            ["bash", "--noprofile", "--norc"],
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
+    def run(self, command: str) -> tuple[str, int]:
+        """What one command prints, both streams, and its exit status."""
+        assert self.process.stdin
+        assert self.process.stdout
+        self.process.stdin.write(f"{command}\nlast=$?; echo; echo '{MARK}'$last; (exit $last)\n")
+        self.process.stdin.flush()
+        lines: list[str] = []
+        for line in self.process.stdout:
+            if line.startswith(MARK):
+                return "".join(lines).strip("\n"), int(line.removeprefix(MARK))
+            lines.append(line)
+        raise AssertionError(f"the shell ended at: {command}")
+
+    def close(self) -> None:
+        """End the shell and what it left running."""
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+
+def blocks(text: str) -> Iterator[Block]:
+    """The fenced parts of a page that are files or sessions."""
+    for information, body in FENCED.findall(text):
+        language, _, name = information.partition(" ")
+        yield Block(language, name, body)
+
+
+def free_port() -> str:
+    """A port of loopback that nobody has."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return str(found.getsockname()[1])
+
+
+def play(text: str, folder: Path) -> list[Step]:
+    """Write the page's files and run its commands, in order; for its ports free ones are taken."""
+    shell = Shell(folder)
+    here = {**{port: free_port() for port in PORTS}, "~/": f"{folder}/"}
+    there = {found: told for told, found in here.items()}
+    steps: list[Step] = []
+    try:
+        for block in blocks(text):
+            if block.language == "console":
+                for command, told in COMMAND.findall(block.body):
+                    printed, status = shell.run(_put(command, here))
+                    steps.append(Step(command, told, _put(printed, there), status))
+            else:
+                (folder / block.name).write_text(_put(block.body, here))
+    finally:
+        shell.close()
+    return steps
+
+
+def _put(text: str, places: dict[str, str]) -> str:
+    for old, new in places.items():
+        text = text.replace(old, new)
+    return text
+
+
+def blind(line: str) -> str:
+    """A line without what differs from run to run: numbers, ids and where bars end."""
+    return re.sub(r"[0-9a-f]{16,}|[-+]?\d[\d,.:]*(?:e[-+]?\d+)?", "#", re.sub(r"\s+", " ", line)).strip()
+
+
+def untold(step: Step) -> list[str]:
+    """What the page says that a command prints, and it does not."""
+    printed = {blind(line) for line in step.printed.splitlines()}
+    return [
+        line
+        for line in step.told.splitlines()
+        if line.strip() not in ("", LEFT_OUT) and blind(line) not in printed
+    ]
+
+
+def rewritten(text: str, steps: list[Step]) -> str:
+    """The page with what its commands printed; where it leaves lines out, those that it has stay."""
+    left = iter(steps)
+
+    def session(match: re.Match[str]) -> str:
+        if match[1] != "console":
+            return match[0]
+        body = COMMAND.sub(lambda found: _as_printed(next(left), found), match[2])
+        return f"```console\n{body}```"
+
+    return FENCED.sub(session, text)
+
+
+def _as_printed(step: Step, found: re.Match[str]) -> str:
+    told = step.told if LEFT_OUT in step.told else f"{step.printed}\n" if step.printed else ""
+    return f"$ {found[1]}\n{told}"
+
+
+def main() -> None:
+    """Write into each page what its commands print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("pages", type=Path, nargs="+")
+    for page in parser.parse_args().pages:
+        with tempfile.TemporaryDirectory() as folder:
+            page.write_text(rewritten(page.read_text(), play(page.read_text(), Path(folder))))
+
+
+if __name__ == "__main__":
+    main()
