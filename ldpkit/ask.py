@@ -29,6 +29,7 @@ from ldpkit.stating import (
     refusal_of,
     roughly,
     study_of,
+    who_asks_of,
 )
 from schemas import Study
 
@@ -372,8 +373,8 @@ def study(
         closes: its last day.
         owner: who asks, as participants read it before the questions.
         contact: an e-mail address of theirs, or a page that begins with https://.
-        ethics: who approved the study, or why nobody needs to.
-        retention: for how many days reports are kept: from `closes` on, else from the day each arrived.
+        ethics: who approved it, or why nobody needs to.
+        retention: how many days reports are kept from `closes` on, else from the day each arrived.
         ask_one: whether each device answers one question alone, drawn by itself.
         public: fields that are sent in clear, made by `public`.
         **fields: others of the document, such as route, as it has them; languages=["en", "de"] where texts
@@ -395,7 +396,5 @@ def study(
         "closes": day_of(closes),
         "ask_one": ask_one,
     }
-    stated |= {"owner": owner, "contact": contact, "ethics": ethics}
-    stated |= {"retention": {} if retention is None else {"days": retention}}
-    stated |= {"public": list(public), **fields}
+    stated |= {**who_asks_of(owner, contact, ethics, retention), "public": list(public), **fields}
     return study_of({**found, **{name: value for name, value in stated.items() if value}})

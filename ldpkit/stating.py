@@ -41,6 +41,12 @@ def question_of(builder: str, id: str, ask: str, text: Spoken, own: dict[str, An
     return found
 
 
+def who_asks_of(owner: Spoken, contact: str, ethics: Spoken, retention: int | None) -> dict[str, Any]:
+    """What a study says of who asks; what is empty is not said."""
+    kept = {} if retention is None else {"days": retention}
+    return {"owner": owner, "contact": contact, "ethics": ethics, "retention": kept}
+
+
 def study_of(document: dict[str, Any]) -> Study:
     """The study of a document. Raises InputError, which names a question by its id."""
     try:
