@@ -390,11 +390,7 @@ def study(
         raise InputError(f"study({id!r}, …): the second argument is the title, and the third the questions")
     asked = [dict(questions)] if isinstance(questions, Mapping) else list(questions)
     found = {"format": FORMAT, "id": id, "version": version, "title": title, "questions": asked}
-    stated: dict[str, Any] = {
-        "purpose": purpose,
-        "opens": day_of(opens),
-        "closes": day_of(closes),
-        "ask_one": ask_one,
-    }
-    stated |= {**who_asks_of(owner, contact, ethics, retention), "public": list(public), **fields}
+    days = {"opens": day_of(opens), "closes": day_of(closes)}
+    who = who_asks_of(owner, contact, ethics, retention)
+    stated = {"purpose": purpose, **days, "ask_one": ask_one, **who, "public": list(public), **fields}
     return study_of({**found, **{name: value for name, value in stated.items() if value}})

@@ -76,8 +76,7 @@ def analyse_table(
     share = check_share(false_reports)
     use_compile_cache()
     analysis = assemble(table, formula, priors, family)
-    over = population or Population()
-    over.check(table)
+    over = (population or Population()).checked(table)
     people = people_of(analysis, table, over)
     table = replace(table, notes=(*table.notes, *notes_over(analysis, people, over), *over.notes(table)))
     if progress:

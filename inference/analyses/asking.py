@@ -41,15 +41,13 @@ def analyse(
 
     Args:
         study: the study that was answered, or the path of its file.
-        reports: its reports, each of which counts once, as `fit` takes them; or their Summary, where the
-            formula names one private question alone.
-        formula: such as "ever ~ age + region + (1 | clinic)", of question ids and public fields' ids.
+        reports: its reports, as `fit` takes them; or their Summary, for one private question alone.
+        formula: such as "ever ~ age + region + (1 | clinic)", of ids of questions and public fields.
         family: of the outcome, where not the usual one of its kind is wanted.
-        priors: "flat", or {parameter: "flat" or a distribution}, in place of the weak ones; of a record's
-            formula those of public columns.
+        priors: "flat", or {parameter: "flat" or a distribution}; of a record's formula, of public columns.
         seed: as for `fit`.
         random_seed: another name of seed.
-        method: as for `fit`; None is "nuts", but "laplace" for very many different reports where it is good.
+        method: as for `fit`; None is "nuts", but "laplace" for very many reports where it is good.
         draws: that each chain keeps.
         chains: how many, from 2 to 64.
         progress: told what is being fitted.

@@ -110,8 +110,8 @@ class Population:
         chances = table.public[self.inclusion].to_numpy(np.float64) if self.inclusion is not None else None
         return sampled_of(table, self.weights_of(table), self.strata, self.cluster, self.weighted, chances)
 
-    def check(self, table: Table) -> None:
-        """Raises InputError for columns that are not there, or not public, or weights that are none."""
+    def checked(self, table: Table) -> Population:
+        """Itself; raises InputError for columns that are absent or not public, or weights that are none."""
         if self.census is not None and self.drawn:
             raise InputError(
                 "a census, and weights or how people were drawn, both say for whom they stand: give one"
@@ -127,6 +127,7 @@ class Population:
             known_column(name, [str(column) for column in table.public.columns])
             refuse_blanks(table.public[name], name)
         self._check_weights(table)
+        return self
 
     def _check_weights(self, table: Table) -> None:
         """Raises InputError for weights that are none."""

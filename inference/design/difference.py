@@ -83,12 +83,7 @@ def plan_difference(
     Raises:
         InputError: a question without a formula, values that are alike, or what `plan` refuses.
     """
-    if not 0 < share < 1:
-        raise UsageError(f"the share of the first group must lie between 0 and 1, not {share:g}")
-    if power is not None and not 0 < power < 1:
-        raise UsageError("--power must be a probability, such as 0.8")
-    if values[0] == values[1]:
-        raise UsageError(f"--difference needs two values that differ, not {values[0]:g} twice")
+    _check(values, share, power)
     questions = questions_to_plan(study, question_id, devices, epsilons, seed)
     chosen = tuple(sorted(set(devices)))
     halves: dict[str, Vector] = {}
@@ -103,6 +98,15 @@ def plan_difference(
             needed[epsilon] = of.devices_for(power)
     head = (question_id, questions[0].model.name, parameter, values, share, chosen)
     return Difference(*head, halves, chances, needed)
+
+
+def _check(values: tuple[float, float], share: float, power: float | None) -> None:
+    if not 0 < share < 1:
+        raise UsageError(f"the share of the first group must lie between 0 and 1, not {share:g}")
+    if power is not None and not 0 < power < 1:
+        raise UsageError("--power must be a probability, such as 0.8")
+    if values[0] == values[1]:
+        raise UsageError(f"--difference needs two values that differ, not {values[0]:g} twice")
 
 
 class _Groups:

@@ -122,41 +122,60 @@ def plan(
         Half widths of 90 % intervals, medians over simulated studies, by epsilon, devices and parameter.
 
     Raises:
-        InputError: a seed or numbers of devices that cannot be, a question that cannot be simulated, an
-            unknown parameter, a truth that cannot be, or has hardly an answer between the bounds, or a
-            question without a formula where nothing is simulated.
+        InputError: a seed, numbers of devices, a question, parameter or truth that cannot be planned for, or
+            a question without a formula where nothing is simulated.
         StudyError: an epsilon that the mechanism cannot have.
     """
     questions = questions_to_plan(study, question_id, devices, epsilons, seed)
-    chosen = tuple(sorted(set(devices)))
+    chosen, own_seed = tuple(sorted(set(devices))), crc32(f"{seed} {question_id}".encode())
     answers = [answers_of(study, n) for n in chosen]
-    own_seed = crc32(f"{seed} {question_id}".encode())
     truths = truths_of(questions[0], truth or {}, parameter, own_seed)
     notes = _clipping(questions[0], truths, truth or {}, own_seed)
     prior = prior_half_widths(questions[0], own_seed)
     known = _at_once(questions, truths, answers, prior)
     if simulated:
-        for stated, one in (known or {}).items():
-            said = at_once.in_words(stated, one.parameters[0], one.half[:, 0], chosen)
+        for said in _in_words(known, chosen):
             progress(f"{question_id}: {said}")
         kept = Unfinished() if unfinished is None else unfinished
         found = _simulated(study, questions, truths, answers, own_seed, progress, kept)
     else:
         found = _formula(questions[0], known)
-        for stated, one in found.items():
-            halves = dict(zip(one.parameters, one.half.T, strict=True))
-            notes += at_once.rough_note(stated, halves, chosen, prior)
+        notes += _rough(found, chosen, prior)
     notes += mixing_notes(_largest([one.poor for one in found.values()]), SOME_MIX_POORLY)
-    half_widths = {epsilon: one.half for epsilon, one in found.items()}
     names = next(reversed(found.values())).parameters
     notes += prior_widths(found, chosen, prior)
-    offered: tuple[Offer, ...] = ()
-    if mechanisms:
-        progress(f"{question_id}: comparing mechanisms")
-        offered = offers(study, question_id, truths, answers[-1], own_seed, DRAWS, TAILS)
+    offered = _offered(study, question_id, truths, answers[-1], own_seed, progress) if mechanisms else ()
     head = (question_id, questions[0].model.name, seed, chosen, names, truth or {})
     by_formula = {epsilon: one.half for epsilon, one in (known or {}).items() if one.parameters == names}
-    return Plan(*head, half_widths, notes, offered, by_formula, simulated)
+    return Plan(*head, _halves(found), notes, offered, by_formula, simulated)
+
+
+def _offered(
+    study: Study, question_id: str, truths: list[Truth], answers: int, seed: int, progress: Progress
+) -> tuple[Offer, ...]:
+    progress(f"{question_id}: comparing mechanisms")
+    return offers(study, question_id, truths, answers, seed, DRAWS, TAILS)
+
+
+def _halves(found: Mapping[str, Widths]) -> dict[str, Vector]:
+    return {epsilon: one.half for epsilon, one in found.items()}
+
+
+def _in_words(known: Mapping[str, Widths] | None, chosen: Sequence[int]) -> list[str]:
+    """What the formula expects of the first parameter, a sentence for each epsilon."""
+    return [
+        at_once.in_words(stated, one.parameters[0], one.half[:, 0], chosen)
+        for stated, one in (known or {}).items()
+    ]
+
+
+def _rough(found: Mapping[str, Widths], chosen: Sequence[int], prior: Mapping[str, float]) -> tuple[str, ...]:
+    """Where the formula is rough."""
+    notes: tuple[str, ...] = ()
+    for stated, one in found.items():
+        halves = dict(zip(one.parameters, one.half.T, strict=True))
+        notes += at_once.rough_note(stated, halves, chosen, prior)
+    return notes
 
 
 def _formula(question: Question, known: dict[str, Widths] | None) -> dict[str, Widths]:

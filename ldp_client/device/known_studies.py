@@ -127,6 +127,8 @@ def refuse_no_study(study: "Any") -> None:
     """Raises InputError for what is no study, such as its text, or a signed one that nobody accepted."""
     if not isinstance(study, Study):
         raise InputError(say("device.no_study", found=type(study).__name__))
+    if study.only_shown:
+        raise InputError(say("device.only_shown", study=study.id))
 
 
 def warn_of_others(study_id: str, others: "list[str]") -> None:

@@ -178,6 +178,9 @@ class Study:
         StudyError: the document is no study; the error names the field that is wrong.
     """
 
+    # Of what `shown_in` gives, which nobody published.
+    only_shown = False
+
     def __init__(self, document: "dict[str, Any]") -> None:
         self.languages: "tuple[str, ...]" = languages_of(document, StudyError)
         parsed = _read(document, self.languages)
@@ -252,7 +255,9 @@ class Study:
         document = plain(self.document, self.language_for(language), StudyError)
         # It refers to labels of the study's own language.
         document.pop("paper", None)
-        return Study(document)
+        shown = Study(document)
+        shown.only_shown = True
+        return shown
 
     def language_for(self, language: str) -> str:
         """Say in which language `shown_in` shows the study.

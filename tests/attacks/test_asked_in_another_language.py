@@ -3,7 +3,7 @@
 import pytest
 
 from ldp_client import Device
-from ldp_client.documents.errors import AlreadyAnsweredError, RefusedError
+from ldp_client.documents.errors import AlreadyAnsweredError, InputError, RefusedError
 from ldp_client.study_warnings import warnings_of
 from schemas import Study
 from tests import studies
@@ -32,14 +32,14 @@ def test_its_author_is_warned_of_what_one_language_alone_shows():
 
 
 def test_a_study_that_is_only_shown_is_another_one(tmp_path):
-    """Its labels are of a language; a device that knows the study refuses it, and so does every collector."""
+    """Its labels are of a language, and no collector has it."""
     study = Study(studies.document(PRIVATE, **LANGUAGES))
     shown = study.shown_in("de")
     assert shown.questions[0].text == SAME
     assert shown.digest != study.digest
     device = Device(tmp_path, max_epsilon="8")
     device.consent(study)
-    with pytest.raises(RefusedError):
+    with pytest.raises(InputError):
         device.answer(shown, {"ever": True})
 
 
@@ -86,3 +86,13 @@ def test_a_permanent_answer_is_to_what_was_first_asked(tmp_path, texts, draws):
     left = list(rounds(tmp_path, *texts))
     cost = 8 - left[0]
     assert [(8 - one) / cost for one in left] == pytest.approx(draws)
+
+
+@pytest.mark.parametrize("how", ["consent", "answer", "accept"])
+def test_what_is_only_shown_is_not_answered_by_a_device_that_does_not_know_the_study(tmp_path, how):
+    """Its digest is nobody's: the report would come to nothing, and the real study then be refused."""
+    study = Study(studies.document(PRIVATE, **LANGUAGES))
+    device = Device(tmp_path, max_epsilon="8", require_consent=False)
+    with pytest.raises(InputError, match="for people to read"):
+        getattr(device, how)(study.shown_in("de"), *([{"ever": True}] if how == "answer" else []))
+    device.answer(study, {"ever": True})
