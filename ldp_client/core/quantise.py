@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     # Two floats, or two Rationals.
     Bounds = Any
+    # A number's name in the answer, its path, its bounds as floats, and the upper less the lower.
+    Asked = tuple[str, str, float, float, float]
 
 # A scaled feature or response of 1 is 2**UNIT_BITS.
 UNIT_BITS = 20
@@ -73,6 +75,21 @@ def grid_index(value: "Any", bounds: "Bounds", levels: int, field: str) -> int:
     # Not a number, whatever made it so, is no error: silence would tell of it.
     index = int((inside if inside == inside else 0.5) * levels + 0.5)
     return index if index < levels else levels
+
+
+def signed_units_of(answer: "dict[str, Any]", numbers: "list[Asked]", size: int) -> "list[int]":
+    """`signed_units` of many of an answer's numbers: the same steps, in one loop, in half of the time."""
+    levels = 2 * size
+    found = []
+    for name, field, low, high, width in numbers:
+        value = answer[name]
+        number = value if type(value) is float and value - value == 0 else as_float(value, field)
+        share = (number - low) / width
+        beyond = 1.0 if number >= high else share
+        inside = 0.0 if number <= low else beyond
+        index = int((inside if inside == inside else 0.5) * levels + 0.5)
+        found.append((index if index < levels else levels) - size)
+    return found
 
 
 def signed_units(value: "Any", bounds: "Bounds", size: int, field: str) -> int:

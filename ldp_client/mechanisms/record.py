@@ -1,6 +1,6 @@
 """What mechanisms for a record of features and a response share: reading an answer into integers."""
 
-from ldp_client.core.quantise import as_float, grid_index, signed_units
+from ldp_client.core.quantise import as_float, grid_index, signed_units, signed_units_of
 from ldp_client.documents.errors import AnswerError
 from ldp_client.mechanisms.base import Mechanism
 from ldp_client.mechanisms.choice import Places
@@ -36,6 +36,9 @@ class RecordMechanism(Mechanism):
         # What each answer takes: its name, its path in the answers, and a number's bounds as floats.
         self._asked = [(field, field.id, f"{self.field}.{field.id}", _limits(field)) for field in fields]
         self._names = [field.id for field in fields]
+        # Of fields that are all numbers: they are read in one loop.
+        limits = [(name, path, found) for _, name, path, found in self._asked if found]
+        self._numbers = [(name, path, low, high, high - low) for name, path, (low, high) in limits]
 
     def quantise_fields(self, answer: "Any", unit: int, weight: int) -> "tuple[list[int], int]":
         """The features in −unit..unit, or levels, not clipped to the norm; the response in −weight..weight.
@@ -45,6 +48,10 @@ class RecordMechanism(Mechanism):
         if not isinstance(answer, dict):
             raise AnswerError(self.field, say("core.record"))
         self._check_names(answer)
+        if unit == weight and len(self._numbers) == len(self._asked):
+            scaled = signed_units_of(answer, self._numbers, unit)
+            last = scaled.pop()
+            return scaled, last
         twice = 2 * unit
         scaled = [
             grid_index(answer[name], limits, twice, path) - unit

@@ -5,10 +5,12 @@ import os
 import mpmath
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from ldp_client import mechanism_for, mechanisms_of
-from ldp_client.core.quantise import signed_units
+from ldp_client.core.quantise import signed_units, signed_units_of
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.catalogue import MECHANISMS as CATALOGUE
 from ldp_client.documents.errors import AnswerError, ReportError, StudyError
@@ -255,6 +257,25 @@ def test_no_float_leads_beyond_the_grid(answer):
     size = (1 << 54) + 3
     assert int(1.0 * (2 * size)) - size > size
     assert -size <= signed_units(answer, (0.0, 1.0), size, "field") <= size
+
+
+@given(
+    st.lists(st.one_of(st.floats(), st.integers(), st.just(10**400), st.just("7"), st.none()), min_size=1),
+    st.tuples(st.floats(-1e9, 0), st.floats(1, 1e9)),
+)
+def test_numbers_read_in_one_loop_are_read_as_one_by_one(answers, bounds):
+    size, (low, high) = 1 << 20, bounds
+    record = dict(enumerate(answers))
+    asked = [(name, f"record.{name}", low, high, high - low) for name in record]
+
+    def outcome(read):
+        try:
+            return read()
+        except AnswerError as error:
+            return str(error)
+
+    one_by_one = outcome(lambda: [signed_units(record[name], bounds, size, path) for name, path, *_ in asked])
+    assert outcome(lambda: signed_units_of(record, asked, size)) == one_by_one
 
 
 def test_yes_and_no_may_be_words_or_booleans():
