@@ -154,10 +154,10 @@ def test_a_likelihood_that_rises_for_ever_has_no_peak():
 def test_what_was_drawn_can_be_read(formula, family, tmp_path, monkeypatch):
     """No fit is lost after the sampler ran, in any family."""
 
-    def draw(_sampler, _model, seed, draws):
-        sites = prior_sites(assemble(whole, formula, family=family), seed, 4 * draws)
-        chains = {name: values.reshape(4, draws, *values.shape[1:]) for name, values in sites.items()}
-        return Sampled(chains, np.zeros((4, draws), bool))
+    def draw(_sampler, _model, seed, draws, chains):
+        sites = prior_sites(assemble(whole, formula, family=family), seed, chains * draws)
+        kept = {name: values.reshape(chains, draws, *values.shape[1:]) for name, values in sites.items()}
+        return Sampled(kept, np.zeros((chains, draws), bool))
 
     whole = table(60)
     monkeypatch.setattr(Sampler, "draw", draw)
@@ -344,7 +344,7 @@ def test_weights_beyond_all_people_are_refused():
     whole = table()
     whole.public["weight"] = np.where(np.arange(40) == 6, 1e200, 1.0)
     with pytest.raises(InputError, match="look at row 7"):
-        Population(weights="weight").check(whole)
+        Population(weights="weight").checked(whole)
 
 
 def test_one_table_as_two_waves_is_refused(tmp_path):

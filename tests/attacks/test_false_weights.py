@@ -201,7 +201,7 @@ def test_replicate_weights_of_another_type_are_refused(file, kind):
         np.ones(len(base), np.int64),
     )
     with pytest.raises(InputError, match="of another type, or need another scale"):
-        Population(weights="w", replicates=ReplicateWeights("r", kind)).check(table)
+        Population(weights="w", replicates=ReplicateWeights("r", kind)).checked(table)
     if file in ("jackknife", "halves"):
         own = "jk1" if file == "jackknife" else "brr"
-        Population(weights="w", replicates=ReplicateWeights("r", own)).check(table)
+        Population(weights="w", replicates=ReplicateWeights("r", own)).checked(table)
