@@ -149,9 +149,12 @@ def test_an_invitation_goes_to_one_waiting_report(page, site):  # noqa: ARG001
     """The other one's, of an earlier version, is not lost."""
     script = """
     const [document, answers] = args;
-    const version = (number) => parseStudy(JSON.stringify({ ...document, version: number }));
     const device = await openDevice({ maxEpsilon: "4" });
-    for (const number of [1, 2]) await device.answer(await version(number), answers, `for ${number}`);
+    for (const number of [1, 2]) {
+      const study = await parseStudy(JSON.stringify({ ...document, version: number }));
+      await device.answer(study, answers, `for ${number}`);
+      await device.consent(study);
+    }
     await device.invite(document.id, "another");
     const opened = await new Promise((resolve) => {
       indexedDB.open("ldpkit").onsuccess = ({ target }) => resolve(target.result);

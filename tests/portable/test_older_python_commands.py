@@ -44,7 +44,7 @@ def ldpkit(installed, tmp_path):
 @pytest.mark.parametrize("interpreter", PYTHONS, ids=lambda path: path.name)
 def test_a_gateways_commands_work(ldpkit, tmp_path, interpreter):
     study = tmp_path / "study.json"
-    study.write_text(json.dumps(studies.document(studies.YES_NO, studies.CHOICE)))
+    study.write_text(json.dumps(studies.document(studies.YES_NO, studies.CHOICE, **studies.ASKER)))
     (tmp_path / "answers.ndjson").write_text('{"ever": "yes", "occupation": "worker"}\n')
     checked = ldpkit(interpreter, "study", "check", study)
     assert (checked.returncode, checked.stderr) == (0, "")
