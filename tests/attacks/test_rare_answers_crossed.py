@@ -53,7 +53,7 @@ def test_rare_independent_answers_are_not_called_dependent(both_more):
 @pytest.mark.slow
 def test_what_reports_bound_on_one_side_is_the_priors_on_the_other():
     """A tenth and a tenth, odds ratio 4: by chance the interval ended below, with nothing said against it."""
-    found = crossed([0.8258, 0.0742, 0.0742, 0.0258], 5_000, -1.0)
+    found = crossed([0.8258, 0.0742, 0.0742, 0.0258], 5_000, -1.2)
     assert odds_interval(found)[1] < 4
     assert found.verdict.knowledge.state == "partial"
     assert "on one side" in found.verdict.knowledge.reasons[0]

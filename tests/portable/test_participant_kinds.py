@@ -172,7 +172,7 @@ def test_consent_is_to_the_report_that_is_shown(meet):
     person.send()
     person._until(lambda: person.body == later)
     assert person.stored() == []
-    assert [report["state"] for report in person.ledger()[1]] == ["held", "held"]
+    assert [report["state"] for report in person.ledger()[1]] == ["held"]
     person.send()
     person.until_says("This was sent")
     assert person.stored() == [Report.from_json(later)]
