@@ -38,7 +38,7 @@ def test_all_that_matters_is_shown_before_the_question(tmp_path, monkeypatch, ca
 
 @pytest.mark.parametrize(("epsilon", "said"), [("64", "100 %"), ("9", "99.99 %"), ("8", "")])
 def test_an_epsilon_that_hides_nothing_is_warned_of(tmp_path, capsys, epsilon, said):
-    document = studies.document(studies.with_epsilon(studies.NUMBER, epsilon))
+    document = studies.document(studies.with_epsilon(studies.NUMBER, epsilon), **studies.ASKER)
     (tmp_path / "study.json").write_text(json.dumps(document))
     assert main(["study", "check", str(tmp_path / "study.json")]) == 0
     told = capsys.readouterr().err
