@@ -9,7 +9,7 @@ Each question is checked when it is made, and is the plain dictionary that a stu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from datetime import date
 from math import exp
 from typing import Any
@@ -97,8 +97,8 @@ def choice(
     Raises:
         InputError: something does not fit; the error names the argument.
     """
-    if isinstance(choices, str):
-        raise InputError(f"ask.choice({id!r}): choices must be a list of labels, not the text {choices!r}")
+    if isinstance(choices, str | Mapping | Set):
+        raise InputError(f"ask.choice({id!r}): choices must be a list of labels, not {choices!r}")
     labels: Any = {"count": choices} if isinstance(choices, int) else list(choices)
     count = (choices if isinstance(choices, int) else len(labels)) + bool(refusal)
     stated = mechanism_of(mechanism or "randomized_response", epsilon)
@@ -137,7 +137,7 @@ def scale(
     Raises:
         InputError: something does not fit; the error names the argument.
     """
-    if isinstance(levels, str | int):
+    if isinstance(levels, str | int | Mapping | Set):
         raise InputError(f"ask.scale({id!r}): levels must be a list of labels, not {levels!r}")
     own: Any = {"mechanism": mechanism, "prior": prior, "refusal": refusal}
     return {**choice(id, levels, epsilon=epsilon, text=text, **own), "ordered": True}

@@ -106,6 +106,8 @@ SLIPS = {
     ),
     r"ask.feature\('age'\): a number has low and high": lambda: ask.feature("age", 18),
     r"ask.public\('age'\): give choices, or low and high": lambda: ask.public("age"),
+    r"ask.scale\('s'\): levels must be a list": lambda: ask.scale("s", {"never", "always"}, epsilon=1),
+    r"ask.choice\('c'\): choices must be a list": lambda: ask.choice("c", {"en": ["a", "b"]}, epsilon=1),
     r"study\('s', …\): the second argument is the title": (
         lambda: ldpkit.study("s", [ask.yes_no("a", epsilon=1)], "S")
     ),

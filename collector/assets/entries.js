@@ -124,7 +124,7 @@ function number(typed, limits, inClear) {
 
 function whole(typed, count) {
   const found = number(typed, [0, count - 1]);
-  // It has no fraction: a mark before three digits stands between thousands.
+  // A mark before three digits stands between thousands: few write a whole number with three zeros behind a point.
   if (found.problem === "two_readings") return whole(found.facts.thousands, count);
   return found.problem || Number.isInteger(found.answer) ? found : { problem: "whole" };
 }

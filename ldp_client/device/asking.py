@@ -6,6 +6,7 @@ that language was never asked it.
 """
 
 import hashlib
+from functools import lru_cache
 
 from ldp_client.documents.canonical import canonical_json
 from ldp_client.documents.errors import StudyError
@@ -22,14 +23,14 @@ if TYPE_CHECKING:
 def told_of(study: "Study", question: str) -> "dict[str, str]":
     """For each language the digest of what a person is asked, and that of all but the words and the model.
 
-    The former is of all but noise and model, of the title where there are no words; the latter has the noise,
-    and is what older ledgers kept.
+    The former is of all but noise, model and order, of the title where there are no words; the latter has the
+    noise, and is what older ledgers kept.
     """
     told = {}
     for document in _in_each_language(study):
         (asked,) = [item for item in document["questions"] if item["id"] == question]
-        told[_digest({"text": document["title"], **asked}, "mechanism", "model")] = _digest(
-            asked, "text", "model"
+        told[_digest({"text": document["title"], **asked}, "mechanism", "model", "ordered")] = _digest(
+            asked, "text", "model", "ordered"
         )
     return told
 
@@ -45,6 +46,8 @@ def is_same(words: "Iterable[str]", others: "Iterable[str]") -> bool:
     return one <= other or other <= one
 
 
+# One study's questions are asked after in turn, within one transaction.
+@lru_cache(maxsize=1)
 def _in_each_language(study: "Study") -> "list[dict[str, Any]]":
     document = study.document
     return [plain(document, language, StudyError) for language in study.languages] or [document]

@@ -53,7 +53,9 @@ def told_by(ledger: "Ledger") -> "list[Told]":
     for study, publisher, question, version, epsilon, delta in spends:
         entry = found.setdefault((study, publisher), Told(study, publisher))
         entry.version = max(entry.version, version)
-        entry.questions.append(question)
+        # Of a study that draws one question the others cost nothing.
+        if Fraction(epsilon):
+            entry.questions.append(question)
         entry.epsilon += Fraction(epsilon)
         entry.delta += Fraction(delta)
     for study, publisher, collector, state in reports:

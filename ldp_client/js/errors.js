@@ -3,7 +3,7 @@
  *
  * code: "study" (the document is wrong), "answer" (it does not fit its question), "answered" (this
  * device has answered before), "budget", "closed" (outside the study's days), "ledger" (storage
- * cannot be used, nothing was answered), "module" (a part of the module did not load, which may be tried again) or "input".
+ * cannot be used, nothing was answered), "module" (a part of the module did not load: try again, then reload the page) or "input".
  * field: dotted path of what is wrong, "" for all of it.
  */
 export class LdpkitError extends Error {

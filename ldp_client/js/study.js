@@ -1,6 +1,6 @@
 /** A study: what is asked, what a device may answer, and the noise that protects the answer. */
 
-import { orElse } from "./errors.js";
+import { fail, orElse } from "./errors.js";
 import { canonicalJson, parseJson } from "./json.js";
 import { checkTogether, kindOf, loadMechanisms } from "./mechanisms/index.js";
 import { check, day, identifier, isObject, isText, listOf, oneOf, record, text, whole } from "./shapes.js";
@@ -54,6 +54,7 @@ export const parseStudy = (source) => parsed(source).catch(unloaded);
 const unloaded = orElse("module", "a part did not load: try again");
 
 async function parsed(source) {
+  if (!globalThis.crypto?.subtle) fail("input", "needs https");
   const document = parse(source);
   await loadMechanisms(document);
   const spoken = document?.languages && (await import("./languages.js"));
@@ -81,7 +82,7 @@ async function readParts(document) {
 
 function parse(source) {
   // At most a mebibyte.
-  check(source.length <= 1 << 20, "");
+  check(source?.length <= 1 << 20, "");
   try {
     const strict = { fatal: true, ignoreBOM: true };
     return parseJson(isText(source) ? source : new TextDecoder("utf8", strict).decode(source));

@@ -88,6 +88,16 @@ def test_a_permanent_answer_is_to_what_was_first_asked(tmp_path, texts, draws):
     assert [(8 - one) / cost for one in left] == pytest.approx(draws)
 
 
+def test_an_order_of_the_same_choices_asks_nothing_else(tmp_path):
+    device = Device(tmp_path, max_epsilon="8", require_consent=False)
+    left = []
+    for version, order in enumerate(({}, {"ordered": True}, {"ordered": False}), 1):
+        asked = {**studies.MEMOIZED_BITS, **order}
+        device.answer(Study(studies.document(asked, version=version)), {"brand": "worker"})
+        left.append(device.epsilon_left)
+    assert len(set(left)) == 1
+
+
 @pytest.mark.parametrize("how", ["consent", "answer", "accept"])
 def test_what_is_only_shown_is_not_answered_by_a_device_that_does_not_know_the_study(tmp_path, how):
     """Its digest is nobody's: the report would come to nothing, and the real study then be refused."""

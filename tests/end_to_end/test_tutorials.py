@@ -39,6 +39,11 @@ def test_other_words_are_noticed_and_other_numbers_are_not():
     assert untold(step._replace(printed="wards\tversion 2\t14 answers")) == ["wards\tversion 1\t3 reports"]
 
 
+def test_numbers_that_the_page_is_about_are_noticed():
+    assert untold(Step("python app.py back", "0 reports sent, 1 deleted\n", "0 reports sent, 0 deleted", 0))
+    assert untold(Step("echo $?", "3\n", "5", 0))
+
+
 def test_a_failed_command_is_noticed(tmp_path):
     (good, bad, asking) = play("```console\n$ echo one\none\n$ ls nowhere\n$ echo $?\n2\n```\n", tmp_path)
     assert (good.status, bad.status, untold(asking)) == (0, 2, [])

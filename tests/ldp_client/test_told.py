@@ -71,3 +71,12 @@ def test_a_folder_without_a_device_is_refused_and_stays_as_it_was(tmp_path, caps
         assert code == 3
         assert "holds no device" in said.err
     assert not list(tmp_path.iterdir())
+
+
+def test_a_question_that_chance_left_out_told_nothing(tmp_path, capsys):
+    names = ["a", "b", "c"]
+    study = Study(studies.document(*[{**studies.YES_NO, "id": name} for name in names], ask_one=True))
+    Device(tmp_path, max_epsilon="4", require_consent=False).answer(study, dict.fromkeys(names, True))
+    assert main(["budget", "--folder", str(tmp_path), "--json"]) == 0
+    (told,) = json.loads(capsys.readouterr().out)["studies"]
+    assert len(told["questions"]) == 1

@@ -15,7 +15,7 @@ from tests.portable.platforms import JAVASCRIPT
 # but these. Gaussian noise needs bounds of the normal law, records more.
 MOST_BYTES = 16_000
 MORE_BYTES = {
-    "memoized": 16_700,
+    "memoized": 16_800,
     "gaussian": 16_700,
     "sampled_products": 16_400,
     "gaussian_statistics": 17_900,
@@ -133,6 +133,18 @@ def test_a_number_alone_needs_no_model(asked, found):
     document = studies.document({key: value for key, value in asked.items() if key != "model"})
     script = REFUSED.format(port=JAVASCRIPT / "index.js", text=json.dumps(json.dumps(document)))
     assert npm.node("--input-type=module", "-e", script).strip() == found
+
+
+def test_what_trying_again_does_not_mend_is_not_said_to_be_a_part_that_did_not_load():
+    """No text at all, and a page that is not over https, where browsers have no digests."""
+    script = f"""
+    const {{ parseStudy }} = await import("{JAVASCRIPT / "index.js"}");
+    const codes = [await parseStudy(undefined).catch(({{ code }}) => code)];
+    Object.defineProperty(globalThis, "crypto", {{ value: {{}} }});
+    codes.push(await parseStudy("{{}}").catch(({{ code, problem }}) => `${{code}}: ${{problem}}`));
+    console.log(codes.join());
+    """
+    assert npm.node("--input-type=module", "-e", script).strip() == "study,input: needs https"
 
 
 def test_what_is_no_number_is_not_sent_in_clear_as_one():

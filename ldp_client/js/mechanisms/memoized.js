@@ -43,9 +43,9 @@ export const mechanism = {
 function recallAnswer({ id: name }, { permanent, instantaneous, ...mechanism }, study, memory, spend) {
   const { id, version, told } = study;
   let fingerprint;
-  // What a person is asked, in each language: all but the noise.
+  // What a person is asked, in each language: all but noise, model and order.
   const words = told.map(({ title, questions }) => {
-    const { model, text = title, ...fixed } = questions.find((one) => one.id === name);
+    const { model, ordered, text = title, ...fixed } = questions.find((one) => one.id === name);
     fingerprint ??= canonicalJson(fixed);
     return canonicalJson({ ...fixed, text, mechanism: 0 });
   });
