@@ -17,7 +17,7 @@ MIN_ESS = 400.0
 TAILS = (0.05, 0.95)
 # What so large a part of the draws agrees on is known.
 FIXED = 0.995
-# Of ten thousand choices a reader needs no list.from inference.samplers import KEEP_MORE
+# Of ten thousand choices a reader needs no list.
 
 MOST_NAMED = 8
 

@@ -70,7 +70,8 @@ def _numbers(question: Question, posterior: Posterior, interval: Interval) -> st
         return f"of {_listed(list(found.values()))} the reports do not say more than the prior"
     said = [_one(posterior, name, found[name], interval) for name in known[:MOST_SAID]]
     said[0] = said[0].replace(" (", f" ({interval.name} ", 1)
-    said += [_middle(question, posterior)] if question.ordered else []
+    if question.ordered and any(name != REFUSED for name in known):
+        said += [_middle(question, posterior)]
     more = len(known[MOST_SAID:])
     line = "; ".join([*said, *([f"and {more:,} more below"] if more else [])])
     unknown = [found[name] for name in found if name not in known]

@@ -15,6 +15,9 @@ MARGIN = 0.05
 TICK, GAP = 2.5, 2.0
 # From this size on, or below its inverse, ticks are written with a power of ten.
 LARGE = 1e5
+MOST_DIGITS = 12
+# What differs by less than so much of itself differs by rounding alone.
+ROUNDING = 1e-9
 STEPS = (1.0, 2.0, 2.5, 5.0, 10.0, 20.0)
 
 Values = NDArray[np.float64]
@@ -27,6 +30,8 @@ def limits(*parts: ArrayLike) -> tuple[float, float]:
     if not len(every):
         return 0.0, 1.0
     low, high = float(every.min()), float(every.max())
+    if high - low <= ROUNDING * abs(low):
+        low = high = (low + high) / 2
     beyond = MARGIN * (high - low) or MARGIN * abs(low) or MARGIN
     return low - beyond, high + beyond
 
@@ -53,12 +58,22 @@ def labels(values: Sequence[float], share: bool = False) -> list[str]:
     step = min((abs(b - a) for a, b in zip(shown, shown[1:], strict=False)), default=abs(shown[0]) or 1.0)
     largest = max((abs(one) for one in shown), default=0.0)
     if largest >= LARGE or 0 < largest < 1 / LARGE:
-        found = [f"{one:.3g}" for one in shown]
+        digits = min(max(2, floor(log10(largest)) - floor(log10(step)) + 1), MOST_DIGITS)
+        found = [_short(f"{one:.{digits}e}") for one in shown]
     else:
-        digits = next(d for d in range(12) if abs(round(step, d) - step) <= 1e-6 * step)
+        enough = (d for d in range(MOST_DIGITS) if abs(round(step, d) - step) <= 1e-6 * step)
+        digits = next(enough, MOST_DIGITS)
         found = [f"{one + 0.0:.{digits}f}" for one in shown]
     unit = " %" if share else ""
     return [text.replace("-", "−") + unit for text in found]
+
+
+def _short(text: str) -> str:
+    """A number with a power of ten, without what says nothing: 1.50e+06 as 1.5e+06, 0.00e+00 as 0."""
+    digits, power = text.split("e")
+    if "." in digits:
+        digits = digits.rstrip("0").rstrip(".")
+    return digits if digits.lstrip("-") == "0" else f"{digits}e{power}"
 
 
 @dataclass(frozen=True)

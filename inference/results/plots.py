@@ -14,7 +14,7 @@ from inference.results.answer_law import AnswerLaw
 from inference.results.canvas import LINE_HEIGHT, Canvas, width_of
 from inference.results.chain_plots import chains_plot
 from inference.results.intervals import USUAL, Interval
-from inference.results.panels import MARGIN, Panel, labels, limits, tens, ticks
+from inference.results.panels import MARGIN, ROUNDING, Panel, labels, limits, tens, ticks
 from inference.results.posterior import Posterior
 from inference.results.predictive import Predictive
 from inference.results.shown import INCHES_WIDE, LABEL_WIDTH, POINTS, PRIOR, PRIVATE, RAW, shown, wrapped
@@ -175,7 +175,7 @@ def density_plot(posterior: Posterior, raw: Draws | None = None) -> Canvas:
 def _ends(draws: NDArray[np.float64]) -> tuple[float, float]:
     """Of all draws' range, or of a little where they are one number."""
     low, high = float(draws.min()), float(draws.max())
-    return (low, high) if high > low else limits([low])
+    return (low, high) if high - low > ROUNDING * abs(low) else limits([low, high])
 
 
 def _prior_density(panel: Panel, draws: NDArray[np.float64] | None) -> None:

@@ -12,7 +12,7 @@ from PIL import Image
 from inference.results.canvas import Canvas
 from inference.results.intervals import USUAL
 from inference.results.panels import Panel, labels, limits, tens, ticks
-from inference.results.plots import density_plot, interval_plot, predictive_plot
+from inference.results.plots import _ends, density_plot, interval_plot, predictive_plot
 from inference.results.predictive import Predictive
 from tests.inference.test_posterior_surface import SHAPE, made
 
@@ -67,6 +67,8 @@ def test_a_fit_and_its_report_load_no_library_of_plots_or_tables(pytestconfig, t
         (0.9, 5.2, 5, ["1", "2", "3", "4", "5"]),
         (-3e7, 3e7, 3, ["−2e+07", "0", "2e+07"]),
         (1.23456, 1.23459, 3, ["1.23456", "1.23458"]),
+        (1234567, 1234568, 3, ["1.234567e+06", "1.2345675e+06", "1.234568e+06"]),
+        (99999, 100001, 3, ["9.9999e+04", "1e+05", "1.00001e+05"]),
     ],
 )
 def test_ticks_are_round_numbers_that_their_labels_tell_apart(low, high, most, said):
@@ -75,6 +77,14 @@ def test_ticks_are_round_numbers_that_their_labels_tell_apart(low, high, most, s
     assert labels([0.05, 0.1], share=True) == ["5 %", "10 %"]
     assert tens(0.02, 300) == pytest.approx([0.1, 1, 10, 100])
     assert limits([np.nan]) == (0, 1)
+
+
+@pytest.mark.parametrize("spread", [2e-16, 2.3e-13, 1e-10])
+def test_draws_that_differ_by_rounding_alone_are_one_number(spread):
+    low, high = limits([1.0, 1.0 + spread])
+    assert (low, high) == pytest.approx((0.95, 1.05))
+    assert np.histogram([1.0, 1.0 + spread], 60, _ends(np.asarray([1.0, 1.0 + spread])))[0].sum() == 2
+    assert len(set(labels([1.0, 1.0 + spread]))) <= 2
 
 
 def test_an_interval_stands_where_its_numbers_are_and_its_name_is_text():
