@@ -21,8 +21,9 @@ from inference.results.made import (
     made_by,
     made_from,
 )
+from inference.results.netcdf import netcdf_of
 from inference.results.reproducing import compared, found_input, reproduce
-from inference.results.tree import tree_of
+from inference.results.tree import Layout
 from ldp_client.cli import build_parser, main
 from ldp_client.documents.errors import InputError, UsageError
 from schemas import Study
@@ -128,7 +129,7 @@ def test_draws_that_were_changed_are_not_the_same(tmp_path):
 
     def saved(folder, draws):
         folder.mkdir()
-        tree_of({}, {"posterior": {"p": draws}}, {}, {}).to_netcdf(folder / "ever.nc", engine="h5netcdf")
+        (folder / "ever.nc").write_bytes(netcdf_of({}, Layout({"posterior": {"p": draws}}, {}, {})))
         return folder
 
     now = saved(tmp_path / "now", random.normal(0.5, 0.1, (4, 500)))
