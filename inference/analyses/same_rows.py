@@ -18,6 +18,8 @@ from ldp_client.words.text import counted
 BY_CHANCE = 1e-6
 # Columns number the rows together where both tables have so large a share of their values in common.
 NUMBERED = 0.5
+# And only where, beside them, fewer rows than this are alike.
+ALIKE = 0.9
 
 
 def twins(one: tuple[str, pd.DataFrame], other: tuple[str, pd.DataFrame]) -> Iterator[str]:
@@ -56,6 +58,7 @@ def _shared(frame: pd.DataFrame, other: pd.DataFrame) -> int:
     ids = [name for name in names if frame[name].is_unique and other[name].is_unique]
     rest = [name for name in names if name not in ids]
     within = _numbers_within(frame, other, rest)
+    numbered: list[Any] = []
     for key in [*([name] for name in ids), *within]:
         _, left, right = np.intersect1d(
             _digests(frame[key]), _digests(other[key]), assume_unique=True, return_indices=True
@@ -68,7 +71,9 @@ def _shared(frame: pd.DataFrame, other: pd.DataFrame) -> int:
             found, next_to = int((mine == theirs).sum()), int((mine == np.roll(theirs, 1)).sum())
             if stats.binom.sf(found - 1, found + next_to, 0.5) < BY_CHANCE:
                 return found
-    rest = [name for name in rest if not any(name in key for key in within)]
+            # Where what stands beside is nearly always alike, these may be the same people and no numbers at all.
+            numbered += key if found < ALIKE * len(left) else []
+    rest = [name for name in rest if name not in numbered]
     return _shared_rows(frame[rest], other[rest])
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from inference.analyses.same_rows import twins
 from inference.analyses.survey import load_survey, load_waves
 from ldp_client.documents.errors import InputError
 
@@ -87,6 +88,19 @@ def test_waves_that_number_households_within_villages_alike_are_different_people
     assert load(tmp_path, *waves).n == 1200
     with pytest.raises(InputError, match=r"share 5\d\d whole rows"):
         load(tmp_path, waves[0], waves[0][5:].sample(frac=1, random_state=1))
+
+
+@pytest.mark.parametrize("beside", ["one value", "follows"])
+@pytest.mark.parametrize("ordered", [False, True])
+def test_what_tells_rows_apart_is_no_number_where_all_else_is_alike_anyhow(beside, ordered):
+    """Age and income, beside a column that could not tell whether these are other people."""
+    plain = people(1).round({"income": -1}).sort_values(["age", "income"])[["age", "income"]]
+    plain = plain.drop_duplicates()
+    assert not plain["income"].is_unique
+    one = plain.assign(other="here" if beside == "one value" else plain["age"] // 20)
+    less = one[5:] if ordered else one[5:].sample(frac=1, random_state=1)
+    with pytest.raises(InputError, match=r"share 5\d\d whole rows"):
+        list(twins(("w0", one), ("w1", less)))
 
 
 def test_a_file_below_itself_is_refused_and_many_double_rows_are_noted(tmp_path):
