@@ -71,7 +71,7 @@ def _shared(frame: pd.DataFrame, other: pd.DataFrame) -> int:
             found, next_to = int((mine == theirs).sum()), int((mine == np.roll(theirs, 1)).sum())
             if stats.binom.sf(found - 1, found + next_to, 0.5) < BY_CHANCE:
                 return found
-            # Where what stands beside is nearly always alike, these may be the same people and no numbers at all.
+            # Where what stands beside is nearly always alike these may be the same people, and no numbers.
             numbered += key if found < ALIKE * len(left) else []
     rest = [name for name in rest if name not in numbered]
     return _shared_rows(frame[rest], other[rest])

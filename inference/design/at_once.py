@@ -138,6 +138,9 @@ def share_variances(
         shares = np.asarray([truth[name] for name in names])
     if question.refusal:
         names, shares = [*names, REFUSED], np.append((1 - refused) * shares, refused)
+    # Which labels stand in one of its sets goes together, and refusals are one more label.
+    if question.refusal and mechanism.name == "subset_selection":
+        return None
     p, q = float(mechanism.p), float(mechanism.q)
     if len(shares) > MOST_TOGETHER:
         if question.refusal:
@@ -156,7 +159,7 @@ def share_variances(
 def _covariance(mechanism: ChoiceMechanism, shares: Vector, p: float, q: float) -> Vector:
     """n times the covariance of the estimated shares."""
     supported = q + (p - q) * shares
-    if mechanism.name == "randomized_response" or len(shares) == 2:
+    if "randomized_response" in (mechanism.name, getattr(mechanism, "of", "")):
         found = np.diag(supported) - np.outer(supported, supported)
         return np.asarray(found / (p - q) ** 2)
     found = -np.outer(shares, shares)

@@ -100,12 +100,13 @@ def run_plan(arguments: argparse.Namespace) -> int:
     study = load_study(arguments.study)
     from inference.compiling import use_compile_cache
     from inference.design.comparing import offer_lines
-    from inference.design.folders import PLAN_FILES, save_plans
+    from inference.design.folders import PLAN_FILES, plan_folder, save_plans
     from inference.design.plan import DEVICES, plan, questions_to_plan
     from inference.design.truth import parse_truth
     from inference.design.unfinished import Unfinished
     from inference.results.folder import whole_folder
 
+    out = plan_folder(arguments.study, arguments.out)
     asked = _asked(study, arguments.question)
     _check_wishes(arguments, asked)
     truth = {} if arguments.truth is None else parse_truth(arguments.truth)
@@ -115,8 +116,7 @@ def run_plan(arguments: argparse.Namespace) -> int:
         questions_to_plan(study, name, devices, epsilons, arguments.seed)
     use_compile_cache()
     progress = progress_of(arguments)
-    out = Path(arguments.out)
-    unfinished = Unfinished(out.with_name(f"{out.name}.unfinished"))
+    unfinished = Unfinished(None if arguments.at_once else out.with_name(f"{out.name}.unfinished"))
     if len(unfinished):
         progress("going on where an interrupted plan ended")
     with whole_folder(out, PLAN_FILES) as folder:

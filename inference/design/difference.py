@@ -147,8 +147,10 @@ class _Groups:
 
     def power(self, devices: Sequence[int]) -> Vector:
         """How often the interval lies on the truth's side of 0, (devices,)."""
-        sd = self.half_widths(devices) / HALF
-        return np.asarray(stats.norm.cdf(self._apart / sd - HALF))
+        half = self.half_widths(devices)
+        # The interval's middle lies between the prior's and the estimate, by how much reports tell.
+        learnt = 1 - np.minimum(half / (np.sqrt(2) * self._prior[self._parameter]), 1 - 1e-9) ** 2
+        return np.asarray(stats.norm.cdf((learnt * self._apart - half) / (np.sqrt(learnt) * half / HALF)))
 
     def devices_for(self, power: float) -> int | None:
         """How many devices give at least this power; None where 10⁹ do not."""

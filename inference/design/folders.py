@@ -21,6 +21,7 @@ from inference.design.plan import Plan
 from inference.results.figures import to_png
 from inference.results.folder import OwnFiles
 from inference.results.shown import PRIOR, PRIVATE, wrapped
+from ldp_client.documents.errors import InputError
 from schemas import Study
 
 MOST_RANKED = 8
@@ -120,7 +121,19 @@ def save_calibrations(study: Study, found: Sequence[Calibration], folder: Path) 
 
 
 PLAN = "plan.json"
-PLAN_FILES = OwnFiles(PLAN, ("{}.png",), ("study.json",))
+SPLIT = "split-study.json"
+PLAN_FILES = OwnFiles(PLAN, ("{}.png",), (SPLIT,))
+
+
+def plan_folder(study: str, out: str) -> Path:
+    """Where a plan goes: a folder that a newer plan takes the place of.
+
+    Raises InputError for one in which the study stands, which would go with the older plan.
+    """
+    folder = Path(out).resolve()
+    if not folder.name or Path(study).resolve().parent == folder:
+        raise InputError(f"--out {out}: the study stands there, or it is no folder of its own: name another")
+    return folder
 
 
 def save_formula_plan(found: FormulaPlan, outcome: str, folder: Path) -> None:

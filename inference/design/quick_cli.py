@@ -38,7 +38,9 @@ def add_quick(plan: argparse.ArgumentParser) -> None:
     )
     own.add_argument("--groups", type=float, metavar="SHARE", help="of people in the first (default 0.5)")
     own.add_argument(
-        "--total-epsilon", metavar="E", help="split it over the questions; the folder gets a study.json"
+        "--total-epsilon",
+        metavar="E",
+        help="split it over the questions; the folder gets that study",
     )
 
 
@@ -80,12 +82,13 @@ def parse_difference(text: str) -> tuple[str, str | None, tuple[float, float]]:
 
 def _run_difference(arguments: argparse.Namespace) -> int:
     from inference.design.difference import plan_difference
-    from inference.design.folders import PLAN_FILES
+    from inference.design.folders import PLAN_FILES, plan_folder
     from inference.design.plan import DEVICES
     from inference.design.truth import parse_truth
     from inference.results.folder import whole_folder
 
     study = load_study(arguments.study)
+    out = plan_folder(arguments.study, arguments.out)
     name, label, values = parse_difference(arguments.difference)
     found = plan_difference(
         study,
@@ -99,7 +102,7 @@ def _run_difference(arguments: argparse.Namespace) -> int:
         power=arguments.power,
         seed=arguments.seed,
     )
-    with whole_folder(Path(arguments.out), PLAN_FILES) as folder:
+    with whole_folder(out, PLAN_FILES) as folder:
         _write(folder, {"study": study.digest, "questions": {name: found.to_document()}})
     show_written(arguments, difference_lines(found, arguments.power), "plan.json")
     return 0
@@ -148,16 +151,17 @@ def _devices(needed: int | None) -> str:
 
 
 def _run_split(arguments: argparse.Namespace) -> int:
-    from inference.design.folders import PLAN_FILES
+    from inference.design.folders import PLAN_FILES, SPLIT, plan_folder
     from inference.design.splitting import split_epsilon
     from inference.results.folder import whole_folder
 
     study = load_study(arguments.study)
+    out = plan_folder(arguments.study, arguments.out)
     devices = arguments.devices or [SPLIT_DEVICES]
     if len(devices) > 1:
         raise UsageError("--total-epsilon is split for one number of --devices")
     found = split_epsilon(study, arguments.total_epsilon, devices[0], arguments.seed)
-    with whole_folder(Path(arguments.out), PLAN_FILES) as folder:
+    with whole_folder(out, PLAN_FILES) as folder:
         entries = {
             name: {
                 "epsilon": epsilon,
@@ -170,8 +174,8 @@ def _run_split(arguments: argparse.Namespace) -> int:
             folder, {"study": study.digest, "total_epsilon": arguments.total_epsilon, "questions": entries}
         )
         whole = json.dumps(found.document, indent=1, ensure_ascii=False)
-        (folder / "study.json").write_text(whole + "\n", encoding="utf-8")
-    where = Path(arguments.out) / "study.json"
+        (folder / SPLIT).write_text(whole + "\n", encoding="utf-8")
+    where = Path(arguments.out) / SPLIT
     lines = [*split_lines(found, arguments.total_epsilon), f"{where}: this study with these epsilons"]
     show_written(arguments, lines, "plan.json")
     return 0
