@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from datetime import date
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from prometheus_client import (
     CollectorRegistry,
@@ -156,11 +156,21 @@ class Metrics:
         _make_folder()
         _forget_ended_processes(Path(os.environ[METRICS_FOLDER]))
         registry = CollectorRegistry()
-        MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        _BegunProcesses(registry)  # type: ignore[no-untyped-call]
         return registry
 
     def _counter(self, name: str, text: str, labels: Iterable[str] = ()) -> Counter:
         return Counter(name, text, labels, registry=self._registry)
+
+
+class _BegunProcesses(MultiProcessCollector):
+    """The counts of all processes, without the files of those that only start: a file is empty until its
+    process has sized it, and stays so where it was killed before."""
+
+    def collect(self) -> Iterable[Metric]:
+        """The sums of all counts."""
+        files = [str(file) for file in Path(self._path).glob("*.db") if file.stat().st_size]
+        return cast(Iterable[Metric], self.merge(files))  # type: ignore[no-untyped-call]
 
 
 class _Measured(RegistryCollector):

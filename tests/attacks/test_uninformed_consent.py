@@ -102,7 +102,7 @@ def test_an_answer_beyond_the_bounds_is_said_before_consent(tmp_path, monkeypatc
         url = f"{server.url}/v1/studies/survey"
         assert main(["answer", url, "--set", f"hours={hours}", "--folder", str(tmp_path)]) == 3
     assert ("warning: hours is beyond the study's bounds" in told[0]) == said
-    assert hours not in told[0]
+    assert hours not in told[0].replace(str(tmp_path), "").replace(url, "")
 
 
 def test_a_document_for_one_person_is_not_a_published_one(tmp_path):
