@@ -1,14 +1,11 @@
 /** A device: answers a study once, remembers that it did, and sends the report when the person agrees. */
 
-import { fail } from "./errors.js";
+import { fail, unloaded } from "./errors.js";
 import { openLedger } from "./ledger.js";
-import { systemRandom, uniformBelow } from "./randomness.js";
+import { systemRandom } from "./randomness.js";
 import { add, nearest, parseDecimal } from "./rational.js";
 import { drawIdentity, drawPayloads, reportOf } from "./report.js";
 import { ZERO, costOf, leftOf, recall, refuseSpending } from "./spending.js";
-import { findPublisher, pause, put, remove } from "./upload.js";
-
-const REQUESTS = { queued: put, uninvited: put, withdrawn: remove };
 
 /**
  * Open the device of this browser profile and origin.
@@ -38,7 +35,7 @@ export async function openDevice({
    * is written.
    */
   async function answer(study, answers, invitation = "") {
-    refuseOutsideWindow(study);
+    study.refuseToday?.();
     // Before the transaction, which would not wait for a hash.
     const identity = await drawIdentity(random);
     return write((memory) => {
@@ -46,12 +43,10 @@ export async function openDevice({
       refuseSpending(study, recalled, memory.spent, budget);
       const { answered, ...made } = reportOf(
         study,
-        drawPayloads(study, answers, random, recalled.map(({ mechanism }) => mechanism), drawnPlace(study, memory)),
+        drawPayloads(study, answers, random, recalled.map(({ mechanism }) => mechanism), study.one?.place(study, memory)),
         identity,
       );
       const origin = { study: study.id, version: study.version, digest: study.digest };
-      // A memoized mechanism alone is `of` another.
-      const once = recalled.filter(({ asked }) => !asked.mechanism.of);
       recalled.forEach((one, index) => {
         let { asked, spend } = one;
         if (!spend) memory.spent.push((spend = { question: asked.id }));
@@ -60,8 +55,7 @@ export async function openDevice({
         const text = [...new Set([spend.text, ...names].flat())];
         Object.assign(spend, origin, { text });
         if (!one.isFresh || !answered.includes(asked.id)) return;
-        // Each version may draw another memoized question, and a study states their sum.
-        const paid = study.ask_one && once.includes(one) ? once : [one];
+        const paid = study.one?.paid(recalled, one) ?? [one];
         // Once more where a memoized question came to ask another thing.
         for (const kind in budget) spend[kind] = add(spend[kind] ?? ZERO, costOf(study, paid, kind));
       });
@@ -77,15 +71,7 @@ export async function openDevice({
    * Draw the one question that a study asks this device, whatever it will answer, and keep that durably: its place. Only
    * that one is then to be answered. -1 where a study asks all.
    */
-  const draw = (study) =>
-    write((memory) => {
-      if (study.ask_one && drawnPlace(study, memory) < 0) {
-        const { id: question } = study.questions[uniformBelow(study.questions.length, random)];
-        // An older ledger has no draws.
-        (memory.drawn ??= []).push({ digest: study.digest, question });
-      }
-      return drawnPlace(study, memory);
-    });
+  const draw = (study) => write((memory) => study.one?.draw(study, memory, random) ?? -1);
 
   /** Whether this device would refuse to answer the study (again), and its latest report that is left. */
   const status = (study) =>
@@ -112,74 +98,23 @@ export async function openDevice({
     return move(report?.id, { held: { state: "queued" } });
   }
 
-  /**
-   * Give the latest report that waits to be sent to a study another invitation: it had none, or one that was not
-   * taken. Throws as `withdraw`.
-   */
-  const invite = (studyId, invitation) =>
-    write((memory) => {
-      refuseUnknown(memory, studyId);
-      // Held, queued or uninvited.
-      const waits = memory.reports.findLast(({ study, state }) => study === studyId && /^[hqu]/.test(state));
-      if (waits) waits.invitation = invitation;
-    });
+  /** As `invite` and `withdraw` of changing.js, on the ledger. Throw LdpkitError "input", "module" or "ledger". */
+  const [invite, withdraw] = ["invite", "withdraw"].map((kind) => async (...change) => {
+    const { [kind]: work } = await import("./changing.js").catch(unloaded);
+    return write((memory) => work(memory, ...change));
+  });
 
-  /**
-   * Wipe what this device holds of its answers to a study. Where a report may have left, ask for its deletion
-   * from now on until that is acknowledged: how many these are. Throws "input" for a study that it never answered.
-   */
-  const withdraw = (studyId) =>
-    write((memory) => {
-      refuseUnknown(memory, studyId);
-      for (const kept of memory.permanent) if (kept.study === studyId) kept.answer = new Uint8Array();
-      // A report that no collector was found for never left. One of an older ledger may have.
-      const isLeft = ({ study, state, publisher }) => study !== studyId || (state !== "held" && publisher !== "");
-      memory.reports = memory.reports.filter(isLeft);
-      // A refused one, too, may be there: an earlier attempt reached the collector, and its answer was lost.
-      const asked = memory.reports.filter(({ study }) => study === studyId);
-      for (const report of asked) Object.assign(report, { state: "withdrawn", body: "", invitation: "" });
-      return asked.length;
-    });
-
-  /**
-   * Ask for what is to be deleted, then send this collector's queued reports, byte for byte as they were written.
-   */
-  const flush = ({ attempts = 5 } = {}) =>
-    // One tab at a time, so that a deletion is never sent before the report it is about.
-    navigator.locks.request(`${name} flush`, async () => {
-      const longestMs = 3e5;
-      const until = Date.now() + longestMs;
-      // What is to be deleted has no body.
-      const left = await read(({ reports }) => reports.sort((a, b) => !b.body - !a.body));
-      // Each once before any a second time: what is never settled holds nothing else up.
-      for (let attempt = 0; left[0] && attempt < attempts; attempt++) {
-        if (attempt) await pause(attempt);
-        for (const report of left.splice(0)) {
-          if (Date.now() < until && !(await isSettled(report.id))) left.push(report);
-        }
-      }
-    });
-
-  /** Make the request that a report still waits for, if any: whether nothing is left to do now. */
-  async function isSettled(id) {
-    const report = await move(id, {});
-    const send = REQUESTS[report?.state];
+  /** Ask for what is to be deleted, then send this collector's queued reports, byte for byte as they were written. */
+  async function flush(options) {
+    // What is queued, uninvited or withdrawn waits for something.
+    if (!(await read(({ reports }) => reports.some(({ state }) => /^[quw]/.test(state))))) return;
+    const { send } = await import("./sending.js").catch(unloaded);
     // A report of a ledger that did not keep collectors has none.
-    if (!send || baseOf(report.collector ?? collector) !== collector) return true;
-    const step = report.publisher ? send : findPublisher;
-    const { changes, again } = await step(`${collector}/v1/studies/${report.study}`, report);
-    await move(id, { [report.state]: changes });
-    // The person may have withdrawn meanwhile.
-    return changes.publisher ? isSettled(id) : !again;
+    const isOurs = ({ collector: its = collector }) => baseOf(its) === collector;
+    await send({ name, collector, isOurs, read, move }, options);
   }
 
   return { answer, draw, status, epsilonLeft, consent, invite, withdraw, flush };
-}
-
-/** The place of the question that was drawn for this very document; -1 for none. */
-function drawnPlace(study, { drawn = [] }) {
-  const row = drawn.find(({ digest }) => digest === study.digest);
-  return study.questions.findIndex(({ id }) => id === row?.question);
 }
 
 /** What a question may be recognised by, when it comes back in clear. */
@@ -191,18 +126,4 @@ const baseOf = (url) => new Request(url).url.replace(/\/$/, "");
 function limit(text, field) {
   const number = parseDecimal(text);
   return number?.[0] > 0n ? number : fail("input", "must be above 0", field);
-}
-
-/** A mistyped id is nobody's: a 0 would say that all is deleted. */
-function refuseUnknown({ spent }, studyId) {
-  if (!spent.some(({ study }) => study === studyId)) fail("input", "was never answered", "study");
-}
-
-/** A device's calendar may be a day away from the collector's, which counts days in UTC. */
-function refuseOutsideWindow({ opens, closes }) {
-  const dayMs = 864e5;
-  const day = (shift) => new Date(Date.now() + shift * dayMs).toISOString().slice(0, 10);
-  // A comparison with an end that the study does not have is false.
-  if (day(1) < opens) fail("closed", `opens on ${opens}`);
-  if (day(-1) > closes) fail("closed", `closed on ${closes}`);
 }

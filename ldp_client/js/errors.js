@@ -24,3 +24,5 @@ export function fail(code, problem, field) {
 export const orElse = (code, problem) => (error) => {
   throw error instanceof LdpkitError ? error : new LdpkitError(code, problem ?? error?.name);
 };
+
+export const unloaded = orElse("module", "a part did not load: try again");

@@ -267,12 +267,14 @@ export interface Device {
   /**
    * Wipe reports and permanent answers of a study; those reports that may have left are to be deleted: how
    * many these are. Spends stay, and no question is asked again. Rejects with LdpkitError "input" for a study that
-   * this device never answered: a 0 would say that all is deleted.
+   * this device never answered: a 0 would say that all is deleted; with "module" where a part does not load, and
+   * nothing is wiped yet.
    */
   withdraw(studyId: string): Promise<number>;
   /**
    * Send what is queued for this device's collector and ask for deletions there, each up to `attempts` times (5)
-   * with full jitter.
+   * with full jitter. Rejects with LdpkitError "module" where something waits and the part that sends does not
+   * load: call again.
    */
   flush(options?: { attempts?: number }): Promise<void>;
 }

@@ -1,9 +1,9 @@
 /** Public fields: what a report says in clear beside its noisy answers. ldp_client/documents/public.py is its twin. */
 
+import { utf8 } from "./digest.js";
 import { fail } from "./errors.js";
 import { parseDecimal } from "./rational.js";
 import { bounds, check, decimal, hasOwn, identifier, isObject, isText, listOf, oneOf, record, text } from "./shapes.js";
-import { utf8 } from "./study.js";
 
 const PLACES = 9;
 // All numbers are multiples of one billionth.

@@ -1,11 +1,11 @@
 /** From one set of answers to one report. */
 
+import { hex, sha256, utf8 } from "./digest.js";
 import { fail } from "./errors.js";
 import { canonicalJson } from "./json.js";
 import { mechanismFor } from "./mechanisms/index.js";
-import { systemRandom, take, uniformBelow } from "./randomness.js";
+import { systemRandom, take } from "./randomness.js";
 import { checkNames } from "./shapes.js";
-import { hex, sha256, utf8 } from "./study.js";
 
 /**
  * {id, secret, body, answered}: one report with a fresh id, the secret that it is made of, and the questions
@@ -47,9 +47,8 @@ export function drawPayloads(
     const size = ids[index].length + 4 * Math.ceil(mechanism.payloadSize / 3);
     return [ids[index], () => base64(mechanism.randomise(quantised, random)), size];
   });
-  const drawn = study.ask_one ? [ready[place < 0 ? uniformBelow(ids.length, random) : place]] : ready;
+  const [drawn, spare] = study.one?.pick(ready, place, random) ?? [ready, 0];
   const payloads = Object.fromEntries(drawn.map(([id, draw]) => [id, draw()]));
-  const spare = study.ask_one ? Math.max(...ready.map(([, , size]) => size)) - drawn[0][2] : 0;
   return [payloads, clear, spare + hidden];
 }
 

@@ -53,14 +53,6 @@ export const oneOf = (...values) => plain((value) => values.includes(value));
 
 export const whole = (low, high) => plain((value) => Number.isInteger(value) && value >= low && value <= high);
 
-export const day = plain(isDay);
-
-function isDay(value) {
-  const midnight = `${value}T00:00:00.000Z`;
-  // No date of what is not a day: toJSON gives null.
-  return isText(value) && value > "0001" && new Date(midnight).toJSON() === midnight;
-}
-
 /** An exact decimal in a string, of which [numerator, denominator] is good. */
 export function decimal(isGood) {
   return (value, path) => {

@@ -37,9 +37,7 @@ export function refuseSpending(study, recalled, spent, budget) {
 export const costOf = (study, recalled, kind) =>
   recalled
     .map(({ asked, isFresh }) => (isFresh && asked.mechanism[kind]) || ZERO)
-    .reduce(study.ask_one ? larger : add);
-
-const larger = (one, other) => (isBelow(one, other) ? other : one);
+    .reduce(study.one?.dearer ?? add);
 
 /**
  * What is left of a budget's epsilon or delta, exactly. What was not drawn costs nothing, and a ledger's older rows

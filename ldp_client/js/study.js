@@ -1,9 +1,10 @@
 /** A study: what is asked, what a device may answer, and the noise that protects the answer. */
 
-import { fail, orElse } from "./errors.js";
+import { sha256, utf8 } from "./digest.js";
+import { fail, unloaded } from "./errors.js";
 import { canonicalJson, parseJson } from "./json.js";
 import { checkTogether, kindOf, loadMechanisms } from "./mechanisms/index.js";
-import { check, day, identifier, isObject, isText, listOf, oneOf, record, text, whole } from "./shapes.js";
+import { check, identifier, isObject, isText, listOf, oneOf, record, text, whole } from "./shapes.js";
 
 /** A shape for what is read later. */
 const later = (value) => value;
@@ -18,8 +19,24 @@ function question(value, path) {
   // A number without a model has no law.
   (fields.bounds ? optional : shape).model = record({ name: oneOf(...models) }, { prior: later });
   const asked = record(shape, optional)(value, path);
-  return complete?.(asked, path) ?? asked;
+  return { ...(complete?.(asked, path) ?? asked), path };
 }
+
+const days = () => import("./days.js");
+const asker = () => import("./asker.js");
+// What few studies have is read by a file of its own.
+const PARTS = {
+  opens: days,
+  closes: days,
+  ask_one: () => import("./drawing.js"),
+  public: () => import("./public.js"),
+  paper: () => import("./paper.js"),
+  owner: asker,
+  contact: asker,
+  ethics: asker,
+  retention: asker,
+};
+const parts = Object.fromEntries(Object.keys(PARTS).map((key) => [key, later]));
 
 const STUDY = record(
   {
@@ -30,19 +47,7 @@ const STUDY = record(
     questions: listOf(question, 1, 100, "id"),
   },
   // Data holders answer by command line.
-  {
-    purpose: text(5000),
-    opens: day,
-    closes: day,
-    ask_one: oneOf(true, false),
-    public: later,
-    paper: later,
-    owner: later,
-    contact: later,
-    ethics: later,
-    retention: later,
-    unit: oneOf("person"),
-  },
+  { purpose: text(5000), unit: oneOf("person"), ...parts },
 );
 
 /**
@@ -50,8 +55,6 @@ const STUDY = record(
  * where a part that the study needs does not load.
  */
 export const parseStudy = (source) => parsed(source).catch(unloaded);
-
-const unloaded = orElse("module", "a part did not load: try again");
 
 async function parsed(source) {
   if (!globalThis.crypto?.subtle) fail("input", "needs https");
@@ -62,21 +65,17 @@ async function parsed(source) {
   const told = spoken ? spoken.each(document) : [document];
   const [study] = await Promise.all(told.map(readParts));
   study.told = told;
-  check(!(study.opens > study.closes), "closes");
-  for (const [index, asked] of study.questions.entries()) {
-    asked.path = `questions[${index}]`;
+  for (const asked of study.questions) {
     await checkTogether(asked);
     if (asked.model?.prior !== undefined) (await import("./priors.js")).checkPriors(asked);
   }
-  if ("paper" in study) (await import("./paper.js")).read(study);
   const canonical = canonicalJson(document);
   return { ...study, document, canonical, digest: await sha256(utf8(canonical)) };
 }
 
 async function readParts(document) {
   const study = STUDY(document, "");
-  if ("public" in study) (await import("./public.js")).read(study);
-  if (/owner|contact|ethics|retention/.test(Object.keys(study))) (await import("./asker.js")).read(study);
+  for (const key in study) (await PARTS[key]?.())?.read(study);
   return study;
 }
 
@@ -90,11 +89,3 @@ function parse(source) {
     check(false, "");
   }
 }
-
-export const utf8 = (string) => new TextEncoder().encode(string);
-
-/** In hexadecimal digits. */
-export const sha256 = async (bytes) =>
-  hex(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
-
-export const hex = (bytes) => [...bytes].map((byte) => (byte + 256).toString(16).slice(1)).join("");

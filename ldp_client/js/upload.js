@@ -3,7 +3,7 @@
  * publishes the study settle anything: what a proxy, a captive portal or another one says leaves a report where it was.
  */
 
-import { sha256, utf8 } from "./study.js";
+import { sha256, utf8 } from "./digest.js";
 
 const JSON_TYPE = "application/json";
 

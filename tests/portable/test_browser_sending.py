@@ -1,6 +1,7 @@
 """When the browser's device sends, to whom, and what it asks to be deleted."""
 
 import json
+from contextlib import contextmanager
 from datetime import date, timedelta
 
 import pytest
@@ -29,16 +30,32 @@ SETTLED = {"reason": "", "publisher": IDENTITY}
 def test_offline_then_online_sends_the_same_bytes(page, site):
     report = answered(page)
     consent(page)
+    flushing = OPEN + "return device.flush({ attempts: 1 });"
+    with offline(page):
+        # What sends is loaded when something waits.
+        assert attempt(page, flushing, DOCUMENT, None)["error"] == "module"
+        assert status(page)["report"]["state"] == "queued"
+    assert flush(page) == {**report, "state": "sent", **SETTLED}
+    assert flush(page)["state"] == "sent"
+    other = {**DOCUMENT, "id": "other"}
+    answered(page, other)
+    consent(page, other)
+    with offline(page):
+        assert flush(page, document=other)["reason"].endswith("unreachable")
+        # What withdraws is loaded when a person does.
+        assert attempt(page, OPEN + "return device.withdraw(study.id);", other, None)["error"] == "module"
+        assert status(page, other)["report"]["state"] == "queued"
+    assert withdraw(page) == 1
+    assert site.requests == [("PUT", path_of(report), report["body"])]
+
+
+@contextmanager
+def offline(page):
     chromium.set_offline(page, True)
     try:
-        assert flush(page)["state"] == "queued"
-        assert site.requests == []
+        yield
     finally:
         chromium.set_offline(page, False)
-    assert flush(page) == {**report, "state": "sent", **SETTLED}
-    assert site.requests == [("PUT", path_of(report), report["body"])]
-    assert flush(page)["state"] == "sent"
-    assert len(site.requests) == 1
 
 
 def test_retries_send_the_same_bytes_with_full_jitter(page, site):

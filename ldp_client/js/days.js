@@ -1,0 +1,27 @@
+/** The days on which a study is open. */
+
+import { fail } from "./errors.js";
+import { check, isText } from "./shapes.js";
+
+const DAY_MS = 864e5;
+
+/** Reads a study's days, and gives it `refuseToday`. Throws LdpkitError "study". */
+export function read(study) {
+  for (const key of ["opens", "closes"]) check(!(key in study) || isDay(study[key]), key);
+  check(!(study.opens > study.closes), "closes");
+  study.refuseToday = () => refuseOutside(study);
+}
+
+function isDay(value) {
+  const midnight = `${value}T00:00:00.000Z`;
+  // No date of what is not a day: toJSON gives null.
+  return isText(value) && value > "0001" && new Date(midnight).toJSON() === midnight;
+}
+
+/** A device's calendar may be a day away from the collector's, which counts days in UTC. */
+function refuseOutside({ opens, closes }) {
+  const day = (shift) => new Date(Date.now() + shift * DAY_MS).toISOString().slice(0, 10);
+  // A comparison with an end that the study does not have is false.
+  if (day(1) < opens) fail("closed", `opens on ${opens}`);
+  if (day(-1) > closes) fail("closed", `closed on ${closes}`);
+}
