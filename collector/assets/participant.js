@@ -3,6 +3,7 @@
 import { mechanismFor, openDevice, parseStudy } from "../../ldp_client/js/index.js";
 import { answersIn, entriesOf } from "./entries.js";
 import { inOwnLabels, shownIn } from "./shown.js";
+import { toldInWords } from "./told.js";
 import { inWords, say, saidOf, written } from "./words.js";
 
 // The codes of errors that have a sentence of their own.
@@ -133,6 +134,7 @@ async function start() {
     else if (document.activeElement?.closest("[hidden]")) headings.at(-1).focus();
     shown = state;
     find("reason").textContent = report?.reason ? say("script.last_time", { reason: why(report.reason) }) : "";
+    showTold(await device.told());
     if (report?.body) await showReport(study, report);
   }
 
@@ -291,6 +293,15 @@ async function versionOf(id, version, digest) {
     console.error(error.code ?? error);
     return null;
   }
+}
+
+/** What this browser has told so far, study by study, and all in all. */
+function showTold(told) {
+  const [studies, all] = toldInWords(told);
+  const parts = studies.flatMap(([title, lines]) => [entry("dt", title), ...lines.map((line) => entry("dd", line))]);
+  find("so-far-list").replaceChildren(...parts);
+  find("so-far-list").hidden = !studies.length;
+  find("so-far-total").textContent = all;
 }
 
 function entry(kind, text) {

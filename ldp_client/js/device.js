@@ -53,7 +53,14 @@ export async function openDevice({
         // All that it was ever asked in, and a record's fields; an older ledger kept the last words alone.
         const names = study.told.map(({ questions }) => namesOf(questions[index]));
         const text = [...new Set([spend.text, ...names].flat())];
-        Object.assign(spend, origin, { text });
+        Object.assign(spend, origin, {
+          text,
+          asked: asked.text ?? asked.id,
+          title: study.title,
+          owner: study.owner,
+          collector,
+          days: [...new Set([...(spend.days ?? []), today()])],
+        });
         if (!one.isFresh || !answered.includes(asked.id)) return;
         const paid = study.one?.paid(recalled, one) ?? [one];
         // Once more where a memoized question came to ask another thing.
@@ -82,6 +89,12 @@ export async function openDevice({
 
   /** What is left of the budget. */
   const epsilonLeft = () => read(({ spent }) => nearest(leftOf(budget, spent, "epsilon")));
+
+  /** What this device has told so far, which leaves it never. */
+  async function told() {
+    const its = await import("./told.js").catch(unloaded);
+    return read((memory) => its.told(memory, budget));
+  }
 
   /** Change a report by {state it is in: what to change}; returns it. One that then has no state is dropped. */
   const move = (id, changes) =>
@@ -114,11 +127,18 @@ export async function openDevice({
     await send({ name, collector, isOurs, read, move }, options);
   }
 
-  return { answer, draw, status, epsilonLeft, consent, invite, withdraw, flush };
+  return { answer, draw, status, epsilonLeft, told, consent, invite, withdraw, flush };
 }
 
 /** What a question may be recognised by, when it comes back in clear. */
 const namesOf = ({ text, features = [], response }) => [text, ...[...features, response].map((part) => part?.id)];
+
+/** The person's day, YYYY-MM-DD: it is kept beside what was spent, and leaves the device never. */
+function today() {
+  const now = new Date();
+  const minuteMs = 6e4;
+  return new Date(now - minuteMs * now.getTimezoneOffset()).toISOString().slice(0, 10);
+}
 
 /** One spelling of a collector's URL. */
 const baseOf = (url) => new Request(url).url.replace(/\/$/, "");

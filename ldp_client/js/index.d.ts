@@ -238,6 +238,31 @@ export interface StoredReport {
   readonly invitation: string;
 }
 
+/** What was told, in the order of first answers. limit: the budget. All epsilons in nats. */
+export interface Told {
+  readonly limit: number;
+  readonly epsilon: number;
+  readonly delta: number;
+  readonly studies: readonly ToldStudy[];
+}
+
+export interface ToldStudy {
+  readonly study: string;
+  /** In the study's own language; its id where an older ledger does not have it. */
+  readonly title: string;
+  /** Who asked, and the collector's base URL; "" where the ledger does not say. */
+  readonly owner: string;
+  readonly collector: string;
+  /** YYYY-MM-DD, by this device's clock; none of an older ledger. */
+  readonly days: readonly string[];
+  /** The texts of what was answered, else the questions' ids. */
+  readonly questions: readonly string[];
+  readonly epsilon: number;
+  readonly delta: number;
+  /** Of the reports that are left; none where all are withdrawn and deleted. */
+  readonly states: readonly ReportState[];
+}
+
 /** Methods reject with LdpkitError "ledger" when the storage cannot be used. */
 export interface Device {
   /**
@@ -260,6 +285,8 @@ export interface Device {
   draw(study: Study): Promise<number>;
   /** What is left of the budget, in nats. */
   epsilonLeft(): Promise<number>;
+  /** What this device has told so far, to whom, when and what it cost: of its own ledger, which leaves it never. */
+  told(): Promise<Told>;
   /** The person agrees that the report which `status` gives leaves. */
   consent(study: Study): Promise<StoredReport | undefined>;
   /** Give what waits to be sent to a study another invitation. Rejects as `withdraw` does. */

@@ -16,7 +16,8 @@ const KEY = 0;
  * The ledger of that name, made when missing: two functions, to read and to write, of `work`. They return
  * work(memory), once what it changed of `memory` is on disk. After an error nothing is changed.
  *
- * memory: {spent: [{study, question, text (all of its texts), version, digest, epsilon, delta}], permanent: [{study, question, words,
+ * memory: {spent: [{study, question, text (all of its texts), version, digest, epsilon, delta,
+ * asked (its own text), title, owner, collector, days}], permanent: [{study, question, words,
  * fingerprint, answer}], reports: [StoredReport of index.d.ts], drawn (perhaps): [{digest, question}]}.
  */
 export async function openLedger(name) {

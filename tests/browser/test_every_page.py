@@ -78,6 +78,7 @@ def everything(url: str, report: str, key: str) -> list[dict[str, object]]:
         ["click", "#agree"],
         ["click", "#consent button"],
         ["wait", "[data-when=sent]"],
+        ["click", "#so-far summary"],
         ["look", "sent"],
     ]
     operator = [["look", "sign-in"], ["fill", "#key", TOKEN + "\n"], ["wait", "#live"], ["look", "operator"]]

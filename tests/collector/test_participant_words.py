@@ -55,7 +55,8 @@ def test_a_mixed_study_does_not_promise_that_it_asks_only_once(promise):
 
 
 TEMPLATES = ("participant", "questions", "holder", "layout", "missing")
-SCRIPTS = ("participant", "entries", "words")
+REPORT_STATES = ("held", "queued", "uninvited", "sent", "refused", "withdrawn", "gone")
+SCRIPTS = ("participant", "entries", "words", "told")
 COMMANDS = {"ldpkit answer  --table table.csv"}
 # What a reader or a screen reader says; the rest of an attribute is for machines.
 SAID = re.compile(r'(?:aria-label|title|placeholder|alt|value)="([^"]*)"')
@@ -103,6 +104,7 @@ def test_every_key_is_a_sentence_and_every_sentence_is_said(sources):
     # The sentences of errors are found by the errors' codes, of answers and waiting reports by theirs.
     codes = {f"script.{code}" for code in ("study", "closed", "budget", "ledger", "answered")}
     codes |= {f"script.reason.{kind}" for kind in ("unreachable", "operator", "problem", "foreign")}
+    codes |= {f"script.told.{state}" for state in REPORT_STATES}
     of_answers = {key for key in known if key.startswith(("script.answer.", "script.entry."))}
     assert known - keys == (codes | of_answers) - keys
 

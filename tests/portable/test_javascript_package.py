@@ -16,6 +16,7 @@ from tests.portable.platforms import JAVASCRIPT
 MOST_BYTES = 15_000
 MOST_BYTES_OF_SENDING = 2_700
 MOST_BYTES_OF_CHANGING = 700
+MOST_BYTES_OF_TELLING = 900
 MOST_BYTES_OF_ASKING_ONE = 1_000
 MOST_BYTES_OF_DAYS = 600
 MOST_BYTES_OF_PRIORS = 2_100
@@ -34,7 +35,7 @@ STAGES = {"randomized_response": "response_twice", "sue": "sue_twice"}
 NAMED = [[name] for name in MECHANISMS if name != "memoized"]
 NAMED += [["memoized", of, stages] for of, stages in STAGES.items()]
 ON_DEMAND = [*MECHANISMS, *STAGES.values(), "priors", "public", "paper", "asker", "levels", "interactions"]
-ON_DEMAND += ["product_blocks", "languages", "refusal", "days", "drawing", "changing", "sending"]
+ON_DEMAND += ["product_blocks", "languages", "refusal", "days", "drawing", "changing", "sending", "told"]
 TYPESCRIPT_OPTIONS = ("--noEmit", "--strict", "--target", "es2022", "--module", "nodenext")
 
 
@@ -56,6 +57,7 @@ def test_what_a_study_of_one_mechanism_loads_is_small(named):
     more = {
         "sending": MOST_BYTES_OF_SENDING,
         "changing": MOST_BYTES_OF_CHANGING,
+        "told": MOST_BYTES_OF_TELLING,
         "drawing": MOST_BYTES_OF_ASKING_ONE,
         "days": MOST_BYTES_OF_DAYS,
         "priors": MOST_BYTES_OF_PRIORS,
@@ -142,6 +144,22 @@ def test_what_trying_again_does_not_mend_is_not_said_to_be_a_part_that_did_not_l
     console.log(codes.join());
     """
     assert npm.node("--input-type=module", "-e", script).strip() == "study,input: needs https"
+
+
+def test_an_older_ledger_says_what_it_knows():
+    """Neither title, owner, collector nor days; delta neither; of a report that is deleted nothing."""
+    rows = "[{ study: 'old', question: 'age', epsilon: [3n, 2n] }, { study: 'old', question: 'job' }]"
+    script = f"""
+    const {{ told }} = await import("{JAVASCRIPT / "told.js"}");
+    const budget = {{ epsilon: [10n, 1n] }};
+    const ledgers = [[], {rows}].map((spent) => told({{ spent, reports: [] }}, budget));
+    console.log(JSON.stringify(ledgers));
+    """
+    empty, old = json.loads(npm.node("--input-type=module", "-e", script))
+    assert empty == {"limit": 10, "epsilon": 0, "delta": 0, "studies": []}
+    known = {"study": "old", "title": "old", "questions": ["age"], "epsilon": 1.5, "delta": 0}
+    unknown = {"owner": "", "collector": "", "days": [], "states": []}
+    assert old == {**empty, "epsilon": 1.5, "studies": [{**known, **unknown}]}
 
 
 def test_what_is_no_number_is_not_sent_in_clear_as_one():

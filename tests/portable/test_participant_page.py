@@ -8,6 +8,9 @@ from tests import studies
 from tests.portable import chromium
 from tests.portable.participant import ANSWERS, EVERY_KIND, Participant
 
+TODAY = """new Date().toLocaleDateString("en", { dateStyle: "long" })"""
+NO_ISOLATES = dict.fromkeys((0x2068, 0x2069))
+
 
 def test_the_report_is_shown_before_it_leaves_and_sent_as_shown(meet):
     person = meet()
@@ -25,6 +28,20 @@ def test_the_report_is_shown_before_it_leaves_and_sent_as_shown(meet):
         "PUT",
         f"{person.server.url}/v1/studies/{person.study.id}/reports/{kept['id']}",
     ) in person.requests()
+    person.click("#so-far summary")
+    day = person.browser.execute_script(f"return {TODAY}")
+    told = [*person.find("#so-far-list").text.splitlines(), person.find("#so-far-total").text]
+    assert [line.translate(NO_ISOLATES) for line in told[:6]] == [
+        "Hours & <b>habits</b>",
+        f"told to: {person.server.url.removeprefix('http://')}",
+        f"answered on: {day}",
+        "asked: How many hours did you work?; ever",
+        "cost: ε = 2",
+        "the report was sent",
+    ]
+    assert told[6].startswith("In all: ε = 2 of the 10 that this browser may tell")
+    assert "at most 88.1% sure" in told[6]
+    assert [method for method, _ in person.requests() if method != "GET"] == []
 
 
 def test_it_warns_of_sending_only_what_one_likes(meet):

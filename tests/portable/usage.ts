@@ -12,7 +12,9 @@ async function answerOnce(text: string): Promise<string> {
   const { answered, report: kept } = await device.status(study);
   if (kept?.state === "uninvited") await device.invite(study.id, "another");
   const asked: number = answered && kept?.state === "sent" ? await device.withdraw(study.id) : 0;
-  return report.body.slice(asked);
+  const { limit, epsilon, studies } = await device.told();
+  const days: string[] = studies.flatMap(({ days }) => [...days]);
+  return report.body.slice(asked) + (limit - epsilon) + days.join();
 }
 
 function describe(question: Question): string {
