@@ -11,8 +11,12 @@ from typing import TYPE_CHECKING
 
 from collector.bounding import log_throttled
 from collector.operator.stated_retention import delete_overdue, kept_of
+from collector.problems import ProblemError
 from collector.storage import audit_log, queries
 from collector.storage.database import one_line
+from collector.storage.failures import is_of_all
+from collector.storage.sums import WrongSumsError
+from ldp_client.documents.errors import InputError
 
 if TYPE_CHECKING:
     from collector.context import Collector
@@ -27,7 +31,9 @@ class Days:
 
     def __init__(self, collector: Collector) -> None:
         self._collector = collector
-        self._kept: date | None = None
+        self._seen: date | None = None
+        # By study's number and version: the day on which its retention was seen to.
+        self._kept: dict[tuple[int, int], date] = {}
 
     def start(self) -> None:
         """Look again and again, in a thread of the process that serves: none survives a fork."""
@@ -41,22 +47,34 @@ class Days:
             try:
                 work(today)
             except Exception as error:
-                why = one_line(getattr(error, "orig", error))
-                log_throttled(
-                    logging.WARNING,
-                    f"the day's {name} failed, and is tried again: {why}",
-                    code="day-failed",
-                )
+                _tell(name, error)
 
     def _keep_retention(self, today: date) -> None:
-        if self._kept == today:
+        if self._seen == today:
             return
+        all_done = True
+        for kept in kept_everywhere(self._collector):
+            place = (kept.number, kept.version)
+            if self._kept.get(place) == today:
+                continue
+            try:
+                self._delete_overdue(kept, today)
+            except Exception as error:
+                if is_of_all(error) or isinstance(error, (InputError, ProblemError)):
+                    raise
+                # One study's fault: the others' reports go all the same.
+                _tell(f"retention of {kept.study}", error)
+                all_done = False
+            else:
+                self._kept[place] = today
+        if all_done:
+            self._seen = today
+
+    def _delete_overdue(self, kept: Kept, today: date) -> None:
         collector = self._collector
         find = partial(collector.rules.find, reserved=True)
-        for kept in kept_everywhere(collector):
-            deleted = delete_overdue(collector.writer.act, find, kept, today, audit_log.BY_SERVER)
-            note_deleted(collector, kept, deleted)
-        self._kept = today
+        deleted = delete_overdue(collector.writer.act, find, kept, today, audit_log.BY_SERVER)
+        note_deleted(collector, kept, deleted)
 
     def _keep_up(self, _today: date) -> None:
         """What comes with the first reports of a day, where none come."""
@@ -66,6 +84,15 @@ class Days:
         while True:
             self.look()
             time.sleep(LOOK_SECONDS)
+
+
+def _tell(what: str, error: Exception) -> None:
+    """Log that some of the day's work failed."""
+    why = one_line(getattr(error, "orig", error))
+    if isinstance(error, WrongSumsError):
+        why = f"a running summary is damaged ({why}): stop the server and run `ldpkit admin recount`"
+    line = f"the day's {what} failed, and is tried again: {why}"
+    log_throttled(logging.WARNING, line, code="day-failed")
 
 
 def kept_everywhere(collector: Collector) -> list[Kept]:

@@ -109,7 +109,7 @@ def in_lines(status: Mapping[str, Any]) -> list[str]:
         f"version\t{status['version']}, of {versions}",
         f"fitted\t{'never yet' if posterior is None else posterior['day']}",
         f"refused\t{refused or 'nothing'} (since the collector started)",
-        *(f"retention\t{kept_in_one_line(one)}" for one in status.get("retention", ())),
+        *(f"retention\t{kept_in_one_line(one)}" for one in status["retention"]),
     ]
     if invitations is not None:
         lines.append(f"invited\t{counted(invitations, 'invitation')} left")

@@ -17,7 +17,7 @@ from collector.operator.at_a_collector import (
 )
 from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import InputError
-from ldp_client.words.text import counted
+from ldp_client.words.text import counted, visible
 
 
 def add_retention(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -47,7 +47,8 @@ def run_run_retention(arguments: argparse.Namespace) -> int:
     """ldpkit retention run [STUDY_ID] (--yes | --dry-run)"""
     collector = collector_of(arguments, "deleting reports")
     overdue = _overdue(collector.retention(), arguments.study)
-    what = ", ".join(f"{counted(number, 'report')} of {study}" for study, number in overdue.items())
+    # Another collector's words may move the terminal's cursor.
+    what = visible(", ".join(f"{counted(number, 'report')} of {study}" for study, number in overdue.items()))
     if not overdue:
         print(f"nothing is overdue at {collector.url}")
         return 0
@@ -56,7 +57,7 @@ def run_run_retention(arguments: argparse.Namespace) -> int:
         return 0
     require_yes(arguments, f"deleting {what} at {collector.url}, with their summaries and posteriors,")
     for study in overdue:
-        print(f"{counted(collector.delete_overdue(study), 'report')} of {study} deleted")
+        print(visible(f"{counted(collector.delete_overdue(study), 'report')} of {study} deleted"))
     return 0
 
 

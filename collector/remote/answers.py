@@ -26,6 +26,11 @@ def number(value: Any) -> Any:
     return _checked(value, isinstance(value, int) and not isinstance(value, bool) and 0 <= value < MOST)
 
 
+def truth(value: Any) -> Any:
+    """Yes or no."""
+    return _checked(value, isinstance(value, bool))
+
+
 def word(value: Any) -> Any:
     """A key or an invitation, as collectors make them: it goes into headers and links."""
     return _checked(value, isinstance(value, str) and WORD.fullmatch(value) is not None)
@@ -60,6 +65,11 @@ def members(**shapes: Shape) -> Shape:
     return read
 
 
+def besides(shape: Shape, **values: Any) -> Shape:
+    """An object of that shape, where earlier releases leave these members out: they have these values."""
+    return lambda value: shape({**values, **value} if isinstance(value, dict) else value)
+
+
 def _checked(value: Any, is_right: bool) -> Any:
     if not is_right:
         raise ValueError("of another shape")
@@ -76,15 +86,29 @@ LISTED = {
     "days_left": maybe(number),
     "reports": number,
 }
+KEPT = {
+    "study": text,
+    "version": number,
+    "days": number,
+    "until": maybe(text),
+    "reports": number,
+    "overdue": number,
+}
+RETENTION = members(retention=list_of(members(**KEPT)))
+DELETED = members(deleted=number, complete=truth)
 STUDIES = members(studies=list_of(members(**LISTED)))
-STATUS = members(
-    **LISTED,
-    by_day=list_of(members(day=text, reports=number)),
-    versions=list_of(members(version=number, reports=number)),
-    invitations_left=maybe(number),
-    posterior=maybe(members(day=text)),
-    refused=counts,
-    attention=list_of(text),
+STATUS = besides(
+    members(
+        **LISTED,
+        by_day=list_of(members(day=text, reports=number)),
+        versions=list_of(members(version=number, reports=number)),
+        invitations_left=maybe(number),
+        posterior=maybe(members(day=text)),
+        refused=counts,
+        attention=list_of(text),
+        retention=list_of(members(**KEPT)),
+    ),
+    retention=[],
 )
 VERSION = members(version=number)
 INVITATIONS = members(invitations=list_of(word), warnings=list_of(text))

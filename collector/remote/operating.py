@@ -19,6 +19,8 @@ WHO = "the collector"
 SECONDS = 60.0
 # Ten thousand invitations, or lines of the audit log.
 MOST_BYTES = 16 << 20
+# Each deletes a hundred thousand reports.
+MOST_REQUESTS = 10_000
 UNKNOWN = 404
 
 
@@ -84,21 +86,18 @@ class RemoteCollector:
 
     def retention(self) -> list[dict[str, Any]]:
         """How long reports are kept, of each version that states it."""
-        found: list[dict[str, Any]] = self._json("GET", "/v1/retention", lambda body: body["retention"])
+        found: list[dict[str, Any]] = self._json("GET", "/v1/retention", answers.RETENTION)["retention"]
         return found
 
     def delete_overdue(self, study_id: str) -> int:
         """Delete a study's reports that were kept for long enough; how many."""
-        deleted, complete = 0, False
-        while not complete:
-            now, complete = self._json(
-                "POST",
-                f"{_path(study_id)}/retention",
-                lambda body: (int(body["deleted"]), bool(body["complete"])),
-                b"{}",
-            )
+        deleted, now, complete = 0, 0, False
+        for _ in range(MOST_REQUESTS):
+            now, complete = self._json("POST", f"{_path(study_id)}/retention", _deleted, b"{}")
             deleted += now
-        return deleted
+            if complete:
+                return deleted
+        raise TransferError(f"{self.url} goes on deleting without end")
 
     def invite(self, study_id: str, count: int, public: dict[str, str]) -> tuple[list[str], list[str]]:
         """New invitations, and warnings about what they carry."""
@@ -152,6 +151,14 @@ class RemoteCollector:
             raise TransferError(
                 f"what came from {self.url} is no answer of a collector: is that one?"
             ) from None
+
+
+def _deleted(body: Any) -> tuple[int, bool]:
+    """How many went in one request, and whether all have; who deletes none has no more to delete."""
+    found = answers.DELETED(body)
+    if not found["deleted"] and not found["complete"]:
+        raise ValueError
+    return found["deleted"], found["complete"]
 
 
 def _path(study_id: str) -> str:

@@ -41,12 +41,23 @@ COMMANDS = (
     ("keys", "list"),
     ("keys", "revoke", "ann", "--yes"),
     ("audit-log",),
+    ("retention", "list"),
+    ("retention", "run", "--yes"),
 )
 WRONG = (
     DEEP,
     [1],
     {"studies": [[]], "keys": ["ann"], "entries": [7], "attention": [], "key": CLEAR, "version": CLEAR},
     {**STATUS, "studies": [STATUS, {**STATUS, "title": 3}], "reports": 10**400, "key": ["a"], "version": "1"},
+    {
+        **STATUS,
+        "retention": [{"study": "habits", "version": 1, "days": 2, "reports": 3, "overdue": "3"}],
+        "by_day": [],
+        "keys": 3,
+        "invitations": 3,
+        "studies": 3,
+        "version": None,
+    },
     {
         **STATUS,
         "by_day": [{"day": 3}],
@@ -94,6 +105,31 @@ def test_invitations_are_those_that_were_asked_for_and_can_stand_in_a_link(says,
         says({**STATUS, "invitations": given, "warnings": []})
         assert main(["invite", "habits", "--count", "2", "--to", URL]) == 5
         assert capsys.readouterr().out == ""
+
+
+KEPT = {"study": "habits", "version": 1, "days": 2, "until": None, "reports": 3, "overdue": 3}
+
+
+def test_what_an_earlier_release_leaves_out_of_a_status_is_none(says, capsys):
+    says(STATUS)
+    assert main(["status", "habits", "--to", URL]) == 0
+    says({**STATUS, "retention": [KEPT]})
+    assert main(["status", "habits", "--to", URL]) == 0
+    assert "3 overdue" in capsys.readouterr().out
+
+
+def test_a_deletion_has_an_end(says, monkeypatch, capsys):
+    """A server that says each time that it has deleted nothing, or some, and not all."""
+    monkeypatch.setattr(operating, "MOST_REQUESTS", 100)
+    for deleted, said in ((0, "is no answer of a collector"), (1, "without end")):
+        says({"retention": [KEPT], "deleted": deleted, "complete": False})
+        assert main(["retention", "run", "--yes", "--to", URL]) == 5
+        told = capsys.readouterr()
+        assert (told.out, said in told.err) == ("", True)
+    says({"retention": [{**KEPT, "study": CLEAR}], "deleted": 1, "complete": True})
+    for how in ("--yes", "--dry-run"):
+        assert main(["retention", "run", how, "--to", URL]) == 0
+        assert "\x1b" not in capsys.readouterr().out
 
 
 def test_another_study_than_was_sent_is_not_said_to_be_published(says, tmp_path, monkeypatch, capsys):

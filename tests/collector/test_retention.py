@@ -7,11 +7,13 @@ import logging
 from datetime import timedelta
 
 import pytest
+from sqlalchemy import text
 
 from collector.logs import JsonLines
 from collector.operator import retention
 from collector.operator.days import Days
 from collector.operator.fitting import Fitted, keep_fitted, last_fitted, this_day
+from collector.reports.running_summary import build_sums
 from collector.storage.audit_log import entries
 from ldp_client.documents.errors import InputError, LdpkitError
 from tests.collector.test_operating import URL, asked, at, either, lines  # noqa: F401
@@ -75,6 +77,23 @@ def test_the_server_deletes_what_was_kept_for_long_enough(kept, make_report, mon
     metrics = kept.client.get("/metrics", headers=kept.operator).text
     assert 'ldpkit_reports_deleted_total{by="retention"} 11.0' in metrics
     assert 'ldpkit_study_reports_overdue{study="closing"} 0.0' in metrics
+
+
+def test_one_study_that_cannot_be_touched_keeps_no_other_from_its_day(kept, make_report, caplog):
+    for study_id in ("closing", "rolling"):
+        send(kept, make_report, study_id, 3)
+    with kept.collector.database.write() as session:
+        session.execute(text("UPDATE sums SET sums = :one WHERE study = 2"), {"one": bytes(8)})
+    days = Days(kept.collector)
+    for _ in range(40):
+        kept.day += A_DAY
+        days.look()
+    assert reports(kept) == {"closing": 3, "habits": 0, "rolling": 0}
+    assert "retention of closing failed, and is tried again: a running summary is damaged" in caplog.text
+    with kept.collector.database.write() as session:
+        build_sums(session)
+    days.look()
+    assert reports(kept)["closing"] == 0
 
 
 def test_an_operator_sees_what_is_overdue_and_deletes_it(asked, kept, make_report, capsys):  # noqa: F811
