@@ -91,7 +91,7 @@ class RemoteCollector:
 
     def delete_overdue(self, study_id: str) -> int:
         """Delete a study's reports that were kept for long enough; how many."""
-        deleted, now, complete = 0, 0, False
+        deleted: int = 0
         for _ in range(MOST_REQUESTS):
             now, complete = self._json("POST", f"{_path(study_id)}/retention", _deleted, b"{}")
             deleted += now
