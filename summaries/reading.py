@@ -1,4 +1,4 @@
-"""Reading reports, wherever they are: files of NDJSON as exported or perturbed, Parquet, tables in memory."""
+"""Reading reports, wherever they are: files of NDJSON, CSV and Parquet, tables in memory."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from ldp_client.files.disk import STREAM, load_study, refuse_workbook, standard_
 from ldp_client.words.text import counted
 from schemas import Report, Study
 from summaries import Summary, check_report, check_study
+from summaries.csv_rows import csv_rows, is_csv
 from summaries.reducing import CheckedReports, Seen, good_reports, reduce_reports
 from summaries.tables import ArrowTable, Placed, in_documents, in_table, is_table, report_of_row
 
@@ -312,9 +313,15 @@ def _all_reports(paths: Iterable[str]) -> Iterator[Placed]:
     """Where each report stands, and how to parse it."""
     for path in paths:
         try:
-            yield from _parquet_rows(path) if _is_parquet(path) else _ndjson_lines(path)
+            yield from _rows_of(path)(path)
         except OSError as error:
             raise InputError(f"cannot read {path}: {error.strerror or error}") from None
+
+
+def _rows_of(path: str) -> Callable[[str], Iterator[Placed]]:
+    if _is_parquet(path):
+        return _parquet_rows
+    return csv_rows if is_csv(path) else _ndjson_lines
 
 
 def _ndjson_lines(path: str) -> Iterator[Placed]:

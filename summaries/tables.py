@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from binascii import Error as NotBase64
+from binascii import a2b_base64
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, Protocol
@@ -25,6 +27,8 @@ class ArrowTable(Protocol):
 
 
 COLUMNS = ("study", "version", "digest", "payloads")
+# Of columns that have one question's or public field's cells, in CSV.
+PAYLOADS, PUBLIC = "payloads.", "public."
 NO_REPORTS = (
     "these are no reports, which have study, version, digest and payloads as `ldpkit export` writes them. "
     "Answers get their noise first: `ldpkit perturb`, or ldpkit.perturb_many"
@@ -39,7 +43,8 @@ def is_table(given: object) -> bool:
 def in_table(table: Any) -> Iterator[Placed]:
     """Read the reports of a table. Raises InputError where its columns are no reports'."""
     names = [str(name) for name in (table.columns if _is_pandas(table) else _arrow(table).column_names)]
-    missing = [name for name in COLUMNS if name not in names]
+    heads = {name.partition(".")[0] for name in names}
+    missing = [name for name in COLUMNS if name not in heads]
     if missing:
         shown = ", ".join(printable(name) for name in names[:8])
         raise InputError(f"the table has no column {missing[0]}, but {shown or 'none'}: {NO_REPORTS}")
@@ -75,9 +80,10 @@ def in_documents(documents: Iterable[object], what: str = "entry") -> Iterator[P
 def report_of_row(row: Mapping[str, Any]) -> Report:
     """A report from the columns that `ldpkit export` writes, or from those of its JSON.
 
-    `payloads` has a field for each question, of which None and not-a-numbers are nothing.
+    `payloads` has a field for each question, of which None and not-a-numbers are nothing; or each question
+    has a column, `payloads.ever`, in base64, as in CSV. Other columns, such as decoded ones, stay out.
     """
-    row = _there(row)
+    row = _nested(_there(row))
     if "report_id" not in row and "id" in row:
         values = {name: _there(row[name]) for name in ("payloads", "public") if row.get(name)}
         return Report.from_document({**row, **values})
@@ -93,6 +99,30 @@ def report_of_row(row: Mapping[str, Any]) -> Report:
     return Report.from_document(report.to_document())
 
 
+def _nested(row: dict[str, Any]) -> dict[str, Any]:
+    """The row with columns such as `payloads.ever` in one entry. Raises ReportError."""
+    flat = [name for name in row if name.startswith((PAYLOADS, PUBLIC))]
+    if not flat:
+        return row
+    rest = {name: value for name, value in row.items() if name not in flat}
+    there = [name for name in flat if row[name] != ""]
+    rest["payloads"] = {
+        name[len(PAYLOADS) :]: _decoded(name, row[name]) for name in there if name.startswith(PAYLOADS)
+    }
+    # Readers of CSV take values such as 18 for numbers.
+    public = {name[len(PUBLIC) :]: str(row[name]) for name in there if name.startswith(PUBLIC)}
+    return {**rest, "public": public} if public else rest
+
+
+def _decoded(name: str, cell: object) -> bytes:
+    if isinstance(cell, bytes):
+        return cell
+    try:
+        return a2b_base64(str(cell), strict_mode=True)
+    except (NotBase64, ValueError):
+        raise ReportError(name, "must be base64, as `ldpkit export` writes it") from None
+
+
 def _report_of(found: object, where: str) -> Report:
     if isinstance(found, Report):
         return found
@@ -100,7 +130,9 @@ def _report_of(found: object, where: str) -> Report:
         return Report.from_json(found)
     if not isinstance(found, Mapping):
         raise InputError(f"{where} is a {type(found).__name__}: {NO_REPORTS}")
-    if not isinstance(found.get("payloads"), Mapping):
+    if not isinstance(found.get("payloads"), Mapping) and not any(
+        str(name).startswith(PAYLOADS) for name in found
+    ):
         raise InputError(f"{where} has no payloads: {NO_REPORTS}")
     return report_of_row(found)
 

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from collector.exports.formats import CSV_CUT_OFF
 from collector.remote.download import write_reports
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
@@ -28,10 +29,37 @@ def test_all_formats_give_one_summary(tmp_path):
     exported = write(tmp_path / "e.ndjson", REPORTS, '{"format":"ldpkit.export-end/1","reports":20}\n')
     parquet = tmp_path / "r.parquet"
     write_reports(REPORTS, parquet)
+    table = tmp_path / "r.csv"
+    write_reports(REPORTS, table)
+    again = tmp_path / "saved by a spreadsheet"
+    again.write_text(table.read_text().replace("report_id", '"report_id"').replace("\n", "\r\n"), "utf-8-sig")
     summary = tmp_path / "s.json"
     summary.write_text(WHOLE + "\n")
-    for path in (ndjson, exported, parquet, summary):
+    for path in (ndjson, exported, parquet, table, again, summary):
         assert load_summary(STUDY, str(path)).to_json() == WHOLE
+
+
+@pytest.mark.parametrize(
+    ("damage", "says"),
+    [
+        (lambda text: text.replace(",", ";"), "has no column study between commas"),
+        (lambda text: text[:-4], "payloads.hours: must be base64"),
+        (lambda text: text + "0123,survey", r"line 22: 2 cells under 6 columns: it was cut off"),
+        (lambda text: text + CSV_CUT_OFF.decode(), r"no CSV in UTF-8 \(unexpected end"),
+        (lambda text: text.replace("payloads.ever", "payloads.hours"), "a column twice"),
+        (lambda text: text.replace("payloads.", ""), "no column payloads.QUESTION"),
+        (lambda text: text.replace("\n", ",é\n").encode("latin-1"), "no CSV in UTF-8"),
+        (lambda text: text.replace("survey,1,", "survey,one,"), "20 of 20 reports cannot belong"),
+    ],
+)
+def test_damaged_csv_is_one_line_that_says_where(tmp_path, damage, says):
+    path = tmp_path / "r.csv"
+    write_reports(REPORTS, path)
+    damaged = damage(path.read_text())
+    path.write_bytes(damaged if isinstance(damaged, bytes) else damaged.encode())
+    with pytest.raises(InputError, match=says) as caught:
+        load_summary(STUDY, str(path))
+    assert "\n" not in str(caught.value)
 
 
 def test_several_files_are_one_set_of_reports_and_repeats_count_once(tmp_path, capsys):

@@ -13,6 +13,7 @@ import pyarrow.parquet
 import pytest
 
 import ldpkit
+from collector.remote.download import write_reports
 from ldp_client import mechanisms_of
 from ldp_client.answering import perturb_answers
 from ldp_client.core.randomness import NotForRealAnswers
@@ -75,6 +76,11 @@ def file_of(folder, text=None):
     return path
 
 
+def in_csv(folder):
+    write_reports(REPORTS, folder / "reports.csv")
+    return folder / "reports.csv"
+
+
 HERE = {
     "lines": lambda _: LINES,
     "an open file": lambda folder: file_of(folder).open(),
@@ -86,6 +92,8 @@ HERE = {
     "documents in pandas": lambda _: pd.DataFrame(DOCUMENTS),
     # The end of an export makes numbers floats, and leaves all else missing.
     "an export that pandas read": lambda folder: pd.read_json(file_of(folder), lines=True),
+    "a file of CSV": in_csv,
+    "a file of CSV that pandas read": lambda folder: pd.read_csv(in_csv(folder)),
     "a frame of an export": lambda _: pd.DataFrame(ROWS),
     "an Arrow table": lambda _: pyarrow.Table.from_pylist(ROWS),
     "an Arrow batch": lambda _: pyarrow.RecordBatch.from_pylist(ROWS),
