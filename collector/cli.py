@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,10 +26,12 @@ from collector.settings import JSON_LINES, TOKEN_VARIABLE, Settings, server_sett
 from ldp_client.commands.output import Step, add_output, progress_of, show
 from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import UsageError
+from ldp_client.files.disk import STREAM
 from ldp_client.words.text import counted
 
 if TYPE_CHECKING:
     from schemas import Report
+    from summaries.decoding import Decoding
 
 REPORTS_BETWEEN_LINES = 1000
 SERVERS = {"gunicorn": "collector.serving.gunicorn_server", "granian": "collector.serving.granian_server"}
@@ -86,7 +89,10 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", required=True, type=Path, metavar="FILE", help="NDJSON, or *.csv, or *.parquet"
     )
-    parser.add_argument(
+    what = parser.add_mutually_exclusive_group()
+    text = "with columns of what each report says, for people: *.csv, *.parquet, or CSV for -"
+    what.add_argument("--decoded", action="store_true", help=text)
+    what.add_argument(
         "--summary", action="store_true", help="only what a posterior needs, for `ldpkit fit`; some kilobytes"
     )
     add_output(parser)
@@ -130,9 +136,22 @@ def run_export(arguments: argparse.Namespace) -> int:
 def _write_reports(arguments: argparse.Namespace, token: str) -> tuple[str, dict[str, int]]:
     from collector.remote.download import fetch_reports, write_reports
 
+    decoding = _decoding(arguments) if arguments.decoded else None
     reports = _counted_aloud(fetch_reports(arguments.collector, arguments.study, token), arguments)
-    count = write_reports(reports, arguments.out)
+    count = write_reports(reports, arguments.out, decoding)
+    for question in decoding.undecoded if decoding else ():
+        print(f"{question} has no decoded columns: only `ldpkit fit` reads its reports", file=sys.stderr)
     return f"{counted(count, 'report')} in {arguments.out}", {"reports": count}
+
+
+def _decoding(arguments: argparse.Namespace) -> Decoding:
+    """What decodes the reports of each version. Raises UsageError where there are no columns for it."""
+    from collector.remote.download import TABLES, fetch_study
+    from summaries.decoding import Decoding
+
+    if arguments.out.suffix.lower() not in TABLES and str(arguments.out) != STREAM:
+        raise UsageError(f"--decoded makes a table: name it *.csv or *.parquet, not {arguments.out.name}")
+    return Decoding(partial(fetch_study, arguments.collector, arguments.study))
 
 
 def _counted_aloud(reports: Iterable[Report], arguments: argparse.Namespace) -> Iterator[Report]:

@@ -1,11 +1,12 @@
 """Reports as Arrow columns: report_id, study, version, digest, and a struct `payloads` of one binary
-column for each question; where versions have public fields, also a struct `public` of one text column each.
+column for each question; where versions have public fields, also a struct `public` of one text column each;
+in a decoded export what is decoded, see summaries/decoding.py.
 A question or field that a report's version does not have is null.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,19 +21,27 @@ from schemas import Report
 NAMES = pa.dictionary(pa.int32(), pa.string())
 
 
-def schema_of(questions: Iterable[str], public: Sequence[str] = ()) -> pa.Schema:
-    """The columns for these questions and public fields."""
+def schema_of(
+    questions: Iterable[str], public: Sequence[str] = (), decoded: Mapping[str, bool] | None = None
+) -> pa.Schema:
+    """The columns for these questions and public fields. decoded: whether each such column has numbers."""
     columns = {"report_id": pa.string(), "study": NAMES, "version": pa.int64(), "digest": NAMES}
     payloads = [(question, pa.binary()) for question in questions]
     if public:
         columns["public"] = pa.struct([(field, pa.string()) for field in public])
     # Parquet has no struct without fields; without reports the client knows of no question.
-    return pa.schema({**columns, "payloads": pa.struct(payloads)} if payloads else columns)
+    if payloads:
+        columns["payloads"] = pa.struct(payloads)
+    kinds = {name: pa.float64() if is_number else pa.string() for name, is_number in (decoded or {}).items()}
+    return pa.schema({**columns, **kinds})
 
 
-def rows_batch(schema: pa.Schema, reports: Iterable[Report]) -> pa.RecordBatch:
-    """Reports as columns."""
-    return pa.RecordBatch.from_pylist([_row(report) for report in reports], schema=schema)
+def rows_batch(
+    schema: pa.Schema, reports: Iterable[Report], decoded: Callable[[Report], dict[str, Any]]
+) -> pa.RecordBatch:
+    """Reports as columns. decoded: a report's cells beside those of every export."""
+    rows = [{**_row(report), **decoded(report)} for report in reports]
+    return pa.RecordBatch.from_pylist(rows, schema=schema)
 
 
 def packed_batch(

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
 from collector.remote.client import (
@@ -24,11 +24,16 @@ from collector.remote.client import (
     require_private,
     stream,
 )
-from ldp_client.documents.errors import DocumentError, TransferError
+from ldp_client.documents.errors import DocumentError, StudyError, TransferError
 from ldp_client.documents.export_end import end_line, is_end_line
 from ldp_client.documents.report import MAX_BYTES
-from ldp_client.files.disk import replacing
-from schemas import Report
+from ldp_client.documents.study import MAX_BYTES as STUDY_BYTES
+from ldp_client.files.disk import STREAM, replacing
+from ldp_client.files.tables import no_formula
+from schemas import Report, Study
+
+if TYPE_CHECKING:
+    from summaries.decoding import Decoding
 
 DEADLINE_SECONDS = 300.0
 # A summary of a million choices has some ten.
@@ -75,6 +80,23 @@ def fetch_summary(base_url: str, study_id: str, token: str) -> str:
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
         raise TransferError(f"what came from {base_url} is no summary: is that a collector?") from None
     return text
+
+
+def fetch_study(base_url: str, study_id: str, version: int, digest: str) -> Study:
+    """The published document that reports answer.
+
+    Raises InputError, TransferError as `fetch_summary`, and where what comes has another digest.
+    """
+    require_private(base_url)
+    require_address(base_url)
+    url = f"{_study_url(base_url, study_id)}?version={version}"
+    try:
+        study = Study.from_json(ask(url, "", WHO, STUDY_BYTES, DEADLINE_SECONDS))
+    except StudyError as error:
+        raise TransferError(f"what came from {url} is no study: {error}") from None
+    if study.digest != digest:
+        raise TransferError(f"what came from {url} is not the study with digest {digest}")
+    return study
 
 
 def _export_url(base_url: str, study_id: str, after: str) -> str:
@@ -133,17 +155,24 @@ def _parse_report(line: bytes) -> Report:
 
 ROWS_PER_GROUP = 10_000
 
-# Those of questions, and of public fields.
-Names = tuple[Sequence[str], Sequence[str]]
+
+class Names(NamedTuple):
+    """Of columns: those of questions and of public fields. decoding: names and fills the others."""
+
+    questions: Sequence[str]
+    public: Sequence[str]
+    decoding: Decoding | None
 
 
-def write_reports(reports: Iterable[Report], path: Path) -> int:
+def write_reports(reports: Iterable[Report], path: Path, decoding: Decoding | None = None) -> int:
     """Write reports to `path`, whole or not at all; returns how many.
 
-    Raises InputError when the file cannot be written. Parquet needs pyarrow.
+    decoding: gives a table its decoded columns. Raises InputError when the file cannot be written. Parquet
+    needs pyarrow.
     """
-    if path.suffix.lower() in _TABLES:
-        return _write_table(reports, path, _TABLES[path.suffix.lower()])
+    write = TABLES.get(path.suffix.lower(), None if decoding is None else _write_csv)
+    if write is not None:
+        return _write_table(reports, path, write, decoding)
     with replacing(str(path), private=True) as file:
         count = sum(1 for _ in _written(reports, file))
         # As in the export that it came from: whoever reads the file knows whether it is whole.
@@ -152,11 +181,14 @@ def write_reports(reports: Iterable[Report], path: Path) -> int:
 
 
 def _write_table(
-    reports: Iterable[Report], path: Path, write: Callable[[Names, Iterator[Report], IO[str]], None]
+    reports: Iterable[Report],
+    path: Path,
+    write: Callable[[Names, Iterator[Report], IO[str]], None],
+    decoding: Decoding | None,
 ) -> int:
     with (
         replacing(str(path), private=True) as file,
-        TemporaryFile("w+", encoding="utf-8", dir=path.parent) as spool,
+        TemporaryFile("w+", encoding="utf-8", dir=None if str(path) == STREAM else path.parent) as spool,
     ):
         # The questions are known only when the last report has come: a study may have versions.
         questions: set[str] = set()
@@ -165,9 +197,11 @@ def _write_table(
         for report in _written(reports, spool):
             questions.update(report.payloads)
             public.update(report.public)
+            if decoding is not None:
+                decoding.meet(report)
             count += 1
         spool.seek(0)
-        write((sorted(questions), sorted(public)), map(Report.from_json, spool), file)
+        write(Names(sorted(questions), sorted(public), decoding), map(Report.from_json, spool), file)
         return count
 
 
@@ -175,12 +209,21 @@ def _write_csv(names: Names, reports: Iterator[Report], file: IO[str]) -> None:
     from collector.exports.formats import csv_header
 
     writer = csv.writer(file, lineterminator="\n")
-    questions, public = names
-    writer.writerow(csv_header(questions, public))
+    questions, public, decoding = names
+    decoded = [] if decoding is None else list(decoding.columns)
+    writer.writerow(csv_header(questions, public) + decoded)
     for report in reports:
         values = [report.public.get(field, "") for field in public]
         cells = [b64encode(report.payloads.get(question, b"")).decode() for question in questions]
-        writer.writerow([report.id, report.study, report.version, report.digest, *values, *cells])
+        found = {} if decoding is None else decoding.cells(report)
+        said = [_cell(found.get(name)) for name in decoded]
+        writer.writerow([report.id, report.study, report.version, report.digest, *values, *cells, *said])
+
+
+def _cell(value: str | float | None) -> str | float:
+    if value is None:
+        return ""
+    return no_formula(value) if isinstance(value, str) else value
 
 
 def _write_parquet(names: Names, reports: Iterator[Report], file: IO[str]) -> None:
@@ -188,13 +231,19 @@ def _write_parquet(names: Names, reports: Iterator[Report], file: IO[str]) -> No
 
     from collector.exports.columns import rows_batch, schema_of
 
-    schema = schema_of(*names)
+    decoding = names.decoding
+    schema = schema_of(names.questions, names.public, {} if decoding is None else decoding.columns)
+    cells = _nothing if decoding is None else decoding.cells
     with ParquetWriter(file.buffer, schema, write_page_checksum=True) as writer:  # type: ignore[attr-defined]
         while group := list(islice(reports, ROWS_PER_GROUP)):
-            writer.write_batch(rows_batch(schema, group))
+            writer.write_batch(rows_batch(schema, group, cells))
 
 
-_TABLES = {".csv": _write_csv, ".parquet": _write_parquet}
+def _nothing(_report: Report) -> dict[str, Any]:
+    return {}
+
+
+TABLES = {".csv": _write_csv, ".parquet": _write_parquet}
 
 
 def _written(reports: Iterable[Report], file: IO[str]) -> Iterator[Report]:

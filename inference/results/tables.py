@@ -11,12 +11,11 @@ from inference.results import rendering
 from inference.results.identified import set_of
 from inference.results.intervals import USUAL, Interval
 from inference.results.posterior import Posterior
+from ldp_client.files.tables import no_formula
 from ldp_client.words.text import visible
 
 MARKDOWN, CSV, LATEX = "report.md", "tables.csv", "tables.tex"
 FILES = (MARKDOWN, CSV, LATEX)
-# What a spreadsheet takes for the beginning of a formula.
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def tables_of(
@@ -53,5 +52,4 @@ def csv_of(posteriors: Mapping[str, Posterior], interval: Interval = USUAL) -> s
 
 def _cell(text: str) -> str:
     """A name as no spreadsheet computes it."""
-    said = visible(text)
-    return f"'{said}" if said.startswith(FORMULA) else said
+    return no_formula(visible(text))

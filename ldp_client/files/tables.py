@@ -22,6 +22,13 @@ if TYPE_CHECKING:
     Part = dict[str, Any]
 
 ROWS = 8192
+# What a spreadsheet takes for the beginning of a formula.
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def no_formula(text: str) -> str:
+    """A text as no spreadsheet computes it."""
+    return f"'{text}" if text.startswith(FORMULA) else text
 
 
 def table_answers(study: "Study", path: str) -> "dict[str, TableFile]":

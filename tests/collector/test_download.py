@@ -8,16 +8,19 @@ import threading
 from contextlib import contextmanager
 from wsgiref.simple_server import WSGIRequestHandler, make_server
 
+import pandas
 import pytest
 from pyarrow import parquet
 
 from collector.cli import add_commands
 from collector.remote.download import fetch_reports
 from ldp_client.device import exchange
-from ldp_client.documents.errors import InputError, TransferError
+from ldp_client.documents.errors import InputError, TransferError, UsageError
 from ldp_client.documents.export_end import end_line
 from schemas import Report
 from summaries import summarize
+
+FRUIT = ("apple", "pear", "plum")
 
 
 class QuietHandler(WSGIRequestHandler):
@@ -116,6 +119,46 @@ def test_csv(filled, tmp_path, token):
     with serving(filled.app) as url:
         assert run_export(url, out, "--token", token) == 0
     assert out.read_text() == filled.export(format="csv").text
+
+
+def test_decoded_columns_stand_beside_what_is_read_back(filled, study, tmp_path, token, capsys):
+    tables = []
+    with serving(filled.app) as url:
+        for name in ("reports.csv", "reports.parquet"):
+            assert run_export(url, tmp_path / name, "--token", token, "--decoded") == 0
+            assert summarize(study, tmp_path / name).to_json() == summarize(study, filled.sent).to_json()
+        capsys.readouterr()
+        assert run_export(url, "-", "--token", token, "--decoded") == 0
+        assert capsys.readouterr().out == (tmp_path / "reports.csv").read_text()
+        for wrong in (["r.ndjson"], ["r.xlsx"], ["r.csv", "--summary"]):
+            with pytest.raises((UsageError, SystemExit)):
+                run_export(url, tmp_path / wrong[0], "--token", token, "--decoded", *wrong[1:])
+    for table in (
+        pandas.read_csv(tmp_path / "reports.csv"),
+        pandas.read_parquet(tmp_path / "reports.parquet"),
+    ):
+        table = table.set_index("report_id").loc[[report.id for report in filled.sent]]
+        yes = [report.payloads["ever"] == b"\x01" for report in filled.sent]
+        assert list(table["noisy.ever"] == "yes") == yes
+        assert list(table["unbiased.ever"] > 0) == yes
+        tables.append(table.filter(like="biased."))
+    assert list(tables[0]) == ["unbiased.hours", *(f"unbiased.fruit.{one}" for one in FRUIT), "unbiased.ever"]
+    pandas.testing.assert_frame_equal(*tables)
+
+
+def test_reports_are_decoded_by_the_study_that_they_answer_alone(filled, make_study, tmp_path, token):
+    """A collector that gives another study under that version, or none, decodes nothing wrongly."""
+    other = make_study(title="Other habits").canonical()
+
+    def lying(environ, start_response):
+        if "version=" not in environ.get("QUERY_STRING", ""):
+            return filled.app(environ, start_response)
+        start_response("200 OK", [("Content-Type", "application/json")])
+        return [other if "version=1" in environ["QUERY_STRING"] else b"{}"]
+
+    with serving(lying) as url, pytest.raises(TransferError, match="is not the study with digest"):
+        run_export(url, tmp_path / "r.csv", "--token", token, "--decoded")
+    assert not list(tmp_path.glob("r.csv"))
 
 
 def test_an_empty_study_makes_an_empty_parquet_file(habits, tmp_path, token):

@@ -1,0 +1,145 @@
+"""What reports say one by one, in columns for people: noisy answers, and unbiased values where there are any.
+
+Of a number `noisy.ID` is the answer with its noise, in the question's unit, and unbiased as it is. Of a
+choice it is what was reported, a list in JSON where a report stands for several choices; `unbiased.ID.LABEL`
+(of a yes/no `unbiased.ID`) is on average over the noise 1 for who answers that and 0 for everybody else:
+its mean is the estimate of the share. `refused.ID` is the same of "prefer not to say"; where some say that,
+a number is not unbiased. All of it is computed from the payload, which remains what analyses read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from ldp_client import mechanism_for
+from ldp_client.mechanisms.base import Mechanism, unpack_signed
+from ldp_client.mechanisms.choice import ChoiceMechanism
+from ldp_client.mechanisms.number import NumberMechanism
+from ldp_client.mechanisms.refusable import RefusableNumber
+from schemas import Report, Study
+from summaries.reductions import REDUCTIONS
+
+# Each has a column.
+MOST_CHOICES = 64
+FAMILIES = ("noisy", "unbiased", "refused")
+Cell = str | float | None
+# Columns' names, and whether each has numbers.
+Columns = dict[str, bool]
+
+
+class Decoder(NamedTuple):
+    """Of one question. columns: its own. cells: what they say of a payload."""
+
+    columns: Columns
+    cells: Callable[[bytes], list[Cell]]
+
+
+class Decoding:
+    """The decoded columns of a study's reports, whatever version they answer.
+
+    find: the study of a version's number and digest. columns: of the versions that were asked for so far.
+    undecoded: the questions that have none, because only a model makes something of their reports.
+    """
+
+    def __init__(self, find: Callable[[int, str], Study]) -> None:
+        self._find = find
+        self._decoders: dict[str, dict[str, Decoder]] = {}
+        self.columns: Columns = {}
+        self.undecoded: list[str] = []
+
+    def meet(self, report: Report) -> None:
+        """Know the columns of the version that a report answers. Raises what `find` raises."""
+        if report.digest not in self._decoders:
+            self._learn(self._find(report.version, report.digest))
+
+    def cells(self, report: Report) -> dict[str, Cell]:
+        """The decoded cells of a report that was met."""
+        found: dict[str, Cell] = {}
+        for question, decoder in self._decoders[report.digest].items():
+            if question in report.payloads:
+                found.update(zip(decoder.columns, decoder.cells(report.payloads[question])))
+        return {name: value if self.columns[name] else _text(value) for name, value in found.items()}
+
+    def _learn(self, study: Study) -> None:
+        made = {question.id: decoder_of(mechanism_for(question)) for question in study.questions}
+        missing = [question for question, decoder in made.items() if decoder is None]
+        self.undecoded += [question for question in missing if question not in self.undecoded]
+        known = {question: decoder for question, decoder in made.items() if decoder is not None}
+        self._decoders[study.digest] = known
+        for decoder in known.values():
+            for name, is_number in decoder.columns.items():
+                # A question that was another in an earlier version: what is not always a number is text.
+                self.columns[name] = is_number and self.columns.get(name, True)
+
+
+def decoder_of(mechanism: Mechanism) -> Decoder | None:
+    """How to decode a question's payloads; None where only a model makes something of one."""
+    if isinstance(mechanism, RefusableNumber):
+        return _of_refusable(mechanism)
+    if isinstance(mechanism, NumberMechanism):
+        return _of_number(mechanism)
+    if isinstance(mechanism, ChoiceMechanism) and mechanism.choices <= MOST_CHOICES:
+        return _of_choice(mechanism)
+    return None
+
+
+def _of_number(mechanism: NumberMechanism) -> Decoder:
+    low, high = map(float, mechanism.bounds)
+    step = (high - low) / mechanism.levels
+
+    def cells(payload: bytes) -> list[Cell]:
+        noisy = low + step * unpack_signed(payload)[0]
+        return [noisy, noisy]
+
+    return Decoder({f"noisy.{mechanism.field}": True, f"unbiased.{mechanism.field}": True}, cells)
+
+
+def _of_refusable(mechanism: RefusableNumber) -> Decoder:
+    number = _of_number(mechanism.number)
+    unbiased = _unbiased(mechanism)
+
+    def cells(payload: bytes) -> list[Cell]:
+        return [number.cells(payload[:-1])[0], unbiased[payload[-1]]]
+
+    return Decoder({f"noisy.{mechanism.field}": True, f"refused.{mechanism.field}": True}, cells)
+
+
+def _of_choice(mechanism: ChoiceMechanism) -> Decoder:
+    labels: Sequence[str | int | None] = list(mechanism.labels)
+    unbiased = _unbiased(mechanism)
+    is_one = REDUCTIONS[mechanism.name].counts(mechanism) == "choices"
+    # Of yes and no one says all.
+    shown = range(1 if mechanism.boolean else 0, len(labels))
+
+    def cells(payload: bytes) -> list[Cell]:
+        reported = [mechanism.supported(payload, index) for index in range(len(labels))]
+        said = [label for label, is_in in zip(labels, reported) if is_in]
+        values = [unbiased[reported[index]] for index in shown]
+        return [_one(said) if is_one else json.dumps(said, ensure_ascii=False), *values]
+
+    names = [_column(mechanism, labels[index]) for index in shown]
+    return Decoder({f"noisy.{mechanism.field}": False, **dict.fromkeys(names, True)}, cells)
+
+
+def _one(said: list[str | int | None]) -> Cell:
+    """The label that was reported; nothing for a refusal, which `refused.ID` says."""
+    return _text(said[0])
+
+
+def _text(value: str | float | None) -> str | None:
+    return None if value is None else str(value)
+
+
+def _column(mechanism: ChoiceMechanism, label: str | int | None) -> str:
+    if label is None:
+        return f"refused.{mechanism.field}"
+    return f"unbiased.{mechanism.field}" + ("" if mechanism.boolean else f".{label}")
+
+
+def _unbiased(mechanism: ChoiceMechanism | RefusableNumber) -> tuple[float, float]:
+    """What is 0 and 1 on average, for a report that does not stand for a choice, and for one that does."""
+    p, q = mechanism.p, mechanism.q
+    apart = float(p - q)
+    return -float(q) / apart, (1.0 - float(q)) / apart

@@ -1,0 +1,115 @@
+"""Decoded columns: the noisy answer as people write it, and values that are unbiased over the noise."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from ldp_client import mechanism_for
+from ldp_client.core.randomness import NotForRealAnswers
+from schemas import Report, Study
+from summaries.decoding import Decoding, decoder_of
+from tests import studies
+
+N = 4000
+# A false alarm in 2 million; the draws are the same each time.
+MOST_SD = 5.0
+REFUSING = {**studies.ONE_OF, "refusal": True}
+MEMOIZED = {
+    **studies.YES_NO,
+    "mechanism": {
+        "name": "memoized",
+        "of": "randomized_response",
+        "epsilon": "2",
+        "instantaneous_epsilon": "1",
+    },
+}
+
+
+def mechanism_of(question):
+    return mechanism_for(Study(studies.document(question)).questions[0])
+
+
+def choices_by(name):
+    return {**studies.CHOICE, "mechanism": {"name": name, "epsilon": "1"}}
+
+
+def columns_of(question, answer):
+    mechanism = mechanism_of(question)
+    random = NotForRealAnswers(np.random.default_rng(3).bytes)
+    decoder = decoder_of(mechanism)
+    rows = [decoder.cells(mechanism.perturb(answer, random)) for _ in range(N)]
+    return dict(zip(decoder.columns, zip(*rows)))
+
+
+def require_mean(values, truth):
+    values = np.asarray(values)
+    assert abs(values.mean() - truth) < MOST_SD * values.std() / np.sqrt(N)
+
+
+@pytest.mark.parametrize("name", ["oue", "sue", "olh", "hadamard", "subset_selection", "randomized_response"])
+def test_a_choice_is_unbiased_whatever_the_mechanism(name):
+    found = columns_of(choices_by(name), "worker")
+    labels = studies.CHOICE["choices"]
+    assert list(found) == ["noisy.occupation", *(f"unbiased.occupation.{label}" for label in labels)]
+    for label in labels:
+        require_mean(found[f"unbiased.occupation.{label}"], float(label == "worker"))
+    said = found["noisy.occupation"]
+    if name == "randomized_response":
+        assert set(said) == set(labels)
+    else:
+        assert all(set(json.loads(one)) <= set(labels) for one in said)
+
+
+def test_a_yes_no_has_one_unbiased_column_memoized_too():
+    for question in (studies.YES_NO, MEMOIZED):
+        for answer in (True, False):
+            found = columns_of(question, answer)
+            assert list(found) == ["noisy.ever", "unbiased.ever"]
+            require_mean(found["unbiased.ever"], float(answer))
+
+
+def test_numbers_are_in_the_question_s_unit():
+    for question, answer in ((studies.NUMBER, 3.0), (studies.NORMAL, 40.0)):
+        found = columns_of(question, answer)
+        require_mean(found[f"unbiased.{question['id']}"], answer)
+        assert found[f"noisy.{question['id']}"] == found[f"unbiased.{question['id']}"]
+
+
+def test_refusals_have_a_column_and_leave_no_number_that_calls_itself_unbiased():
+    number = {**studies.NUMBER, "refusal": {"share": "0.5"}}
+    for answer in (None, 2.0):
+        found = columns_of(number, answer)
+        assert list(found) == ["noisy.hours", "refused.hours"]
+        require_mean(found["refused.hours"], float(answer is None))
+    found = columns_of(REFUSING, None)
+    assert {"student", None} < set(found["noisy.colour"])
+    require_mean(found["refused.colour"], 1.0)
+    require_mean(found["unbiased.colour.worker"], 0.0)
+
+
+def test_versions_and_questions_without_columns():
+    """A question of another kind in a later version is text; a regression's record is named, once."""
+    first = Study(studies.document(studies.YES_NO, studies.LINEAR))
+    many = {
+        **studies.CHOICE,
+        "id": "place",
+        "choices": {"count": 65},
+        "mechanism": {"name": "hadamard", "epsilon": "1"},
+    }
+    second = Study(studies.document({**studies.NUMBER, "id": "ever"}, studies.LINEAR, many, version=2))
+    decoding = Decoding(lambda version, _: {1: first, 2: second}[version])
+    half = mechanism_for(second.questions[0]).levels // 2
+    reports = [
+        Report("0" * 32, "survey", 1, first.digest, {"ever": b"\x01"}),
+        Report("1" * 32, "survey", 2, second.digest, {"ever": half.to_bytes(4, "big")}),
+    ]
+    for report in reports:
+        decoding.meet(report)
+    assert decoding.columns == {"noisy.ever": False, "unbiased.ever": True}
+    assert decoding.undecoded == ["rating", "place"]
+    assert decoding.cells(reports[0])["noisy.ever"] == "yes"
+    assert decoding.cells(reports[1])["unbiased.ever"] == pytest.approx(6, abs=1e-4)
+    assert isinstance(decoding.cells(reports[1])["noisy.ever"], str)
