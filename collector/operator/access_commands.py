@@ -22,7 +22,8 @@ from collector.operator.at_a_collector import (
 )
 from ldp_client.commands.parsers import add_command
 from ldp_client.device.policy import LOOPBACK
-from ldp_client.documents.errors import InputError, LdpkitError, UsageError
+from ldp_client.documents.errors import DocumentError, InputError, LdpkitError, UsageError
+from ldp_client.documents.fields import Day
 from ldp_client.files.disk import STREAM
 from ldp_client.words.text import counted, visible
 
@@ -106,9 +107,9 @@ def public_values(arguments: argparse.Namespace) -> dict[str, str]:
 def day_of(option: str, text: str) -> date:
     """The day that an option names. Raises InputError."""
     try:
-        return date.fromisoformat(text)
-    except ValueError:
-        raise UsageError(f"{option} {text[:64]}: must be a day, YYYY-MM-DD") from None
+        return date.fromisoformat(Day().read(text, option, DocumentError))
+    except DocumentError as error:
+        raise UsageError(f"{option} {text[:64]}: {error.problem}") from None
 
 
 def expiry_of(arguments: argparse.Namespace) -> date | None:
@@ -255,7 +256,11 @@ def run_add_key(arguments: argparse.Namespace) -> int:
     expires = expiry_of(arguments)
     collector = collector_of(arguments, "making a key")
     until = None if expires is None else expires.isoformat()
-    print(collector.add_key(name=arguments.name, role=arguments.role, studies=arguments.study, expires=until))
+    asked = {"name": arguments.name, "role": arguments.role, "studies": arguments.study, "expires": until}
+    key, warnings = collector.add_key(**asked)
+    for line in warnings:
+        print(visible(line), file=sys.stderr)
+    print(key)
     return 0
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date, timedelta
 from functools import partial
@@ -15,7 +15,7 @@ from collector.operator.days import kept_everywhere, note_deleted
 from collector.operator.stated_retention import delete_overdue
 from collector.problems import FORBIDDEN, STATEMENT_INVALID, ProblemError, unknown_study
 from collector.storage import audit_log
-from collector.storage.keys import TOKEN_KEY, Key, Role, add_key, remove_key
+from collector.storage.keys import TOKEN_KEY, Key, Role, add_key, remove_key, unpublished
 from collector.studies import publishing
 from ldp_client.documents.errors import InputError
 
@@ -30,8 +30,10 @@ def close_study(collector: Collector, study_id: str, by: Key) -> int:
     """Have a study take no more reports, at a node never again; its version. Raises ProblemError."""
 
     def act(session: Session) -> int:
+        was_closed = publishing.is_closed(session, study_id)
         version = publishing.close(session, study_id, final=collector.node is not None)
-        audit_log.record(session, by.name, "close", study_id)
+        if not was_closed:
+            audit_log.record(session, by.name, "close", study_id)
         return version
 
     version = collector.writer.act(act)
@@ -43,8 +45,10 @@ def open_study(collector: Collector, study_id: str, by: Key) -> int:
     """Have a closed study take reports again; its version. Raises ProblemError."""
 
     def act(session: Session) -> int:
+        was_closed = publishing.is_closed(session, study_id)
         version = publishing.reopen(session, study_id)
-        audit_log.record(session, by.name, "open", study_id)
+        if was_closed:
+            audit_log.record(session, by.name, "open", study_id)
         return version
 
     version = collector.writer.act(act)
@@ -91,14 +95,18 @@ def delete_overdue_of(collector: Collector, study_id: str, by: Key) -> int:
 
 
 def make_key(
-    collector: Collector, name: str, role: Role, studies: Iterable[str] | None, expires: date | None, by: Key
-) -> str:
-    """A new key, for the only time. Raises ProblemError."""
+    collector: Collector, name: str, role: Role, studies: Sequence[str] | None, expires: date | None, by: Key
+) -> tuple[str, list[str]]:
+    """A new key, for the only time, and warnings about what it is for. Raises ProblemError."""
     require_token(by)
     if expires is not None and expires < collector.today():
         raise ProblemError(STATEMENT_INVALID, "is over", "expires")
+
+    def act(session: Session) -> tuple[str, list[str]]:
+        return add_key(session, name, role, studies, expires, by.name), unpublished(session, studies)
+
     with _refusing_input():
-        return collector.writer.act(lambda session: add_key(session, name, role, studies, expires, by.name))
+        return collector.writer.act(act)
 
 
 def drop_key(collector: Collector, name: str, by: Key) -> None:

@@ -137,11 +137,14 @@ def run_migrate(arguments: argparse.Namespace) -> int:
 
 def run_add_key(arguments: argparse.Namespace) -> int:
     """ldpkit admin keys add NAME --role ROLE [--study STUDY_ID …] [--expires YYYY-MM-DD]"""
-    from collector.storage.keys import Role, add_key
+    from collector.storage.keys import Role, add_key, unpublished
 
     expires = expiry_of(arguments)
     with _opened(arguments) as database, database.write() as session:
         key = add_key(session, arguments.name, Role(arguments.role), arguments.study, expires)
+        warnings = unpublished(session, arguments.study)
+    for line in warnings:
+        print(line, file=sys.stderr)
     print(key)
     return 0
 

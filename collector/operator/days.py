@@ -99,11 +99,13 @@ def kept_everywhere(collector: Collector) -> list[Kept]:
     """What every version of every study states, of those that state how long reports are kept."""
     arrivals, today = collector.arrivals.get(), collector.today()
     with collector.database.read() as session:
-        studies = queries.study_numbers(session)
+        # Of all studies at once: a server may have a thousand, and metrics are read four times a minute.
+        versions = queries.every_version(session)
+    documents = [(one, number, collector.rules.find(one, version).study) for one, number, version in versions]
     return [
         kept
-        for study_id, number in studies
-        for kept in kept_of(study_id, number, documents_of(collector, study_id), arrivals, today)
+        for study_id, number, study in documents
+        for kept in kept_of(study_id, number, [study], arrivals, today)
     ]
 
 

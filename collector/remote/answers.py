@@ -112,7 +112,7 @@ STATUS = besides(
 )
 VERSION = members(version=number)
 INVITATIONS = members(invitations=list_of(word), warnings=list_of(text))
-KEY = members(key=word)
+KEY = besides(members(key=word, warnings=list_of(text)), warnings=[])
 KEYS = members(
     keys=list_of(
         members(name=text, role=text, studies=maybe(list_of(text)), expires=maybe(text), used=maybe(text))

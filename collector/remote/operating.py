@@ -121,10 +121,14 @@ class RemoteCollector:
         found: list[dict[str, Any]] = self._json("GET", "/v1/keys", answers.KEYS)["keys"]
         return found
 
-    def add_key(self, **asked: Any) -> str:
-        """A new key. asked: name, role, and studies and expires where the key is bound."""
+    def add_key(self, **asked: Any) -> tuple[str, list[str]]:
+        """A new key, and warnings about what it is for.
+
+        asked: name, role, and studies and expires where the key is bound.
+        """
         document = _bytes({name: value for name, value in asked.items() if value is not None})
-        return str(self._json("POST", "/v1/keys", answers.KEY, document, False)["key"])
+        found = self._json("POST", "/v1/keys", answers.KEY, document, False)
+        return found["key"], found["warnings"]
 
     def remove_key(self, name: str) -> None:
         """Make a key useless."""

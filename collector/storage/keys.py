@@ -14,7 +14,7 @@ from typing import NamedTuple
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from collector.storage import audit_log
+from collector.storage import audit_log, queries
 from collector.storage.models import KeyRow, RemovedKeyRow
 from ldp_client.documents.canonical import canonical_json
 from ldp_client.documents.errors import DocumentError, InputError
@@ -113,6 +113,15 @@ def add_key(
     until = "" if expires is None else f", until {expires}"
     audit_log.record(session, by, "add key", detail=f"{name}: {role.value}, {of}{until}")
     return key
+
+
+def unpublished(session: Session, studies: Iterable[str] | None) -> list[str]:
+    """A sentence for each of a key's studies that is not published: it may be misspelt."""
+    return [
+        f"study {study} is not published here: the key is for it once it is"
+        for study in sorted(set(studies or ()))
+        if queries.study_state(session, study) is None
+    ]
 
 
 def _require_id(text: str, what: str) -> None:

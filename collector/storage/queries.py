@@ -177,6 +177,13 @@ def published_versions(session: Session, study_id: str) -> list[int]:
     return list(session.scalars(statement.where(StudyRow.id == study_id).order_by(DocumentRow.version)))
 
 
+def every_version(session: Session) -> list[tuple[str, int, int]]:
+    """Every version of every study: the study's id, its number, and the version, in this order."""
+    columns = (StudyRow.id, StudyRow.number, DocumentRow.version)
+    statement = select(*columns).join(DocumentRow, DocumentRow.study == StudyRow.number)
+    return sorted((study_id, number, version) for study_id, number, version in session.execute(statement))
+
+
 def add_signature(session: Session, document: DocumentRow, signature: Signature) -> None:
     """Keep a signature of a version; one by the same key stays as it is. No more than a device reads."""
     row = {"study": document.study, "version": document.version, "key": signature.key}

@@ -114,6 +114,12 @@ def publish(session: Session, study: Study) -> bool:
     return True
 
 
+def is_closed(session: Session, study_id: str) -> bool:
+    """Whether a study is closed; it stays so, or not, until the transaction ends."""
+    row = queries.locked_study(session, study_id)
+    return row is not None and row.closed
+
+
 def close(session: Session, study_id: str, deleted: bool = False, final: bool = False) -> int:
     """Take no more reports to a study; closing it again changes nothing. Returns its version.
 

@@ -161,8 +161,9 @@ def add() -> Response:
     studies = request.form.get("studies", "").split() or None
     day = request.form.get("expires", "")
     expires = date.fromisoformat(Day().read(day, "expires", StatementError)) if day else None
-    made = make_key(current_collector(), name, Role(role), studies, expires, key)
-    done = Done("The key is shown this once, and kept as a hash", (made,))
+    made, warnings = make_key(current_collector(), name, Role(role), studies, expires, key)
+    said = ". ".join(["the key is shown this once, and kept as a hash", *warnings])
+    done = Done(said, (made,))
     return _page("done.html", title="Make a key", subject=name, done=done)
 
 

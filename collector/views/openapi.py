@@ -117,7 +117,7 @@ SCHEMAS: Document = {
             }
         }
     ),
-    "NewKey": object_of({"name": TEXT, "key": TEXT}),
+    "NewKey": object_of({"name": TEXT, "key": TEXT, "warnings": {"type": "array", "items": TEXT}}),
     "RemovedKey": object_of({"name": TEXT, "removed": {"const": True}}),
     "AuditLog": object_of(
         {

@@ -114,8 +114,8 @@ def make_key() -> Response:
     asked = NEW_KEY.read(json_body(), "", StatementError)
     expires = date.fromisoformat(asked["expires"]) if asked["expires"] else None
     bound = (Role(asked["role"]), asked["studies"], expires)
-    key = acting.make_key(current_collector(), asked["name"], *bound, acting_key())
-    response = jsonify(name=asked["name"], key=key)
+    key, warnings = acting.make_key(current_collector(), asked["name"], *bound, acting_key())
+    response = jsonify(name=asked["name"], key=key, warnings=warnings)
     response.status_code = 201
     return response
 

@@ -9,8 +9,8 @@ from typing import Any
 from flask import request
 
 from collector.problems import PARAMETER_INVALID, ProblemError, unknown_study
-from ldp_client.documents.errors import ReportError
-from ldp_client.documents.fields import Hex, Identifier
+from ldp_client.documents.errors import ReportError, StatementError
+from ldp_client.documents.fields import Day, Hex, Identifier
 from ldp_client.documents.report import ID_BYTES
 
 LARGEST_WHOLE = 10**6
@@ -69,9 +69,9 @@ def past_day_parameter(name: str, today: date) -> date | None:
     if text is None:
         return None
     try:
-        day = date.fromisoformat(text)
-    except ValueError:
-        raise ProblemError(PARAMETER_INVALID, "must be a day, YYYY-MM-DD", name) from None
+        day = date.fromisoformat(Day().read(text, name, StatementError))
+    except StatementError as error:
+        raise ProblemError(PARAMETER_INVALID, error.problem, name) from None
     if day >= today:
         raise ProblemError(PARAMETER_INVALID, "must be a day that is over in UTC", name)
     return day

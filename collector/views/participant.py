@@ -84,7 +84,7 @@ def page(study_id: str) -> Response:
     rules = collector.rules.find(study_id, published.version)
     season = _season(published.state, collector.today())
     address = str(escape(_address(study_id))).encode()
-    language = _language(_offered(rules.study))
+    language = _language(_offered(rules.study), rules.study.languages)
     text = _rendered(rules, rules.needs_invitation(published.state), season, language).replace(
         ADDRESS.encode(), address
     )
@@ -102,9 +102,22 @@ def _offered(study: Study) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*study.languages, *LANGUAGES]))
 
 
-def _language(offered: tuple[str, ...]) -> str:
-    """The one that the visitor chose, else reads best."""
-    return chosen(request.args.get("lang"), request.accept_languages, offered, offered[0])
+def _language(offered: tuple[str, ...], spoken: tuple[str, ...] = ()) -> str:
+    """The one that the visitor chose, else reads best.
+
+    spoken: the study's languages. Who reads one of them, if less well than the page's best, gets the page in
+    that, unless it is the first: in that the questions are anyway.
+    """
+    asked = (request.args.get("lang") or "").lower()
+    found = chosen(asked, request.accept_languages, offered, offered[0])
+    if found.lower() == asked or _first(found) in map(_first, spoken):
+        return found
+    read = chosen(None, request.accept_languages, spoken, "".join(spoken[:1]))
+    return read if read in offered and read not in spoken[:1] else found
+
+
+def _first(tag: str) -> str:
+    return tag.partition("-")[0]
 
 
 def _season(state: StudyState, today: date) -> str:

@@ -88,6 +88,7 @@ def test_an_export_through_a_past_day_is_fixed(filled, study, make_report):
         ({"after": "xyz"}, "after"),
         ({"after": "00"}, "after"),
         ({"through": "June"}, "through"),
+        ({"through": "20260614"}, "through"),
         ({"through": "2026-06-15"}, "through"),
     ],
 )

@@ -198,6 +198,17 @@ def test_texts_come_in_the_visitors_language_else_in_the_studys(empty):
     language, text = shown("swedish", "sv")
     assert language == "sv"
     assert '<html lang="en" dir="ltr">' in text
+    for accepted, best in (
+        ("fr, de;q=0.5", "de"),
+        ("fr, sv;q=0.5", "fr"),
+        ("fr, sv;q=0.5, de;q=0.4", "fr"),
+        ("fr, de-AT;q=0.5", "de"),
+        ("fr", "fr"),
+    ):
+        got, _ = page_of(empty.client, "swedish", headers={"Accept-Language": accepted})
+        assert (accepted, got.headers["Content-Language"]) == (accepted, best)
+    asked = {"query_string": {"lang": "fr"}, "headers": {"Accept-Language": "de"}}
+    assert page_of(empty.client, "swedish", **asked)[0].headers["Content-Language"] == "fr"
     assert '<h1 lang="sv">Vanor</h1>' in text
     assert 'hreflang="sv" aria-current="true">Svenska</a>' in text
     # Who says nothing reads the study's own.
