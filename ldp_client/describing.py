@@ -88,6 +88,7 @@ def describe(study: "Study", words: Words = ENGLISH) -> "list[str]":
         *([words.say("study.languages", languages=", ".join(study.languages))] if study.languages else []),
         *(words.say("study.holders").split("\n") if study.unit == "holder" else []),
         *public_lines(study, words),
+        *_sections(study, words),
     ]
     mechanisms = mechanisms_of(study)
     for question in study.questions:
@@ -95,6 +96,14 @@ def describe(study: "Study", words: Words = ENGLISH) -> "list[str]":
         lines += ["", asked]
         lines += [f"  {line}" for line in _question(study, question, mechanisms[question.id], words)]
     return [*lines, "", _total(study, words)]
+
+
+def _sections(study: "Study", words: Words) -> "list[str]":
+    shown = [
+        words.say("study.section", title=visible(one.title), questions=", ".join(one.questions))
+        for one in study.sections
+    ]
+    return [words.say("study.sections", count=len(shown)), *shown] if shown else []
 
 
 def who_asks(study: "Study", words: Words = ENGLISH) -> "list[str]":

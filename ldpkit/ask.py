@@ -28,6 +28,7 @@ from ldpkit.stating import (
     record_of,
     refusal_of,
     roughly,
+    sections_of,
     study_of,
     who_asks_of,
 )
@@ -358,6 +359,7 @@ def study(
     ethics: Spoken = "",
     retention: int | None = None,
     ask_one: bool = False,
+    sections: Mapping[str, Iterable[str]] | Iterable[Mapping[str, Any]] = (),
     public: Iterable[Mapping[str, Any]] = (),
     **fields: Any,
 ) -> Study:
@@ -376,9 +378,9 @@ def study(
         ethics: who approved it, or why nobody needs to.
         retention: how many days reports are kept from `closes` on, else from the day each arrived.
         ask_one: whether each device answers one question alone, drawn by itself.
+        sections: {title: ids of questions that are shown together}, or a list as a document has it.
         public: fields that are sent in clear, made by `public`.
-        **fields: others of the document, such as route, as it has them; languages=["en", "de"] where texts
-            are {"en": …, "de": …}.
+        **fields: others of the document, as it has them: route; languages=["en", "de"] of {"en": …} texts.
 
     Returns:
         The study, the same as from its JSON: `study.to_json()`.
@@ -390,7 +392,8 @@ def study(
         raise InputError(f"study({id!r}, …): the second argument is the title, and the third the questions")
     asked = [dict(questions)] if isinstance(questions, Mapping) else list(questions)
     found = {"format": FORMAT, "id": id, "version": version, "title": title, "questions": asked}
-    days = {"opens": day_of(opens), "closes": day_of(closes)}
-    who = who_asks_of(owner, contact, ethics, retention)
-    stated = {"purpose": purpose, **days, "ask_one": ask_one, **who, "public": list(public), **fields}
+    stated: dict[str, Any] = {"purpose": purpose, "opens": day_of(opens), "closes": day_of(closes)}
+    stated |= who_asks_of(owner, contact, ethics, retention)
+    parts = {"sections": sections_of(sections), "public": list(public)}
+    stated |= {"ask_one": ask_one, **parts, **fields}
     return study_of({**found, **{name: value for name, value in stated.items() if value}})

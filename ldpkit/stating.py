@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from math import isfinite
@@ -55,8 +55,17 @@ def study_of(document: dict[str, Any]) -> Study:
         where = error.field
         for place, one in enumerate(document["questions"]):
             name = one.get("id") if isinstance(one, Mapping) else one
-            where = where.replace(f"questions[{place}]", f"question {name!r}")
+            if where.startswith(f"questions[{place}]"):
+                where = where.replace(f"questions[{place}]", f"question {name!r}")
         raise InputError(f"study({document['id']!r}): {where}: {error.problem}") from None
+
+
+def sections_of(stated: Any) -> Any:
+    """A document's sections, of {title: ids}; its rules refuse what is neither that nor good."""
+    if not isinstance(stated, Mapping):
+        return stated
+    listed = {title: list(ids) if isinstance(ids, tuple | Iterator) else ids for title, ids in stated.items()}
+    return [{"title": title, "questions": ids} for title, ids in listed.items()]
 
 
 def labels_of(part: Mapping[str, Any]) -> list[Any]:

@@ -10,6 +10,7 @@ from decimal import Decimal
 import pytest
 
 import ldpkit
+from ldp_client.describing import describe
 from ldp_client.documents.errors import InputError
 from ldpkit import ask
 from schemas import Study
@@ -162,3 +163,26 @@ def test_who_asks_is_built_too():
     for wrong in ({"contact": "One clinic"}, {"retention": 0}, {"owner": "a\nb"}):
         with pytest.raises(InputError, match=next(iter(wrong))):
             ask.study("one", "One", asked, **wrong)
+
+
+def test_sections_are_built_too_and_told():
+    asked = [ask.yes_no("ever", epsilon=1), ask.number("hours", 0, 9, epsilon=1)]
+    built = ask.study("one", "One", asked, sections={"Work": ("hours",), "Life": ["ever"]})
+    stated = [{"title": "Work", "questions": ["hours"]}, {"title": "Life", "questions": ["ever"]}]
+    assert built == ask.study("one", "One", asked, sections=stated)
+    assert [(one.title, one.questions) for one in built.sections] == [
+        ("Work", ("hours",)),
+        ("Life", ("ever",)),
+    ]
+    assert "shown in 2 sections, one after the other:\n  Work: hours\n  Life: ever" in "\n".join(
+        describe(built)
+    )
+    for wrong, said in (
+        ({"All": ["hours"]}, "leave out 'ever'"),
+        ({"All": ["hours", "ever", "age"]}, r"sections\[0\].questions\[2\]: 'age' is no question"),
+        ({"All": ["hours", "ever"], "More": ["ever"]}, "stands in a section before"),
+        ({"All": "hours"}, "must be a list"),
+        (["hours", "ever"], "must be an object"),
+    ):
+        with pytest.raises(InputError, match=said):
+            ask.study("one", "One", asked, sections=wrong)

@@ -2,6 +2,7 @@
 
 import { mechanismFor, openDevice, parseStudy } from "../../ldp_client/js/index.js";
 import { answersIn, entriesOf } from "./entries.js";
+import { entriesHere, goTo, isLast, showProgress, turn, turnTo } from "./parts.js";
 import { inOwnLabels, shownIn } from "./shown.js";
 import { toldInWords } from "./told.js";
 import { inWords, say, saidOf, written } from "./words.js";
@@ -66,10 +67,12 @@ function beside(problem) {
 function listOf(entries) {
   const list = document.createElement("ul");
   for (const { name, asked, problem } of entries) {
-    const button = entry("button", `${asked} – ${problem}`);
+    const button = entry("button", "");
+    // In a direction of its own: the study may be in another language.
+    button.append(entry("bdi", asked), ` – ${problem}`);
     button.type = "button";
     button.className = "link";
-    button.addEventListener("click", () => fieldsOf(name)[0].focus());
+    button.addEventListener("click", () => goTo(fieldsOf(name)[0]));
     list.append(entry("li", ""));
     list.lastChild.append(button);
   }
@@ -128,12 +131,13 @@ async function start() {
     for (const part of document.querySelectorAll("[data-when]")) {
       part.hidden = !part.dataset.when.split(" ").some((when) => states.includes(when));
     }
-    const headings = [...document.querySelectorAll("section:not([hidden]) > [tabindex]")];
+    const headings = [...document.querySelectorAll("[data-when]:not([hidden]) > h2[tabindex]")];
     // Not from under a person who fills in the form meanwhile.
     if (shown && shown !== state) headings[0].focus();
     else if (document.activeElement?.closest("[hidden]")) headings.at(-1).focus();
     shown = state;
     find("reason").textContent = report?.reason ? say("script.last_time", { reason: why(report.reason) }) : "";
+    if (find("answers")) showProgress(entriesOf(find("answers"), asked));
     showTold(await device.told());
     if (report?.body) await showReport(study, report);
   }
@@ -170,7 +174,8 @@ async function start() {
     const found = entriesOf(find("answers"), asked);
     // Perhaps meanwhile in another tab.
     if ((await device.status(study)).answered) throw refusal("answered");
-    if (showProblems(found)) return;
+    if (showProblems(entriesHere(found))) return;
+    if (!isLast()) return turn(1);
     entries = found;
     find("entered").replaceChildren(...said(entries.map(({ asked, words }) => [asked, words])));
   });
@@ -178,13 +183,19 @@ async function start() {
   addEventListener("pointerdown", () => (pressed = true), true);
   for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => (pressed = false), true);
   find("answers")?.addEventListener("change", ({ target }) => {
-    const look = () => entriesOf(find("answers"), asked).filter(({ name }) => name === target.name).forEach(mark);
+    const look = () => {
+      const found = entriesOf(find("answers"), asked);
+      found.filter(({ name }) => name === target.name).forEach(mark);
+      showProgress(found);
+    };
     // A button that moves while it is pressed is not clicked.
     if (pressed) addEventListener("pointerup", () => setTimeout(look), { once: true });
     else look();
   });
+  on("back", "click", async () => turn(-1));
   on("change", "click", async () => {
     entries = undefined;
+    turnTo(0);
   });
   on("confirm", "submit", async () => {
     // Asks the browser not to throw the ledger away when space is short.
@@ -213,6 +224,7 @@ async function start() {
     await flush();
   });
   addEventListener("online", () => act(flush));
+  if (find("answers")) turnTo(0);
   if (find("answers") && !(await device.status(study)).answered) await drawOne();
   await show();
   await flush({ attempts: 1 });

@@ -140,6 +140,7 @@ def _rendered(rules: Rules, invited: bool, season: str, language: str) -> bytes:
         language,
         _offered(rules.study),
         study=study,
+        parts=_parts_of(study),
         document=rules.study.document,
         spoken=spoken,
         # Where a study lacks the page's language, it says which one it is in.
@@ -160,6 +161,20 @@ def _rendered(rules: Rules, invited: bool, season: str, language: str) -> bytes:
         # Of a phone: some of digits alone have no minus.
         keyboard=lambda low: "text" if low < 0 else "decimal",
     ).encode()
+
+
+class Part(NamedTuple):
+    """Questions that the page shows together: their places, under a title or without one."""
+
+    title: str
+    places: list[int]
+
+
+def _parts_of(study: Study) -> list[Part]:
+    """The study's sections; all questions where it has none."""
+    ids = [question.id for question in study.questions]
+    sections = [Part(one.title, [ids.index(name) for name in one.questions]) for one in study.sections]
+    return sections or [Part("", list(range(len(ids))))]
 
 
 def _worded(template: str, language: str, offered: tuple[str, ...], **values: object) -> str:

@@ -125,4 +125,5 @@ READERS = {
     "features": _part,
     "response": _part,
     "public": _part,
+    "sections": _part,
 }

@@ -10,6 +10,7 @@ from ldp_client.documents.priors import given_priors
 from ldp_client.documents.public import PublicField
 from ldp_client.documents.rational import Rational
 from ldp_client.documents.route import Route
+from ldp_client.documents.sections import Section
 from ldp_client.documents.spoken import languages_of, plain
 from ldp_client.documents.study_rules import check_together
 from ldp_client.documents.study_shape import STUDY, UNITS
@@ -170,6 +171,8 @@ class Study:
         unit: who answers, a "person", or a data "holder" with a table of many records (then ε is for each
             record).
         questions: in the document's order.
+        sections: which questions are shown together, in what order, each once; none where the document does
+            not say.
         public: the fields that reports carry in clear, in the document's order.
         paper: how questions are asked with dice, beside devices, or None.
         digest: SHA-256 of the canonical bytes, 64 hexadecimal digits.
@@ -206,6 +209,7 @@ class Study:
                 for index, item in enumerate(parsed["questions"])
             ]
         )
+        self.sections: "tuple[Section, ...]" = tuple([Section(item) for item in parsed["sections"] or ()])
         self.public: "tuple[PublicField, ...]" = tuple([PublicField(item) for item in parsed["public"] or ()])
         labels = {
             one.id: tuple([str(label) for label in one.choices]) for one in self.questions if not one.numbered

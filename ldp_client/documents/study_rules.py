@@ -4,6 +4,7 @@ from ldp_client.documents.errors import StudyError
 from ldp_client.documents.paper import check_paper
 from ldp_client.documents.priors import check_prior, given_priors
 from ldp_client.documents.route import FEWEST_NOISY
+from ldp_client.documents.sections import check_sections
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ def check_together(parsed: "dict[str, Any]") -> None:
         raise StudyError("ask_one", "does not go with a secure sum, which counts every device in each answer")
     if parsed["unit"] == "holder":
         _check_holder(parsed)
+    if parsed["sections"]:
+        check_sections(parsed)
     if parsed["public"]:
         _check_public(parsed)
     for index, question in enumerate(parsed["questions"]):

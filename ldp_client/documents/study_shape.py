@@ -18,6 +18,7 @@ from ldp_client.documents.fields import (
 from ldp_client.documents.paper import PAPER
 from ldp_client.documents.public import PUBLIC
 from ldp_client.documents.route import ROUTE
+from ldp_client.documents.sections import SECTIONS
 from ldp_client.documents.spoken import FIELD, LANGUAGES, Spoken
 
 TYPE_CHECKING = False
@@ -158,6 +159,7 @@ _OPTIONAL: "dict[str, Any]" = {
     "opens": Day(),
     "closes": Day(),
     "ask_one": Boolean(),
+    "sections": SECTIONS,
     "public": PUBLIC,
     "paper": PAPER,
     "route": ROUTE,

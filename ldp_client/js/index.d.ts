@@ -140,6 +140,8 @@ export interface Study {
   /** Whether a report answers one question only, drawn whatever the answers are. */
   readonly ask_one?: boolean;
   readonly questions: readonly Question[];
+  /** Which questions are shown together, by their ids, and in what order. */
+  readonly sections?: readonly { readonly title: string; readonly questions: readonly string[] }[];
   /** Sent as they are: their values stand in Answers beside those to questions. */
   readonly public?: readonly PublicField[];
   /** How it is also asked on paper; a device only checks it. */

@@ -3,7 +3,7 @@
 import { check, isObject, isText, listOf } from "./shapes.js";
 
 const TEXTS = /^(title|purpose|owner|ethics|text)$/;
-const PARTS = /^(questions|features|response|public)$/;
+const PARTS = /^(questions|features|response|public|sections)$/;
 
 function tag(value, path) {
   check(isText(value) && value.length <= 35 && /^[a-z]{2,3}(-[a-z\d]{1,8})*$/i.test(value), path);

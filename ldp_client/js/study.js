@@ -31,6 +31,7 @@ const PARTS = {
   ask_one: () => import("./drawing.js"),
   public: () => import("./public.js"),
   paper: () => import("./paper.js"),
+  sections: () => import("./sections.js"),
   owner: asker,
   contact: asker,
   ethics: asker,

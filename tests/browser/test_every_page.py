@@ -14,7 +14,8 @@ from tests.browser.visiting import visit
 from tests.collector.conftest import TOKEN, Server
 from tests.portable.participant import EVERY_KIND, SMALL
 
-ASKED = Study({**SMALL, "id": "small"})
+SECTIONS = [{"title": "Work", "questions": ["hours"]}, {"title": "Life", "questions": ["ever"]}]
+ASKED = Study({**SMALL, "id": "small", "sections": SECTIONS})
 KINDS = Study({**EVERY_KIND, "id": "kinds"})
 HOLDER = Study(studies.document(*studies.TABLES, **studies.HOLDER))
 # Each browser in each scheme, once as a phone and once as a desk.
@@ -27,6 +28,7 @@ SIGHTS = [
 LOOKS = [
     "questions",
     "slip",
+    "second",
     "checked",
     "report",
     "sent",
@@ -64,11 +66,14 @@ def everything(url: str, report: str, key: str) -> list[dict[str, object]]:
         ["wait", "#ask"],
         ["look", "questions"],
         ["fill", "[name=hours]", "4500"],
-        ["click", "#answers button[type=submit]"],
+        ["click", "#next"],
         ["wait", "#problem"],
         ["look", "slip"],
         ["fill", "[name=hours]", "3.5"],
+        ["click", "#next"],
+        ["wait", "#back"],
         ["click", "[name=ever][value=yes]"],
+        ["look", "second"],
         ["click", "#answers button[type=submit]"],
         ["wait", "#check"],
         ["look", "checked"],
@@ -123,7 +128,7 @@ def test_nothing_is_objected_to(server, tmp_path, browser, scheme, width):
 def assert_it_is_heard(looks):
     """What is wrong is read before the form, and two studies of one title are told apart."""
     slip = looks["slip"]["heard"]
-    assert slip.index("StaticText: 2 answers need another look:") < slip.index(
+    assert slip.index("StaticText: 1 answer needs another look:") < slip.index(
         "textbox: How many hours did you work?"
     )
     assert {"region: A survey kinds", "region: A survey plants"} <= set(looks["operator"]["heard"])

@@ -179,6 +179,7 @@ if (!only) {
   found.languages = await publicFailures({ studies, public: languages });
 found.report_ids = await idFailures(load("report_ids"));
   found.paper = await studyFailures({ studies: load("paper").paper });
+  found.sections = await studyFailures({ studies: load("sections").sections });
   found.askers = await studyFailures({ studies: load("askers").askers });
   found.refusable_numbers = await mechanismFailures(load("refusable_numbers"), false);
   found.refusable_numbers.push(...(await studyFailures({ studies: load("refusable_numbers").refusable_numbers })));

@@ -17,6 +17,7 @@ MOST_BYTES = 15_000
 MOST_BYTES_OF_SENDING = 2_700
 MOST_BYTES_OF_CHANGING = 700
 MOST_BYTES_OF_TELLING = 900
+MOST_BYTES_OF_SECTIONS = 500
 MOST_BYTES_OF_ASKING_ONE = 1_000
 MOST_BYTES_OF_DAYS = 600
 MOST_BYTES_OF_PRIORS = 2_100
@@ -35,7 +36,17 @@ STAGES = {"randomized_response": "response_twice", "sue": "sue_twice"}
 NAMED = [[name] for name in MECHANISMS if name != "memoized"]
 NAMED += [["memoized", of, stages] for of, stages in STAGES.items()]
 ON_DEMAND = [*MECHANISMS, *STAGES.values(), "priors", "public", "paper", "asker", "levels", "interactions"]
-ON_DEMAND += ["product_blocks", "languages", "refusal", "days", "drawing", "changing", "sending", "told"]
+ON_DEMAND += [
+    "product_blocks",
+    "languages",
+    "refusal",
+    "days",
+    "drawing",
+    "changing",
+    "sending",
+    "told",
+    "sections",
+]
 TYPESCRIPT_OPTIONS = ("--noEmit", "--strict", "--target", "es2022", "--module", "nodenext")
 
 
@@ -58,6 +69,7 @@ def test_what_a_study_of_one_mechanism_loads_is_small(named):
         "sending": MOST_BYTES_OF_SENDING,
         "changing": MOST_BYTES_OF_CHANGING,
         "told": MOST_BYTES_OF_TELLING,
+        "sections": MOST_BYTES_OF_SECTIONS,
         "drawing": MOST_BYTES_OF_ASKING_ONE,
         "days": MOST_BYTES_OF_DAYS,
         "priors": MOST_BYTES_OF_PRIORS,

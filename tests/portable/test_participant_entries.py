@@ -114,29 +114,72 @@ def test_what_was_entered_can_be_changed_before_noise_and_is_gone_after(meet):
 
 def test_on_a_phone_all_that_misses_is_listed_on_top_and_leads_to_its_field(meet):
     """The list keeps the invitation behind the address's #."""
-    many = [{**studies.YES_NO, "id": f"q{number}", "text": f"Question {number}?"} for number in range(9)]
+    many = [{**studies.YES_NO, "id": f"q{number}", "text": f"Question {number}?"} for number in range(11)]
     person = meet(studies.document(*many))
     address = person.browser.current_url
     person.browser.execute_script("location.hash = 'invitation=abc'")
     size = {"width": chromium.PHONE[0], "height": chromium.PHONE[1], "deviceScaleFactor": 1, "mobile": True}
     person.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     try:
-        person.fill(**{question["id"]: "no" for question in many[:7]})
+        person.fill(**{question["id"]: "no" for question in many[:9]})
+        assert person.find("#progress").text == "answered: 9 of 11"
         person.click("#answers button[type=submit]")
         person.until_says("2 answers need another look:")
         box = person.find("#problem").rect
         scrolled = person.browser.execute_script("return scrollY")
         assert scrolled <= box["y"] < box["y"] + box["height"] <= scrolled + chromium.PHONE[1]
         links = person.find("#problem").find_elements(By.TAG_NAME, "button")
-        assert [link.text for link in links] == [f"Question {n}? – please answer this" for n in (7, 8)]
+        assert [link.text for link in links] == [f"Question {n}? – please answer this" for n in (9, 10)]
         links[1].click()
-        assert person.browser.switch_to.active_element.get_attribute("name") == "q8"
+        assert person.browser.switch_to.active_element.get_attribute("name") == "q10"
         assert person.browser.current_url == f"{address}#invitation=abc"
         # What was mended is no longer called wrong.
-        person.click("[name=q8][value=no]")
+        person.click("[name=q10][value=no]")
         assert len(person.browser.find_elements(By.CSS_SELECTOR, ".wrong")) == 1
+        assert person.find("#progress").text == "answered: 10 of 11"
     finally:
         person.browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_sections_are_shown_one_at_a_time_and_all_is_sent(meet):
+    """By the keyboard too; what is entered stays, and what is wrong is said where it stands."""
+    titles = {"Work": ["hours"], "Life": ["occupation"], "More": ["ever"]}
+    sections = [{"title": title, "questions": ids} for title, ids in titles.items()]
+    asked = studies.document(studies.NUMBER, studies.YES_NO, studies.CHOICE, sections=sections)
+    person = meet({**asked, "public": [{"id": "region", "choices": ["north", "south"]}]})
+    focused = person.browser.switch_to
+
+    def shown():
+        found = person.browser.find_elements(By.CSS_SELECTOR, "#answers h3, #answers button:not(.try)")
+        return [one.text for one in found if one.is_displayed()]
+
+    assert shown() == ["Work", "Next"]
+    assert person.find("#progress").text == "Part 1 of 3 · answered: 0 of 4"
+    person.click("#next")
+    person.until("problem")
+    assert person.find("#problem").text.splitlines()[1:] == ["hours – please answer this"]
+    assert len(person.browser.find_elements(By.CSS_SELECTOR, ".wrong")) == 1
+    person.find("[name=hours]").send_keys("3.5", Keys.ENTER)
+    person.until_says("Part 2 of 3 · answered: 1 of 4")
+    assert shown() == ["Life", "Next", "Back"]
+    assert focused.active_element.text == "Life"
+    assert not person.find("#problem").is_displayed()
+    person.click("#back")
+    person.until_says("Part 1 of 3")
+    assert focused.active_element.text == "Work"
+    assert person.find("[name=hours]").get_property("value") == "3.5"
+    person.click("#next")
+    person.until_says("Part 2 of 3")
+    person.fill(occupation="worker")
+    person.click("#next")
+    person.until_says("Part 3 of 3 · answered: 2 of 4")
+    assert shown() == ["More", "Sent as it is", "Check my answers", "Back"]
+    person.answer(ever="yes", region="south")
+    person.until("report")
+    person.send()
+    person.until_says("This was sent")
+    (report,) = person.stored()
+    assert (sorted(report.payloads), report.public) == (["ever", "hours", "occupation"], {"region": "south"})
 
 
 @pytest.mark.slow

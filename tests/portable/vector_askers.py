@@ -1,4 +1,4 @@
-"""Studies that say who asks, and texts that say it wrongly."""
+"""Studies that say who asks, or have sections, and texts that do so wrongly."""
 
 from __future__ import annotations
 
@@ -71,4 +71,47 @@ def asker_studies() -> Iterator[dict[str, Any]]:
     """Each with what it says, or the field that is refused."""
     for name, stated in STATED.items():
         text = json.dumps({**studies.document(studies.YES_NO), **stated}, separators=(",", ":"))
+        yield {"name": name, "text": text, **study_outcome(text)}
+
+
+def section(title: Any, *questions: Any) -> dict[str, Any]:
+    return {"title": title, "questions": list(questions)}
+
+
+PAIR = [section("Work", "hours"), section("Life", "ever")]
+SECTIONED: dict[str, dict[str, Any]] = {
+    "two": {"sections": PAIR},
+    "one-in-another-order": {"sections": [section("All", "ever", "hours")]},
+    "in-two-languages": {
+        **BOTH,
+        "sections": [section({"en": "Work", "ar": "العمل"}, "hours"), section("Life", "ever")],
+    },
+    "none": {"sections": []},
+    "null": {"sections": None},
+    "an-object": {"sections": {"Work": ["hours", "ever"]}},
+    "an-empty-one": {"sections": [*PAIR, section("More")]},
+    "without-a-title": {"sections": [{"questions": ["hours", "ever"]}]},
+    "with-an-empty-title": {"sections": [section("", "hours", "ever")]},
+    "with-more": {"sections": [{**section("All", "hours", "ever"), "text": "and more"}]},
+    "of-one-title": {"sections": [section("All", "hours"), section("All", "ever")]},
+    "of-one-title-in-arabic": {
+        **BOTH,
+        "sections": [section({"en": "Work", "ar": "أ"}, "hours"), section({"en": "Life", "ar": "أ"}, "ever")],
+    },
+    "lacks-a-language": {**BOTH, "sections": [section({"en": "All"}, "hours", "ever")]},
+    "of-an-unknown-question": {"sections": [*PAIR, section("More", "age")]},
+    "of-one-twice": {"sections": [section("All", "hours", "ever", "hours")]},
+    "of-one-in-both": {"sections": [section("Work", "hours"), section("Life", "ever", "hours")]},
+    "leaves-one-out": {"sections": [section("Work", "hours")]},
+    "of-what-is-no-name": {"sections": [section("All", "hours", ["ever"])]},
+    "asks-one": {"sections": PAIR, "ask_one": True},
+    "asks-all": {"sections": PAIR, "ask_one": False},
+}
+
+
+def sectioned_studies() -> Iterator[dict[str, Any]]:
+    """Each with what it says, or the field that is refused."""
+    for name, stated in SECTIONED.items():
+        document = {**studies.document(studies.NUMBER, studies.YES_NO), **stated}
+        text = json.dumps(document, separators=(",", ":"))
         yield {"name": name, "text": text, **study_outcome(text)}
