@@ -53,8 +53,13 @@ def test_numbers_are_read_as_the_language_writes_them(meet):
 
 
 def test_arabic_is_mirrored_and_a_report_is_the_same(meet):
-    person = meet(studies.document(HOURS, studies.YES_NO))
+    person = meet(studies.document(HOURS, studies.YES_NO, purpose="To see how long."))
     in_language(person, "ar", "#invitation=abc")
+    # A text in another language is read in its own direction, from the page's edge.
+    style = "const { textAlign, direction } = getComputedStyle(arguments[0]); return [textAlign, direction];"
+    purpose = person.browser.execute_script(style, person.find("h1 + p"))
+    assert purpose == ["right", "ltr"]
+    assert person.browser.execute_script(style, person.find("h1"))[0] == "right"
     edges = "const {left, right} = arguments[0].getBoundingClientRect(); return [left, right];"
     button, label = [
         person.browser.execute_script(edges, found)
