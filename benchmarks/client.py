@@ -44,6 +44,7 @@ TASKS = {
     "unary": ("OUE, 1024 choices", 22, {"opendp": 25}),
     "laplace": ("Laplace number", 4, {"opendp": 25}),
     "gaussian": ("Gaussian statistics, 9 features", 110, {"opendp": 8}),
+    "signs": ("signs of sampled products, 10 features", 6, {}),
     "unary_many": ("perturb_many, OUE, 1024 choices", 1e6 / 150_000, {"multi-freq-ldpy": 3}),
     "gaussian_many": ("perturb_many, Gaussian statistics", 1e6 / 50_000, {}),
 }

@@ -25,6 +25,13 @@ RECORD = {
     "response": {"id": "y", "bounds": ["-1", "1"]},
     "mechanism": {"name": "gaussian_statistics", "epsilon": "1", "delta": "1e-6"},
 }
+TEN = [*FEATURES, "x9"]
+SIGNS = {
+    "ask": "record",
+    "features": [{"id": name, "bounds": ["-1", "1"]} for name in TEN],
+    "response": {"id": "y", "bounds": ["-1", "1"]},
+    "mechanism": {"name": "sampled_products", "epsilon": "1", "weights": {"response": 4}},
+}
 MODELS = {"choice": "multinomial", "number": "normal", "record": "linear_regression"}
 
 
@@ -67,6 +74,7 @@ TASKS: dict[str, Task] = {
     "unary": one(UNARY, 3),
     "laplace": one(NUMBER, 0.3),
     "gaussian": one(RECORD, {name: 0.1 for name in [*FEATURES, "y"]}),
+    "signs": one(SIGNS, {name: 0.1 for name in [*TEN, "y"]}),
     "unary_many": many_choices,
     "gaussian_many": many_records,
 }
