@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import csv
+import io
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import date
-from typing import IO, TYPE_CHECKING, Callable
+from typing import IO, TYPE_CHECKING, Any, Callable
 from urllib.parse import urlsplit
 
 from collector.operator.at_a_collector import (
@@ -52,18 +53,21 @@ def add_access_commands(subparsers: argparse._SubParsersAction[argparse.Argument
     invite.add_argument("--qr", metavar="FOLDER", help="a new folder, with the link of each as an SVG file")
     invite.add_argument("--address", metavar="URL", help="where people reach the collector, if not at --to")
     invite.add_argument("--dry-run", action="store_true", help="only say what would be done")
+    add_json(invite)
     keys = add_command(subparsers, "keys", "say who may publish, read and operate").add_subparsers(
         required=True, metavar="ACTION"
     )
     text = "make a key and show it, once; needs the operator's token"
     add = add_remote(keys, "add", text, "keys add ann --role read --study habits", run_add_key)
     add_key_arguments(add)
+    add_json(add)
     text = "list names, roles, studies, last days and last uses; needs the operator's token"
     add_json(add_remote(keys, "list", text, "keys list", run_list_keys))
     text = "make a key useless; needs the operator's token"
     revoke = add_remote(keys, "revoke", text, "keys revoke ann --yes", run_revoke_key)
     revoke.add_argument("name", metavar="NAME")
     add_certainty(revoke)
+    add_json(revoke)
     text = "say what operators did, with which key, and when"
     log = add_remote(subparsers, "audit-log", text, "audit-log --since 2026-06-01", run_audit_log)
     add_audit_arguments(log)
@@ -125,7 +129,7 @@ def expiry_of(arguments: argparse.Namespace) -> date | None:
 
 
 def run_invite(arguments: argparse.Namespace) -> int:
-    """ldpkit invite STUDY_ID --count N [--out FILE] [--qr FOLDER] [--public FIELD=VALUE …]"""
+    """ldpkit invite STUDY_ID --count N [--out FILE] [--qr FOLDER] [--public FIELD=VALUE …] [--json]"""
     if not 1 <= arguments.count <= MOST:
         raise UsageError(f"--count {arguments.count}: must be from 1 to {MOST}")
     if arguments.qr and arguments.count > MOST_PICTURES:
@@ -137,16 +141,33 @@ def run_invite(arguments: argparse.Namespace) -> int:
     made = f"{counted(arguments.count, 'invitation')} to {arguments.study} at {collector.url}"
     if arguments.dry_run:
         others = "" if status["invitations_left"] is not None else "; from then on only they let a report in"
-        print(f"would make {made}{others}")
+        show(_invited(arguments, []), arguments.json, lambda _: [f"would make {made}{others}"])
         return 0
     if arguments.qr:
         # Before any invitation is made that could not be drawn.
         import segno  # noqa: F401
-    with _new_place(arguments.out, arguments.qr) as file:
-        write = _writer(file, arguments.out or "", arguments.qr, f"{page}/s/{arguments.study}#invitation=")
-        _make_all(collector, arguments.study, arguments.count, public, write)
+    link = f"{page}/s/{arguments.study}#invitation="
+    # With --json standard output has them in its one object.
+    kept = io.StringIO() if arguments.json and not arguments.out else None
+    try:
+        with _new_place(arguments.out, arguments.qr) as file:
+            write = _writer(file if kept is None else kept, arguments.out or "", arguments.qr, link)
+            _make_all(collector, arguments.study, arguments.count, public, write)
+    finally:
+        # They are kept nowhere else: those that were made before an error too.
+        if kept is not None and kept.tell():
+            show(_invited(arguments, kept.getvalue().splitlines()), True, lambda _: ())
+    if arguments.json and kept is None:
+        show(_invited(arguments, None), True, lambda _: ())
     print(f"made {made}; they are kept nowhere else", file=sys.stderr)
     return 0
+
+
+def _invited(arguments: argparse.Namespace, links: list[str] | None) -> dict[str, Any]:
+    """What came of inviting, for programs. links: those that no file has."""
+    count = arguments.count if links is None else len(links)
+    places = {"links": links, "file": arguments.out, "folder": arguments.qr}
+    return {"study": arguments.study, "invitations": count, "done": bool(count), **places}
 
 
 def _place_of_links(address: str) -> str:
@@ -252,7 +273,7 @@ def _draw(link: str, path: str) -> None:
 
 
 def run_add_key(arguments: argparse.Namespace) -> int:
-    """ldpkit keys add NAME --role ROLE [--study STUDY_ID …] [--expires YYYY-MM-DD]"""
+    """ldpkit keys add NAME --role ROLE [--study STUDY_ID …] [--expires YYYY-MM-DD] [--json]"""
     expires = expiry_of(arguments)
     collector = collector_of(arguments, "making a key")
     until = None if expires is None else expires.isoformat()
@@ -260,7 +281,7 @@ def run_add_key(arguments: argparse.Namespace) -> int:
     key, warnings = collector.add_key(**asked)
     for line in warnings:
         print(visible(line), file=sys.stderr)
-    print(key)
+    show({**asked, "key": key}, arguments.json, lambda made: [made["key"]])
     return 0
 
 
@@ -274,7 +295,7 @@ def run_list_keys(arguments: argparse.Namespace) -> int:
 
 
 def run_revoke_key(arguments: argparse.Namespace) -> int:
-    """ldpkit keys revoke NAME (--yes | --dry-run)"""
+    """ldpkit keys revoke NAME (--yes | --dry-run) [--json]"""
     from collector.operator.overview import key_in_one_line
 
     collector = collector_of(arguments, "revoking a key")
@@ -283,11 +304,13 @@ def run_revoke_key(arguments: argparse.Namespace) -> int:
     if not found:
         raise InputError(f"there is no key {arguments.name[:64]!r} at {collector.url}")
     if arguments.dry_run:
-        print(visible(f"would revoke {key_in_one_line(found[0])}"))
+        said = f"would revoke {key_in_one_line(found[0])}"
+        show({**found[0], "done": False}, arguments.json, lambda _: [said])
         return 0
     require_yes(arguments, f"revoking the key {arguments.name} at {collector.url}")
     collector.remove_key(arguments.name)
-    print(f"{arguments.name} is good for nothing any more")
+    said = f"{arguments.name} is good for nothing any more"
+    show({**found[0], "done": True}, arguments.json, lambda _: [said])
     return 0
 
 

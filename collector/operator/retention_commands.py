@@ -30,6 +30,7 @@ def add_retention(subparsers: argparse._SubParsersAction[argparse.ArgumentParser
     run = add_remote(actions, "run", text, "retention run habits --yes", run_run_retention)
     run.add_argument("study", nargs="?", metavar="STUDY_ID", help="of this study only (default: of each)")
     add_certainty(run)
+    add_json(run)
 
 
 def run_list_retention(arguments: argparse.Namespace) -> int:
@@ -44,20 +45,24 @@ def run_list_retention(arguments: argparse.Namespace) -> int:
 
 
 def run_run_retention(arguments: argparse.Namespace) -> int:
-    """ldpkit retention run [STUDY_ID] (--yes | --dry-run)"""
+    """ldpkit retention run [STUDY_ID] (--yes | --dry-run) [--json]"""
     collector = collector_of(arguments, "deleting reports")
     overdue = _overdue(collector.retention(), arguments.study)
     # Another collector's words may move the terminal's cursor.
     what = visible(", ".join(f"{counted(number, 'report')} of {study}" for study, number in overdue.items()))
-    if not overdue:
-        print(f"nothing is overdue at {collector.url}")
-        return 0
-    if arguments.dry_run:
-        print(f"would delete {what} at {collector.url}")
+    if not overdue or arguments.dry_run:
+        said = (
+            f"would delete {what} at {collector.url}" if overdue else f"nothing is overdue at {collector.url}"
+        )
+        show({"done": False, "overdue": overdue, "deleted": {}}, arguments.json, lambda _: [said])
         return 0
     require_yes(arguments, f"deleting {what} at {collector.url}, with their summaries and posteriors,")
+    deleted = {}
     for study in overdue:
-        print(visible(f"{counted(collector.delete_overdue(study), 'report')} of {study} deleted"))
+        deleted[study] = collector.delete_overdue(study)
+        if not arguments.json:
+            print(visible(f"{counted(deleted[study], 'report')} of {study} deleted"))
+    show({"done": True, "overdue": overdue, "deleted": deleted}, arguments.json, lambda _: ())
     return 0
 
 

@@ -36,6 +36,7 @@ def add_study_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentP
     publish = add_remote(subparsers, "publish", text, "publish study.json --to https://…", run_publish)
     publish.add_argument("study", metavar="STUDY.json", help="signed or not")
     publish.add_argument("--dry-run", action="store_true", help="only say what would be done")
+    add_json(publish)
     text = "list a collector's studies"
     lists = add_remote(subparsers, "list", text, "list --state open", run_list)
     lists.add_argument("words", nargs="?", default="", metavar="WORDS", help="of the id or the title")
@@ -49,14 +50,16 @@ def add_study_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentP
     close = add_remote(subparsers, "close", text, "close habits --yes", run_close)
     close.add_argument("study", metavar="STUDY_ID")
     add_certainty(close)
+    add_json(close)
     text = "have a study that was closed take reports again"
     reopen = add_remote(subparsers, "open", text, "open habits --yes", run_open)
     reopen.add_argument("study", metavar="STUDY_ID")
     add_certainty(reopen)
+    add_json(reopen)
 
 
 def run_publish(arguments: argparse.Namespace) -> int:
-    """ldpkit publish STUDY.json [--to URL] [--dry-run]"""
+    """ldpkit publish STUDY.json [--to URL] [--dry-run] [--json]"""
     from collector.remote.operating import RemoteCollector
     from ldp_client.study_warnings import unstated_in_words, warnings_of
 
@@ -69,15 +72,22 @@ def run_publish(arguments: argparse.Namespace) -> int:
     for line in [*warnings_of(study), *unstated_in_words(study)]:
         print(line, file=sys.stderr)
     before = collector.published(study.id)
-    if arguments.dry_run:
-        print(_what_would_happen(study, before))
-        return 0
-    collector.publish(document, study)
-    again = "was published before" if before == study.canonical() else "is published"
-    print(f"{study.id}, version {study.version}, {again}; digest {study.digest}")
-    for line in _links(study, collector):
-        print(line)
+    said = [_what_would_happen(study, before)] if arguments.dry_run else []
+    is_new = before != study.canonical()
+    if not arguments.dry_run:
+        collector.publish(document, study)
+        again = "is published" if is_new else "was published before"
+        said = [f"{study.id}, version {study.version}, {again}; digest {study.digest}"]
+        said += _links(study, collector)
+    links = {"people": _page_of(study, collector), "devices": collector.address_of(study.id)}
+    named = {"study": study.id, "version": study.version, "digest": study.digest}
+    show({**named, "done": not arguments.dry_run, "new": is_new, **links}, arguments.json, lambda _: said)
     return 0
+
+
+def _page_of(study: Study, collector: RemoteCollector) -> str | None:
+    """Where people answer; None where nobody does it on a page."""
+    return None if study.route is not None or study.unit == "holder" else collector.page_of(study.id)
 
 
 def _links(study: Study, collector: RemoteCollector) -> list[str]:
@@ -85,7 +95,8 @@ def _links(study: Study, collector: RemoteCollector) -> list[str]:
     devices = f"devices fetch     {collector.address_of(study.id)}"
     if study.route is not None:
         return [devices, "how it goes       `ldpkit admin studies` at the node"]
-    people = [f"people answer at  {collector.page_of(study.id)}"] if study.unit != "holder" else []
+    page = _page_of(study, collector)
+    people = [f"people answer at  {page}"] if page else []
     return [*people, devices, f"how it goes       ldpkit status {study.id} --to {collector.url}"]
 
 
@@ -148,38 +159,54 @@ def run_status(arguments: argparse.Namespace) -> int:
 
 
 def run_close(arguments: argparse.Namespace) -> int:
-    """ldpkit close STUDY_ID (--yes | --dry-run)"""
+    """ldpkit close STUDY_ID (--yes | --dry-run) [--json]"""
     collector = collector_of(arguments, "closing a study")
-    what = f"closing {arguments.study} at {collector.url}{_reports_of(collector, arguments.study)}"
+    status = _status_of(collector, arguments.study)
+    what = f"closing {arguments.study} at {collector.url}{_in_words(status)}"
     if arguments.dry_run:
-        print(f"{what}: it would take no more reports, and `ldpkit open` takes that back")
-        return 0
+        said = f"{what}: it would take no more reports, and `ldpkit open` takes that back"
+        return _show_change(arguments, status, None, said)
     require_yes(arguments, what)
-    print(f"{arguments.study}, version {collector.close(arguments.study)}, takes no more reports")
-    return 0
+    version = collector.close(arguments.study)
+    return _show_change(
+        arguments, status, version, f"{arguments.study}, version {version}, takes no more reports"
+    )
 
 
 def run_open(arguments: argparse.Namespace) -> int:
-    """ldpkit open STUDY_ID (--yes | --dry-run)"""
+    """ldpkit open STUDY_ID (--yes | --dry-run) [--json]"""
     collector = collector_of(arguments, "opening a study")
-    what = f"opening {arguments.study} at {collector.url}{_reports_of(collector, arguments.study)}"
+    status = _status_of(collector, arguments.study)
+    what = f"opening {arguments.study} at {collector.url}{_in_words(status)}"
     if arguments.dry_run:
-        print(f"{what}: it would take reports again")
-        return 0
+        return _show_change(arguments, status, None, f"{what}: it would take reports again")
     require_yes(arguments, what)
     version = collector.reopen(arguments.study)
-    print(f"{arguments.study}, version {version}, takes reports between its `opens` and `closes`")
+    said = f"{arguments.study}, version {version}, takes reports between its `opens` and `closes`"
+    return _show_change(arguments, status, version, said)
+
+
+def _show_change(
+    arguments: argparse.Namespace, before: dict[str, Any] | None, version: int | None, said: str
+) -> int:
+    """Print what became of a study. before: its status then. version: None where nothing was done."""
+    found = {"study": arguments.study, "version": version, "done": version is not None}
+    was = before and {"state": before["state"], "reports": before["reports"]}
+    show({**found, "before": was}, arguments.json, lambda _: [said])
     return 0
 
 
-def _reports_of(collector: RemoteCollector, study_id: str) -> str:
-    """How a study stands, in words; nothing for a key that may not read. Raises RefusalError."""
+def _status_of(collector: RemoteCollector, study_id: str) -> dict[str, Any] | None:
+    """How a study stands; None for a key that may not read. Raises RefusalError."""
     from collector.remote.client import RefusalError
 
     try:
-        status: dict[str, Any] = collector.status(study_id)
+        return collector.status(study_id)
     except RefusalError as error:
         if error.status != FORBIDDEN:
             raise
-        return ""
-    return f", {status['state']} with {counted(status['reports'], 'report')}"
+        return None
+
+
+def _in_words(status: dict[str, Any] | None) -> str:
+    return f", {status['state']} with {counted(status['reports'], 'report')}" if status else ""

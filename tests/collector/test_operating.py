@@ -268,6 +268,56 @@ def test_keys_are_bound_and_end(asked, either, make_study, capsys):
     assert json.loads(capsys.readouterr().out) == []
 
 
+def test_what_operators_do_is_one_json_object_of_each_command(
+    asked, either, make_study, tmp_path, capsys, monkeypatch
+):
+    asked(either)
+    (tmp_path / "study.json").write_bytes(make_study(id="other").canonical())
+
+    def said(*arguments):
+        at(*arguments, "--json")
+        return json.loads(capsys.readouterr().out)
+
+    found = [said("publish", str(tmp_path / "study.json"), *more) for more in (["--dry-run"], [], [])]
+    assert [(one["done"], one["new"]) for one in found] == [(False, True), (True, True), (True, False)]
+    assert (found[1]["study"], found[1]["version"], found[1]["people"]) == ("other", 1, f"{URL}/s/other")
+    assert either.client.get(found[1]["devices"].removeprefix(URL)).get_json()["id"] == "other"
+    before = {"state": "open", "reports": 0}
+    named = {"study": "other", "before": before}
+    assert said("close", "other", "--dry-run") == {**named, "version": None, "done": False}
+    assert said("close", "other", "--yes") == {**named, "version": 1, "done": True}
+    assert said("open", "other", "--yes") == {
+        **named, "version": 1, "done": True, "before": {**before, "state": "closed"}
+    }  # fmt: skip
+    key = said("keys", "add", "ann", "--role", "read", "--study", "other")
+    assert (key["name"], key["role"], key["studies"], key["expires"]) == ("ann", "read", ["other"], None)
+    headers = {"Authorization": f"Bearer {key['key']}"}
+    assert either.client.get("/v1/studies/other/export", headers=headers).status_code == 200
+    gone = [said("keys", "revoke", "ann", how) for how in ("--dry-run", "--yes")]
+    assert [(one["name"], one["done"]) for one in gone] == [("ann", False), ("ann", True)]
+    assert said("retention", "run", "--yes") == {"done": False, "overdue": {}, "deleted": {}}
+    assert said("invite", "other", "--count", "3", "--dry-run")["done"] is False
+    links = said("invite", "other", "--count", "3")["links"]
+    assert len({link.removeprefix(f"{URL}/s/other#invitation=") for link in links}) == 3
+    file = str(tmp_path / "links.txt")
+    found = said("invite", "other", "--count", "2", "--out", file)
+    assert (found["invitations"], found["links"], found["file"]) == (2, None, file)
+    # What was made before an error is not lost.
+    monkeypatch.setattr(access_commands, "AT_ONCE", 2)
+    answers = iter([(["abc", "def"], []), InputError("no more")])
+
+    def invite(*_arguments):
+        answer = next(answers)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(remote.RemoteCollector, "invite", invite)
+    with pytest.raises(InputError, match="no more"):
+        at("invite", "other", "--count", "4", "--json")
+    assert json.loads(capsys.readouterr().out)["invitations"] == 2
+
+
 def test_the_audit_log_says_who_did_what_on_which_day(asked, either, study, make_report, capsys):
     asked(either)
     report = make_report(study)
