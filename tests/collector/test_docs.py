@@ -18,6 +18,7 @@ import pytest
 from collector import problems
 from collector.cli import add_commands
 from collector.problems import Kind
+from collector.secure_sum.node import MOST_DRAWING_BYTES
 from collector.settings import Settings
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "operating.md").read_text(encoding="utf-8")
@@ -47,6 +48,44 @@ def test_every_command_is_one(command):
 
 def test_there_are_commands_to_test():
     assert {line.split()[0] for line in commands()} >= {"serve", "admin", "backup", "export"}
+
+
+SIZES = {"k": 1 << 10, "m": 1 << 20}
+
+
+def largest_body(block):
+    """What nginx lets through by a block's own directive, in bytes."""
+    number, unit = re.search(r"client_max_body_size (\d+)([km]);", block).groups()
+    return int(number) * SIZES[unit]
+
+
+def test_the_proxy_lets_through_what_the_collector_takes_and_tells_nobody_who_sends_it():
+    block = TEXT.split("```nginx\n")[1].split("```")[0]
+    everybody, _, node = block.partition("location ~ ")
+    assert block.count("{") == block.count("}")
+    assert largest_body(everybody) >= Settings.body_limit
+    assert largest_body(node) >= MOST_DRAWING_BYTES
+    pattern = re.compile(node.split()[0])
+    assert all(pattern.search(f"/v1/studies/commute/{last}") for last in ("set", "sum"))
+    assert not any(
+        pattern.search(f"/v1/studies/habits/{last}") for last in ("reports", "shares/sum", "summary")
+    )
+    assert "access_log off;" in everybody
+    assert "proxy_request_buffering on;" in everybody
+    assert "X-Forwarded-For" not in block
+    seconds = {name: int(value) for name, value in re.findall(r"(client_\w+_timeout) (\d+)s;", everybody)}
+    assert set(seconds) == {"client_header_timeout", "client_body_timeout"}
+    assert max(seconds.values()) <= 10
+
+
+def test_the_unit_starts_the_server_where_its_place_is():
+    unit = TEXT.split("```ini\n[Service]")[1].split("```")[0]
+    said = dict(re.findall(r"^(\w+)=(.*)$", unit, re.MULTILINE))
+    assert said["WorkingDirectory"] == f"/var/lib/{said['StateDirectory']}"
+    assert f"ldpkit init {said['WorkingDirectory']}" in TEXT
+    assert (said["StateDirectoryMode"], said["UMask"]) == ("0700", "0077")
+    # Else nothing but that folder can be written.
+    assert said["ProtectSystem"] == "strict"
 
 
 SHIM = """#!/bin/sh
