@@ -18,6 +18,7 @@ from inference.likelihoods.numbers.totals import NoisyCounts
 from inference.models.base import Draws, Model, Truth
 from inference.models.choice_forms import Form, form_of, rows_form
 from inference.models.family import Answers, Family, Priors, Sets, draw, register
+from inference.models.pulled_shares import pulled
 from inference.models.refusals import (
     count_answers,
     of_all,
@@ -139,8 +140,11 @@ class Multinomial(Family):
         return _for_choices("choice")
 
     def priors(self, question: Question) -> Priors:
-        del question
-        return {"p": state("dirichlet", concentration=1.0)}
+        """Of a scale two answers in all: what people at or below its middle may be is even, as of a yes/no.
+
+        One answer a level would say the more of cumulative shares the finer the scale is cut.
+        """
+        return {"p": state("dirichlet", concentration=2 / len(question.choices) if question.ordered else 1.0)}
 
     def condition(
         self, question: Question, mechanism: Mechanism, summary: QuestionSummary, sets: Sets | None = None
@@ -159,7 +163,16 @@ class Multinomial(Family):
         data = {"order": shares.order, **form.data}
         start = {**shares.initial, **refusal_start(question, form.estimate)}
         parameters = partial(_multinomial_parameters, question, shares)
-        return Model(program, data, start, parameters, notes, form.replicates, redrawn=shares.redrawn)
+        return Model(
+            program,
+            data,
+            start,
+            parameters,
+            notes,
+            form.replicates,
+            redrawn=shares.redrawn,
+            resting=partial(pulled, question, answers),
+        )
 
     def condition_on_total(self, question: Question, mechanism: Mechanism, summary: QuestionSummary) -> Model:
         n, noise_sd, values = total_of(mechanism, summary)
@@ -173,7 +186,10 @@ class Multinomial(Family):
         notes = (*approximation_notes(n, noise_sd, values), *prior_note(question, answers))
         data = {"n": n, "total": values, "order": shares.order}
         parameters = partial(_multinomial_parameters, question, shares)
-        return Model(program, data, shares.initial, parameters, notes, redrawn=shares.redrawn)
+        resting = partial(pulled, question, answers)
+        return Model(
+            program, data, shares.initial, parameters, notes, redrawn=shares.redrawn, resting=resting
+        )
 
     def condition_on_answers(self, question: Question, answers: Answers) -> Model:
         counts = count_answers(question, answers)
