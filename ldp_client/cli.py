@@ -5,7 +5,6 @@ Each package registers its own subcommands under the entry point group `ldpkit.c
 
 import argparse
 import os
-import signal
 import sys
 from importlib.metadata import entry_points, version
 
@@ -15,11 +14,11 @@ from ldp_client.commands.device import add_device
 from ldp_client.commands.output import Step, add_output, check_output, close_progress, progress_of, show
 from ldp_client.commands.paper import add_paper, paper_lines
 from ldp_client.commands.parsers import Parser, add_command, near_option
+from ldp_client.commands.signals import ending_by_signal
 from ldp_client.commands.signing import add_signing
 from ldp_client.documents.errors import (
     EXIT_INTERRUPTED,
     EXIT_OTHER,
-    EXIT_TERMINATED,
     InputError,
     LdpkitError,
     MissingExtraError,
@@ -65,10 +64,9 @@ def main(arguments: "Optional[list[str]]" = None) -> int:
         # An answer with a space is not repeated.
         options = [near_option(parsed, word.split("=")[0]) for word in beyond if word.startswith("--")]
         parser.error(say("cli.not_understood", words=", ".join(options) or say("cli.a_word")))
-    # So that a terminated command cleans up after itself.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_TERMINATED))
     try:
-        return _run(parsed)
+        with ending_by_signal():
+            return _run(parsed)
     except LdpkitError as error:
         _tell(visible(f"ldpkit: {error}"))
         return error.exit_code

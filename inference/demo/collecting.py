@@ -9,13 +9,15 @@ import os
 import secrets
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 from ldp_client import Device
@@ -27,6 +29,7 @@ from schemas import Study
 AT_ONCE = 8
 LOST_EVERY = 50
 STEPS = 10
+STOP_SECONDS = 20.0
 
 
 def send_all(
@@ -52,22 +55,50 @@ def send_all(
 
     twice = 0
     step = max(1, len(answers) // STEPS)
-    with _ending_at_once(ThreadPoolExecutor(AT_ONCE)) as pool:
-        for number, again in enumerate(pool.map(run, range(len(answers))), 1):
+    with closing(_from_threads(run, len(answers))) as sent:
+        for number, again in enumerate(sent, 1):
             twice += again
             if number % step == 0 or number == len(answers):
                 progress(f"  {number} of {len(answers)} devices have answered and sent")
     return twice
 
 
+def _from_threads(run: Callable[[int], int], count: int) -> Generator[int, None, None]:
+    """What `run` gives for 0…count − 1, as it comes; no further one begins when the user leaves.
+
+    An executor's locks stay locked where an interrupt lands between them and their `with`: a queue has none.
+    """
+    numbers = iter(range(count))
+    done: SimpleQueue[int | Exception] = SimpleQueue()
+
+    def work() -> None:
+        for number in numbers:
+            try:
+                done.put(run(number))
+            except Exception as error:
+                done.put(error)
+
+    with _at_work(work, numbers):
+        for _ in range(count):
+            got = done.get()
+            if isinstance(got, Exception):
+                raise got
+            yield got
+
+
 @contextmanager
-def _ending_at_once(pool: ThreadPoolExecutor) -> Iterator[ThreadPoolExecutor]:
-    """A pool that forgets what it has not begun when its user is interrupted or fails."""
+def _at_work(work: Callable[[], None], numbers: Iterator[int]) -> Iterator[None]:
+    """Threads that work on these numbers; takes what is left away from them at the end."""
+    threads = [threading.Thread(target=work, daemon=True) for _ in range(AT_ONCE)]
     try:
-        yield pool
+        for thread in threads:
+            thread.start()
+        yield
     finally:
-        # An executor's own `with` waits for thousands of devices that nobody needs any more.
-        pool.shutdown(cancel_futures=True)
+        deque(numbers, maxlen=0)
+        for thread in threads:
+            if thread.is_alive():
+                thread.join(STOP_SECONDS)
 
 
 def _send_and_lose_answer(device: Device, url: str) -> None:
@@ -76,7 +107,6 @@ def _send_and_lose_answer(device: Device, url: str) -> None:
 
 
 START_SECONDS = 60.0
-STOP_SECONDS = 20.0
 LDPKIT = [sys.executable, "-m", "ldp_client.cli"]
 
 

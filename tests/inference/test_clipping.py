@@ -33,7 +33,7 @@ WIDE_NORM = {"norm": "1.5"}
 SMALL_NORM = {"norm": "0.3"}
 LAPLACE = {"mechanism": {"name": "table_statistics_laplace", "epsilon": "8"}}
 CENTRED = {"mechanism": {**QUESTION["mechanism"], "intercept": False, "average": 5}}
-DROWNED = {"mechanism": {**QUESTION["mechanism"], "epsilon": "0.01"}}
+DROWNED = {"mechanism": {**QUESTION["mechanism"], "epsilon": "0.001"}}
 
 
 def study_of(changes):

@@ -1,0 +1,34 @@
+"""Ends commands while Python collects garbage, whose callbacks drop what a signal raises."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+# The first collection raises the signal inside a callback; nothing else ends the command in time.
+WORK = """
+import gc, signal, sys, time
+from ldp_client import cli
+
+def callback(phase, information):
+    gc.callbacks.remove(callback)
+    signal.raise_signal(signal.{signal})
+
+def work(parsed):
+    gc.callbacks.append(callback)
+    gc.collect()
+    time.sleep(30)
+
+cli._run = work
+sys.exit(cli.main(["budget"]))
+"""
+
+
+@pytest.mark.parametrize(("signal", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
+def test_a_signal_that_meets_a_callback_ends_the_command(signal, code):
+    command = [sys.executable, "-c", WORK.format(signal=signal)]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == code, ended.stderr
+    assert "Traceback" not in ended.stderr
