@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import numpy as np
+from numpy.typing import NDArray
 
 OFF = "off"
 
@@ -57,6 +59,11 @@ def _writable(folder: Path) -> bool:
 # What runs once is compiled in a third of the time and then runs a few times slower.
 _RUNS_ONCE: dict[str, str | bool] = {"xla_backend_optimization_level": "0"}
 _COMPILERS = ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="ldpkit-compile")
+
+
+def raw_key(seed: int) -> NDArray[np.uint32]:
+    """JAX's key of a seed, as the plain numbers that need no program of their own."""
+    return np.array([seed >> 32, seed & 0xFFFFFFFF], np.uint32)
 
 
 class Program:

@@ -6,14 +6,13 @@ from dataclasses import replace
 from functools import partial
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from numpy.random import Generator
 from numpy.typing import NDArray
 from numpyro import handlers
 
-from inference.compiling import Program
+from inference.compiling import Program, raw_key
 from inference.likelihoods.common import CellCounts
 from inference.likelihoods.holders.law import HolderLaw
 from inference.models.base import Draws, Model, Replicates
@@ -39,12 +38,14 @@ def predict(model: Model, prior: Draws, posterior: Draws, seed: int) -> Predicti
         return None
     with jax.enable_x64(True):
         data = as_arrays(model.data)
-        program = Program(jax.vmap(partial(_expected, model), (0, 0, None)), runs_once=True)
-        keys = jax.random.split(jax.random.key(seed), SIMULATED)
-        found = [program(keys, _some(sites), data) for sites in (prior, flat)]
+        each = jax.vmap(partial(_expected, model), (0, 0, None))
+        program = Program(
+            lambda key, sites, data: each(jax.random.split(key, SIMULATED), sites, data), runs_once=True
+        )
+        found = [program(raw_key(seed), _some(sites), data) for sites in (prior, flat)]
     random = np.random.default_rng(seed)
     before, after = (_simulated(expected, n, random) for expected in found)
-    observed = np.asarray(found[0]["observed"][0], dtype=np.float64).ravel()
+    observed = np.asarray(found[0]["observed"], dtype=np.float64)[0].ravel()
     groups = _grouped(model.shown(before), model.shown(after), model.shown(observed), n)
     return groups if model.channel is None else _tested(groups, model.channel(), found[1], flat)
 
@@ -53,7 +54,7 @@ def _tested(
     groups: Predictive, channel: NDArray[np.float64], expected: dict[str, Array], flat: Draws
 ) -> Predictive:
     """The same with the test of the whole histogram."""
-    observed = np.asarray(expected["observed"][0], dtype=np.float64)
+    observed = np.asarray(expected["observed"], dtype=np.float64)[0]
     cells = np.asarray(expected["cells"], dtype=np.float64)
     cells = cells[np.isfinite(cells).all(axis=1)]
     count = sum(int(np.prod(values.shape[1:])) for values in flat.values())
@@ -85,7 +86,7 @@ def _one_by_one(sites: Draws) -> list[Draws]:
 def _some(sites: Draws) -> Arrays:
     """Some draws, evenly taken."""
     index = _places(sites)
-    return {name: jnp.asarray(values[index]) for name, values in sites.items()}
+    return as_arrays({name: values[index] for name, values in sites.items()})
 
 
 def _places(sites: Draws) -> NDArray[np.int_]:

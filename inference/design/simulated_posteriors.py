@@ -10,6 +10,7 @@ from arviz_stats.base.array import array_stats
 from jax import Array
 from numpy.typing import NDArray
 
+from inference.compiling import raw_key
 from inference.models.base import Draws, Model
 from inference.sampling.chains import Chains, frozen, stacked, starts
 from inference.sampling.space import Arrays, as_arrays, space_of
@@ -84,7 +85,7 @@ class SideBySide:
             starts(self._chains.slope_at(one), shape, np.random.default_rng([self._seed, number]), 1)[0]
             for one, shape, number in zip(data, shapes, numbers, strict=True)
         ]
-        keys = jax.vmap(lambda number: jax.random.fold_in(jax.random.key(self._seed), number))(numbers)
+        keys = jax.vmap(lambda number: jax.random.fold_in(raw_key(self._seed), number))(numbers)
         together = stacked(data)
         vectors = self._vectors(np.stack(begin), keys, shapes, together, count)
         return {name: np.asarray(value) for name, value in self._sites(vectors, together).items()}

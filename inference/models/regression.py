@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpyro
-import numpyro.distributions as dist
 from jax import Array
 from numpy.typing import NDArray
 
 from inference.models.base import Draws
 from inference.models.family import Priors, draw, priors_of
+from inference.priors.correlations import CorrelationFactor
 from inference.priors.laws import law, rescaled, state, vector_law
 from inference.units import RecordUnits, has_levels
 from schemas import Question
@@ -161,7 +161,7 @@ def feature_covariance(question: Question) -> Array:
     scale = numpyro.sample("feature_sd", vector_law(sds, 0 * units.zero, units.unit))
     if len(units.names) == 1:
         return (scale**2)[:, None]
-    lkj = dist.LKJCholesky(len(units.names), priors["feature_correlation"]["concentration"])
+    lkj = CorrelationFactor(len(units.names), priors["feature_correlation"]["concentration"])
     factor = scale[:, None] * numpyro.sample("feature_correlation", lkj)
     return factor @ factor.T
 

@@ -29,6 +29,7 @@ from inference.models.base import Draws, Model, Replicates
 from inference.models.clipping import Moments, clipping_notes, possible_clipping
 from inference.models.family import priors_of
 from inference.models.regression import Scale, regression, residual_sd
+from inference.priors.correlations import CorrelationFactor
 from inference.priors.laws import vector_law
 from inference.units import RecordUnits
 from ldp_client import Mechanism
@@ -115,7 +116,7 @@ def features(question: Question) -> tuple[Array, Array]:
     scale = numpyro.deterministic("feature_sd", sd)
     if len(yes_no) == 1:
         return mean, (scale**2)[:, None]
-    lkj = dist.LKJCholesky(len(yes_no), priors["feature_correlation"]["concentration"])
+    lkj = CorrelationFactor(len(yes_no), priors["feature_correlation"]["concentration"])
     factor = scale[:, None] * numpyro.sample("feature_correlation", lkj)
     return mean, factor @ factor.T
 

@@ -215,7 +215,8 @@ class Posterior:
     def _row(self, name: str, draws: NDArray[np.float64]) -> dict[str, float]:
         row = {"mean": float(draws.mean()), "sd": float(draws.std(ddof=1))}
         row["sd_over_prior_sd"] = row["sd"] / self.prior_sd[name] if name in self.prior_sd else float("nan")
-        row |= {label: float(np.quantile(draws, level)) for label, level in QUANTILES.items()}
+        levels = np.quantile(draws, list(QUANTILES.values()))
+        row |= dict(zip(QUANTILES, map(float, levels), strict=True))
         found = self.diagnostics
         row |= {
             "r_hat": found.r_hat[name],

@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jax.typing import ArrayLike
 from numpy.typing import NDArray
 from numpyro.infer.hmc_util import IntegratorState, build_tree, dual_averaging
 
@@ -82,16 +83,16 @@ class Chains:
     def prepare(self, chains: int, factor: Values, data: Arrays) -> None:
         """Begin to compile the program for so many chains, and a factor and data of these shapes."""
         zero = np.zeros((chains, self.space.dimension))
-        state = _first_state(zero, zero[:, 0], zero, jax.random.split(jax.random.key(0), chains))
+        state = _first_state(zero, zero[:, 0], zero, np.zeros((chains, 2), np.uint32))
         state = parts_of(state)[0] if self._alone else state
-        self._program.prepare(state, factor, data, jnp.asarray(True), jnp.asarray(TARGET_ACCEPTANCE))
+        self._program.prepare(state, factor, data, np.asarray(True), np.asarray(TARGET_ACCEPTANCE))
 
     def slope_at(self, data: Arrays) -> Slope:
         """The slope for searches in NumPy."""
         return finite(lambda vector: self.slope(vector, data))
 
     def begin(self, vectors: Values, keys: Array, factor: Values, data: Arrays) -> State:
-        """Chains at vectors (chains, d), with a step size yet to be found."""
+        """Chains at vectors (chains, d) with raw keys (chains, 2), and a step size yet to be found."""
         datas, factors = [data] * len(vectors), [factor] * len(vectors)
         if self._separate:
             datas, factors = parts_of(data), list(factor)
@@ -119,7 +120,7 @@ class Chains:
         program = in_threads(self._program) if self._alone else self._program
         parts = []
         for _ in range(count // self.length):
-            state, moved = program(state, factor, data, jnp.asarray(adapt), jnp.asarray(target))
+            state, moved = program(state, factor, data, np.asarray(adapt), np.asarray(target))
             parts.append(jax.tree.map(np.asarray, moved))
         return state, Moved(*(np.concatenate(each, axis=1) for each in zip(*parts, strict=True)))
 
@@ -177,7 +178,7 @@ class Chains:
         return step
 
 
-def _first_state(vectors: Values, potentials: Values, gradients: Values, keys: Array) -> State:
+def _first_state(vectors: Values, potentials: Values, gradients: Values, keys: ArrayLike) -> State:
     log_step = np.full(len(vectors), np.log(FIRST_STEP))
     averaging = [np.full(len(vectors), part) for part in _start_step(np.log(2 * FIRST_STEP))]
     return State(vectors, potentials, gradients, keys, log_step, tuple(averaging))
@@ -211,7 +212,7 @@ def _whiten_gradient(gradient: Any, factor: Any) -> Any:
 
 def stacked(parts: Any) -> Any:
     """Equal trees of arrays as one, along a new first axis."""
-    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *parts)
+    return jax.tree.map(lambda *leaves: np.stack([np.asarray(leaf) for leaf in leaves]), *parts)
 
 
 def in_threads(one: Program) -> Callable[..., Any]:
@@ -233,5 +234,6 @@ def in_threads(one: Program) -> Callable[..., Any]:
 
 def parts_of(whole: Any) -> list[Any]:
     """The trees of which `stacked` makes the whole."""
+    whole = jax.tree.map(np.asarray, whole)
     count = len(jax.tree.leaves(whole)[0])
     return [jax.tree.map(lambda leaf, i=i: leaf[i], whole) for i in range(count)]

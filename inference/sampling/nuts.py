@@ -10,7 +10,7 @@ import numpy as np
 from jax import Array
 from numpy.typing import NDArray
 
-from inference.compiling import Program
+from inference.compiling import Program, raw_key
 from inference.models.base import Draws, Model
 from inference.results.diagnostics import Mixing, is_fixed, mixing
 from inference.samplers import CHAINS
@@ -62,9 +62,9 @@ def sample(
         chains.prepare(count, _blank_factor(space.dimension), data)
         sites_of = Program(_sites_of(space), runs_once=True)
         sites_of.prepare(np.zeros((count, kept, space.dimension)), data)
-        start = Program(space.start, runs_once=True)(as_arrays(model.initial, float), data)
+        start, keys = _beginning(space, seed, count)(as_arrays(model.initial, float), data)
         for target in _targets(model):
-            state, shape = _warmed(chains, np.asarray(start), data, seed, warmup, target, count)
+            state, shape = _warmed(chains, np.asarray(start), data, seed, warmup, target, keys)
             rounds: list[Sampled] = []
             for _ in range(MOST_ROUNDS):
                 state, moved = chains.run(state, shape.factor, data, kept)
@@ -75,6 +75,16 @@ def sample(
             if drawn.diverging.mean() <= model.may_diverge:
                 break
     return drawn
+
+
+def _beginning(space: Space, seed: int, chains: int) -> Program:
+    """From initial values and data to where chains begin, and their keys (chains, 2)."""
+    key = raw_key(seed)
+
+    def begin(initial: Arrays, data: Arrays) -> tuple[Array, Array]:
+        return space.start(initial, data), jax.random.split(key, chains)
+
+    return Program(begin, runs_once=True)
 
 
 def _targets(model: Model) -> tuple[float, ...]:
@@ -94,13 +104,13 @@ def _warmed(
     seed: int,
     phases: tuple[int, ...],
     target: float,
-    many: int,
+    keys: Array,
 ) -> tuple[State, Shape]:
     """Chains that have left their starts and found their step sizes, and the shape they move in."""
     slope = chains.slope_at(data)
     shape = shape_of(slope, start)
-    vectors = starts(slope, shape, np.random.default_rng(seed), many)
-    state = chains.begin(vectors, jax.random.split(jax.random.key(seed), many), shape.factor, data)
+    vectors = starts(slope, shape, np.random.default_rng(seed), len(keys))
+    state = chains.begin(vectors, keys, shape.factor, data)
     for phase, count in enumerate(phases, 1):
         state, moved = chains.run(state, shape.factor, data, count, adapt=True, target=target)
         if phase < len(phases):

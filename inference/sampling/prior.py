@@ -8,7 +8,7 @@ import jax
 from jax import Array
 from numpyro import handlers
 
-from inference.compiling import Program
+from inference.compiling import Program, raw_key
 from inference.models.base import Draws, Model
 from inference.sampling.space import Arrays, as_arrays, as_draws
 
@@ -20,9 +20,11 @@ class PriorDraws:
 
     def __init__(self, model: Model, seed: int, draws: int = PRIOR_DRAWS) -> None:
         with jax.enable_x64(True):
-            self._arguments = (jax.random.split(jax.random.key(seed), draws), as_arrays(model.data))
+            self._arguments = (raw_key(seed), as_arrays(model.data))
             each = jax.vmap(lambda key, data: prior_sites(model, key, data), in_axes=(0, None))
-            self._program = Program(each, runs_once=True)
+            self._program = Program(
+                lambda key, data: each(jax.random.split(key, draws), data), runs_once=True
+            )
             self._program.prepare(*self._arguments)
 
     def sites(self) -> Draws:

@@ -102,7 +102,7 @@ def space_of(model: Model) -> Space:
         )
 
     shapes = jax.eval_shape(unbounded, as_arrays(model.initial, float), as_arrays(model.data))
-    flat, unravel = ravel_pytree(jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), shapes))
+    dimension, unravel = unravelling(shapes)
 
     def potential(vector: Array, data: Arrays) -> Array:
         values, log_volume = coordinates.forward(unravel(vector))
@@ -116,12 +116,30 @@ def space_of(model: Model) -> Space:
         return ravel_pytree(unbounded(initial, data))[0]
 
     redraw = redrawing(program, model.redrawn, unravel, potential) if model.redrawn else None
-    return Space(potential, sites, start, len(flat), redraw)
+    return Space(potential, sites, start, dimension, redraw)
+
+
+def unravelling(shapes: Any) -> tuple[int, Callable[[Array], Any]]:
+    """The length of the vector that `ravel_pytree` makes of a tree of these shapes, and the way back.
+
+    Its own way back comes with the vector, whose making is some programs to compile.
+    """
+    leaves, tree = jax.tree.flatten(shapes)
+    ends = np.cumsum([int(np.prod(leaf.shape)) for leaf in leaves])
+
+    def unravel(vector: Array) -> Any:
+        parts = jnp.split(vector, ends[:-1])
+        return jax.tree.unflatten(
+            tree, [part.reshape(leaf.shape) for part, leaf in zip(parts, leaves, strict=True)]
+        )
+
+    return int(ends[-1]), unravel
 
 
 def as_arrays(values: Mapping[str, object], dtype: type | None = None) -> dict[str, Array]:
     """A model's data or initial values as what compiled programs take."""
-    return {name: jnp.asarray(np.asarray(value), dtype=dtype) for name, value in values.items()}
+    # JAX would compile a program for each other type.
+    return {name: jax.device_put(np.asarray(value, dtype=dtype)) for name, value in values.items()}
 
 
 def as_draws(values: Mapping[str, Array]) -> Draws:
