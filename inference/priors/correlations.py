@@ -11,6 +11,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
@@ -54,6 +55,14 @@ def _log_left(x: Array) -> Array:
     return 2 * (np.log(2.0) - size - jnp.log1p(jnp.exp(-2 * size)))
 
 
+def _factor(partials: Array, log_left: Array) -> Array:
+    """The factor (..., d, d) of partial correlations r (..., k), and of log(1 − r²)."""
+    (size, _) = CorrCholeskyTransform().forward_shape(partials.shape[-1:])
+    where = places(size)
+    entries = partials @ where.entries + np.eye(size).ravel()
+    return (entries * jnp.exp(log_left @ where.before)).reshape(*partials.shape[:-1], size, size)
+
+
 class FactorOfPartials(Transform):
     """From arctanh of partial correlations (..., k) to the factor (..., d, d), as CorrCholeskyTransform."""
 
@@ -64,10 +73,7 @@ class FactorOfPartials(Transform):
         return correlation_factor
 
     def __call__(self, x: Array) -> Array:
-        (size,) = self.forward_shape(x.shape[-1:])[:1]
-        where = places(size)
-        entries = jnp.tanh(x) @ where.entries + np.eye(size).ravel()
-        return (entries * jnp.exp(_log_left(x) @ where.before)).reshape(*x.shape[:-1], size, size)
+        return _factor(jnp.tanh(x), _log_left(x))
 
     def _inverse(self, y: Array) -> Array:
         return CorrCholeskyTransform().inv(y)
@@ -98,10 +104,34 @@ class _CorrelationFactor(type(constraints.corr_cholesky)):  # type: ignore[misc]
 correlation_factor = _CorrelationFactor()
 
 
+# Symmetric beta laws have a sampler without rejection from here on.
+LEAST_WITHOUT_REJECTION = 0.5
+
+
 class CorrelationFactor(LKJCholesky):
-    """LKJCholesky, to be sampled in the coordinates of FactorOfPartials: the law is the same."""
+    """LKJCholesky, to be sampled in the coordinates of FactorOfPartials: the law is the same.
+
+    concentration: a number.
+    """
 
     support = correlation_factor
+
+    def sample(self, key: Array | None, sample_shape: tuple[int, ...] = ()) -> Array:
+        """Partial correlations are 2 Beta(b, b) − 1, b less by ½ a column: √(1 − U^(2 / (2 b − 1))) cos 2πV.
+
+        That is Ulrich's method (1984), for b ≥ ½; its program is a fraction of one that rejects.
+        """
+        if self.concentration < LEAST_WITHOUT_REJECTION:
+            return super().sample(key, sample_shape)
+        assert key is not None
+        _, columns = np.tril_indices(self.dimension, -1)
+        excess = 2 * self.concentration - 1 + (self.dimension - 2 - columns)
+        u, v = jax.random.uniform(key, (2, *sample_shape, len(columns)))
+        # Of b = ½ the power is infinite, and U to it nothing.
+        with np.errstate(divide="ignore"):
+            power = u ** (2 / excess)
+        along, across = jnp.cos(2 * np.pi * v), jnp.sin(2 * np.pi * v)
+        return _factor(jnp.sqrt(1 - power) * along, jnp.log(across**2 + power * along**2))
 
 
 @biject_to.register(_CorrelationFactor)
