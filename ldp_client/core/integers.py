@@ -4,6 +4,24 @@ A real number t is held in fixed point as t × 2**bits. Functions named `*_bound
 (low, high) that enclose the true value, so that a caller can round towards privacy.
 """
 
+try:
+    from bisect import bisect_right
+
+    first_above = bisect_right
+except ImportError:  # MicroPython
+
+    def first_above(ends: "list[int]", number: int) -> int:  # type: ignore[misc]
+        """The place of the first of rising ends that is above the number."""
+        low, high = 0, len(ends)
+        while low < high:
+            middle = (low + high) // 2
+            if ends[middle] > number:
+                high = middle
+            else:
+                low = middle + 1
+        return low
+
+
 GUARD_BITS = 40
 
 # floor(2**256 / sqrt(2 pi))

@@ -83,11 +83,12 @@ def signed_units_of(answer: "dict[str, Any]", numbers: "list[Asked]", size: int)
     found = []
     for name, field, low, high, width in numbers:
         value = answer[name]
-        number = value if type(value) is float and value - value == 0 else as_float(value, field)
-        share = (number - low) / width
-        beyond = 1.0 if number >= high else share
-        inside = 0.0 if number <= low else beyond
-        index = int((inside if inside == inside else 0.5) * levels + 0.5)
+        if type(value) is not float or value - value != 0.0:
+            value = as_float(value, field)
+        share = (value - low) / width
+        share = 1.0 if value >= high else share
+        share = 0.0 if value <= low else share
+        index = int((share if share == share else 0.5) * levels + 0.5)
         found.append((index if index < levels else levels) - size)
     return found
 

@@ -47,9 +47,16 @@ class RecordMechanism(Mechanism):
         """
         if not isinstance(answer, dict):
             raise AnswerError(self.field, say("core.record"))
-        self._check_names(answer)
+        # A plain one of so many numbers lacks none that it then gives.
+        whole = type(answer) is dict and len(answer) == len(self._numbers) == len(self._asked)
+        if not whole:
+            self._check_names(answer)
         if unit == weight and len(self._numbers) == len(self._asked):
-            scaled = signed_units_of(answer, self._numbers, unit)
+            try:
+                scaled = signed_units_of(answer, self._numbers, unit)
+            except KeyError:
+                self._check_names(answer)
+                raise
             last = scaled.pop()
             return scaled, last
         twice = 2 * unit

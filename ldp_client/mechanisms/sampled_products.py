@@ -15,7 +15,7 @@ product of signs of one report, then has a share of ½(1 + gain · m) positive o
 
 import struct
 
-from ldp_client.core.integers import bytes_below
+from ldp_client.core.integers import bytes_below, first_above
 from ldp_client.core.noise_levels import CHOICE_BITS, log_ratio, truth_threshold
 from ldp_client.core.quantise import UNIT, UNIT_BITS
 from ldp_client.core.randomness import random_bits, read, uniform_below
@@ -185,16 +185,7 @@ class SampledProducts(RecordMechanism):
 
     def _drawn(self, number: int) -> int:
         """The first block whose end is above the number, which no answer has a part in."""
-        if self._weight:
-            return number // self._weight
-        low, high = 0, len(self.ends) - 1
-        while low < high:
-            middle = (low + high) // 2
-            if self.ends[middle] > number:
-                high = middle
-            else:
-                low = middle + 1
-        return low
+        return number // self._weight if self._weight else first_above(self.ends, number)
 
     def check(self, payload: bytes) -> None:
         """Raises ReportError unless it names a product."""
