@@ -134,7 +134,7 @@ def warnings_of_names(session: Session, study_id: str) -> list[str]:
 
 def _carried(session: Session, study_id: str, public: Mapping[str, str]) -> dict[str, str]:
     """What invitations carry, as reports spell it. Raises InputError for what the study does not want so."""
-    fields = _carried_fields(session, study_id)
+    fields = carried_fields(session, study_id)
     for name in public:
         if name not in fields:
             known = ", ".join(fields) or "none"
@@ -208,7 +208,7 @@ def lift(session: Session, study_id: str) -> None:
             f"study {study_id} is a secure sum: were everybody let in, somebody could send so many shares "
             "that one person's answer is alone in the sum"
         )
-    carried = ", ".join(_carried_fields(session, study_id))
+    carried = ", ".join(carried_fields(session, study_id))
     if carried:
         raise InputError(
             f"the invitations to {study_id} carry {carried}, without which no report is taken: nothing was "
@@ -242,7 +242,7 @@ def forget(session: Session, study_id: str) -> None:
     audit_log.record(session, audit_log.AT_DATABASE, "forget invitations", study_id)
 
 
-def _carried_fields(session: Session, study_id: str) -> dict[str, PublicField]:
+def carried_fields(session: Session, study_id: str) -> dict[str, PublicField]:
     """The public fields whose values the invitations to a study carry now."""
     study = _current(session, study_id)
     return {field.id: field for field in study.public if field.from_invitation} if study else {}

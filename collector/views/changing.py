@@ -20,6 +20,7 @@ from collector.operator.acting import (
     open_study,
     require_token,
 )
+from collector.operator.inviting import carried_fields
 from collector.problems import FORBIDDEN, STATEMENT_INVALID, UNAUTHORIZED, ProblemError
 from collector.storage import audit_log
 from collector.storage.keys import Key, Role, list_keys
@@ -28,12 +29,15 @@ from collector.views.page import CHALLENGE, COOKIE, MOST_OF_FORM, protect, requi
 from collector.views.participant import whole_url
 from ldp_client.documents.errors import StatementError
 from ldp_client.documents.fields import Day, Identifier
+from ldp_client.documents.public import PublicField
 from ldp_client.words.text import counted
 
 changing = Blueprint("changing", __name__, url_prefix="/do")
 changing.after_request(protect)
 MOST_SHOWN = 1000
 LINES = 200
+# In a form, before the name of a public field.
+PUBLIC = "public."
 FORM_TOKEN = b"ldpkit operator's form"
 
 
@@ -68,10 +72,17 @@ def _invite(collector: Collector, study_id: str, key: Key) -> Done:
     if not 1 <= int(text) <= MOST_SHOWN:
         problem = f"must be a whole number from 1 to {MOST_SHOWN}; `ldpkit invite` makes more"
         raise ProblemError(STATEMENT_INVALID, problem, "count")
-    words, warnings = make_invitations(collector, study_id, int(text), {}, key)
+    public = {name: request.form.get(PUBLIC + name, "") for name in _carried(collector, study_id)}
+    words, warnings = make_invitations(collector, study_id, int(text), public, key)
     link = whole_url("participant.page", study_id)
     said = f"{counted(len(words), 'invitation')} made; they are shown this once and kept nowhere"
     return Done(" ".join([said, *warnings]), tuple(f"{link}#invitation={word}" for word in words))
+
+
+def _carried(collector: Collector, study_id: str) -> dict[str, PublicField]:
+    """The public fields whose values a study's invitations carry."""
+    with collector.database.read() as session:
+        return carried_fields(session, study_id)
 
 
 def _retention(collector: Collector, study_id: str, key: Key) -> Done:
@@ -129,7 +140,8 @@ def ask(study_id: str, action: str) -> Response:
     """Say what would be done, with a button that does it."""
     found = _action(action)
     _signed_in(found.role)
-    return _asking(found.title, found.text, subject=study_id, action=action, most=MOST_SHOWN)
+    fields = list(_carried(current_collector(), study_id).values()) if action == "invite" else []
+    return _asking(found.title, found.text, subject=study_id, action=action, most=MOST_SHOWN, fields=fields)
 
 
 @changing.post("/studies/<study_id>/<action>")

@@ -70,6 +70,29 @@ def test_invitations_are_shown_once(place, study, make_report):
     assert "3 invitations" not in client.get("/").text
 
 
+def test_invitations_carry_what_the_form_says(place, make_study, make_report):
+    stratum = {"id": "stratum", "choices": ["town", "<country>"], "source": "invitation"}
+    study = make_study(2, public=[stratum])
+    place.publish(study)
+    client, path = browser(place), "/do/studies/habits/invite"
+    form = client.get(path).text
+    assert "<option>&lt;country&gt;</option>" in form
+    carried = {"public.stratum": "<country>"}
+    (word,) = re.findall(r"#invitation=([\w-]+)", press(client, path, count="1", **carried).text)
+    report = make_report(study)
+    headers = {"LDPKit-Invitation": word}
+    sent = place.client.put(
+        f"/v1/studies/habits/reports/{report.id}", json=report.to_document(), headers=headers
+    )
+    assert sent.status_code == 201
+    assert [each.public for each in place.exported()] == [{"stratum": "<country>"}]
+    for wrong in ({}, {"public.stratum": ""}, {"public.stratum": "village"}):
+        refused = press(client, path, count="1", **wrong)
+        assert refused.status_code == 422
+        assert "stratum" in refused.text
+    assert "stratum" not in client.get("/do/studies/other/invite").text
+
+
 def test_what_is_overdue_is_deleted(place, make_study, make_report):
     client, study = browser(place), make_study(2, retention={"days": 30})
     place.publish(study)
