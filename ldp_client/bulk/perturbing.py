@@ -10,7 +10,7 @@ from ldp_client.bulk.quantising import count_clipped, in_rows, quantise_many, wi
 from ldp_client.bulk.randomness import below
 from ldp_client.clipping import ClippedCount
 from ldp_client.core.randomness import read, urandom
-from ldp_client.documents.errors import AnswerError
+from ldp_client.documents.errors import AnswerError, InputError
 from ldp_client.documents.report import SECRET_BYTES, Report, report_id_of
 from ldp_client.mechanisms.memoized import refuse_forgetful
 from ldp_client.words.text import say
@@ -72,8 +72,14 @@ def perturb_many(
 
     Raises:
         AnswerError: an answer does not fit or is missing; the error names its row.
-        InputError: the question is memoized, or refusals are taken of one that does not offer it.
+        InputError: the question is memoized, or refusals are taken of one that does not offer it; or the
+            mechanism is none.
     """
+    if not hasattr(mechanism, "payload_size"):
+        raise InputError(
+            f"perturb_many takes the mechanism of one question, mechanism_for(study.questions[0]), not a "
+            f"{type(mechanism).__name__}: `ldpkit perturb` takes a study and a table of all its answers"
+        )
     refuse_forgetful({mechanism.field: mechanism})
     answers = with_blanks(mechanism, in_rows(mechanism.field, answers), refusals)
     quantised = quantise_many(mechanism, answers)

@@ -77,35 +77,45 @@ def plain(document: "dict[str, Any]", language: str, error: "Error") -> "dict[st
     Returns:
         A document of plain texts.
     """
-    known = sorted(document[FIELD])
+    languages: "list[str]" = list(document[FIELD])
     found: "dict[str, Any]" = _part(
-        {key: document[key] for key in document if key != FIELD}, language, known, "", error
+        {key: document[key] for key in document if key != FIELD}, language, languages, "", error
     )
     return found
 
 
-def _part(part: "Any", language: str, known: "list[str]", path: str, error: "Error") -> "Any":
+def _part(part: "Any", language: str, languages: "list[str]", path: str, error: "Error") -> "Any":
     if isinstance(part, list):
-        return [_part(one, language, known, f"{path}[{index}]", error) for index, one in enumerate(part)]
+        return [_part(one, language, languages, f"{path}[{index}]", error) for index, one in enumerate(part)]
     if not isinstance(part, dict):
         return part
     found = {}
     for key in part:
         where = f"{path}.{key}" if path else key
         read = READERS.get(key)
-        found[key] = read(part[key], language, known, where, error) if read else part[key]
+        found[key] = read(part[key], language, languages, where, error) if read else part[key]
     return found
 
 
-def _texts(values: "Any", language: str, known: "list[str]", path: str, error: "Error") -> "Any":
+def _texts(values: "Any", language: str, languages: "list[str]", path: str, error: "Error") -> "Any":
     if not isinstance(values, list):
         return values
-    return [_text(one, language, known, f"{path}[{index}]", error) for index, one in enumerate(values)]
+    found = [_text(one, language, languages, f"{path}[{index}]", error) for index, one in enumerate(values)]
+    own = [one[languages[0]] if isinstance(one, dict) else one for one in values]
+    for index, label in enumerate(found):
+        if label in own and own[index] != label:
+            raise error(
+                f"{path}[{index}]",
+                f"is in {language} what choices[{own.index(label)}] is in {languages[0]}: an answer in the "
+                "wrong language would be taken for the other choice; word one of them otherwise",
+            )
+    return found
 
 
-def _text(value: "Any", language: str, known: "list[str]", path: str, error: "Error") -> "Any":
+def _text(value: "Any", language: str, languages: "list[str]", path: str, error: "Error") -> "Any":
     if not isinstance(value, dict):
         return value
+    known = sorted(languages)
     if sorted([str(tag) for tag in value]) != known:
         raise error(
             path, f"must have a text in each of the study's languages, and in no other: {', '.join(known)}"

@@ -34,7 +34,18 @@ def check_together(parsed: "dict[str, Any]") -> None:
         _check_public(parsed)
     for index, question in enumerate(parsed["questions"]):
         _check_question(parsed, question, f"questions[{index}]")
+    _check_field_names(parsed["questions"])
     check_paper(parsed, StudyError)
+
+
+def _check_field_names(questions: "list[dict[str, Any]]") -> None:
+    """A field of a record is record.field where answers stand side by side: no question looks like one."""
+    records = [question["id"] for question in questions if question.get("response")]
+    for index, question in enumerate(questions):
+        for record in records:
+            if question["id"].startswith(record + "."):
+                problem = f"looks like the name of a field of {record}: give it another"
+                raise StudyError(f"questions[{index}].id", problem)
 
 
 def _check_question(parsed: "dict[str, Any]", question: "dict[str, Any]", path: str) -> None:

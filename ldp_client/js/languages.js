@@ -23,6 +23,15 @@ export function plain(document, language) {
     check(`${Object.keys(value).sort()}` === known, path);
     return value[language];
   }
+  function labels(value, path) {
+    const own = value.map((one) => (isObject(one) ? one[document.languages[0]] : one));
+    return value.map((one, index) => {
+      const label = text(one, `${path}[${index}]`);
+      // An answer in the wrong language would be taken for another choice.
+      check(label === own[index] || !own.includes(label), `${path}[${index}]`);
+      return label;
+    });
+  }
   function part(value, path) {
     if (Array.isArray(value)) return value.map((one, index) => part(one, `${path}[${index}]`));
     if (!isObject(value)) return value;
@@ -32,7 +41,7 @@ export function plain(document, language) {
   function field(key, value, prefix) {
     const path = prefix + key;
     if (TEXTS.test(key)) return text(value, path);
-    if (key === "choices" && Array.isArray(value)) return value.map((one, index) => text(one, `${path}[${index}]`));
+    if (key === "choices" && Array.isArray(value)) return labels(value, path);
     return PARTS.test(key) ? part(value, path) : value;
   }
   const { languages, ...rest } = document;

@@ -3,7 +3,7 @@
 import pytest
 
 from ldp_client import Device
-from ldp_client.documents.errors import AlreadyAnsweredError, InputError, RefusedError
+from ldp_client.documents.errors import AlreadyAnsweredError, InputError, RefusedError, StudyError
 from ldp_client.study_warnings import warnings_of
 from schemas import Study
 from tests import studies
@@ -106,3 +106,11 @@ def test_what_is_only_shown_is_not_answered_by_a_device_that_does_not_know_the_s
     with pytest.raises(InputError, match="for people to read"):
         getattr(device, how)(study.shown_in("de"), *([{"ever": True}] if how == "answer" else []))
     device.answer(study, {"ever": True})
+
+
+def test_no_label_is_another_choices_in_another_language():
+    """An app that sends the label that a person read would tell the other choice, in silence."""
+    once = {"en": "once", "es": "una vez"}
+    eleven = {"en": "eleven times", "es": "once"}
+    with pytest.raises(StudyError, match=r"choices\[1\]: is in es what choices\[0\] is in en"):
+        Study(studies.document({**studies.CHOICE, "choices": [once, eleven]}, languages=["en", "es"]))

@@ -44,6 +44,12 @@ BAD: dict[str, dict[str, Any]] = {
         **LANGUAGES,
         "questions": [{**studies.CHOICE, "choices": [{"en": "a", "de": "x"}, {"en": "b", "de": "x"}]}],
     },
+    "a-label-is-anothers-own": {
+        **LANGUAGES,
+        "questions": [
+            {**studies.CHOICE, "choices": [{"en": "once", "de": "einmal"}, {"en": "daily", "de": "once"}]}
+        ],
+    },
     "a-label-lacks-one": {
         **LANGUAGES,
         "questions": [{**studies.CHOICE, "choices": ["a", {"en": "b"}]}],
