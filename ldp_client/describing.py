@@ -169,7 +169,7 @@ def answers_in_words(question: "Question", words: Words = ENGLISH) -> str:
 def _offered(question: "Question", words: Words) -> str:
     if question.response is not None:
         fields = (*question.features, question.response)
-        return ", ".join([f"{field.id} {_field(field, words)}" for field in fields])
+        return ", ".join([f"{visible(field.text) or field.id} {_field(field, words)}" for field in fields])
     if not question.choices:
         return _bounds(question, words)
     if question.numbered:
@@ -190,7 +190,8 @@ def _field(field: "Field", words: Words) -> str:
 def _bounds(asked: "Question | Field", words: Words) -> str:
     if asked.bounds is None:
         return words.say("study.yes_or_no")
-    return words.say("study.bounds", low=asked.bounds[0], high=asked.bounds[1])
+    found = words.say("study.bounds", low=asked.bounds[0], high=asked.bounds[1])
+    return f"{found} ({visible(asked.measured_in)})" if asked.measured_in else found
 
 
 def report_size(study: "Study") -> int:

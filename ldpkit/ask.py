@@ -156,6 +156,7 @@ def number(
     delta: Number | None = None,
     prior: Mapping[str, Any] | None = None,
     refusal: Number | None = None,
+    measured_in: Spoken = "",
 ) -> dict[str, Any]:
     """Ask for a number between two bounds, beyond which devices take the bound.
 
@@ -171,6 +172,7 @@ def number(
         prior: see id.
         refusal: the share of epsilon that tells whether there is a number, where people may prefer not to
             say; up to 0.5 leaves its noise as it is.
+        measured_in: what the number counts, such as "hours"; people read it beside their answer.
 
     Returns:
         The question, for `study`.
@@ -184,6 +186,8 @@ def number(
         own["model"] = model_of(model or "free", prior)
     if refusal is not None:
         own["refusal"] = {"share": decimal_of(refusal)}
+    if measured_in:
+        own["measured_in"] = measured_in
     return question_of("number", id, "number", text, own)
 
 
@@ -280,6 +284,8 @@ def feature(
     *,
     choices: Sequence[Spoken] | None = None,
     cuts: Sequence[Number] = (),
+    text: Spoken = "",
+    measured_in: Spoken = "",
 ) -> dict[str, Any]:
     """Name a field of a record: a number with bounds, one of a few choices, or else yes or no.
 
@@ -289,23 +295,29 @@ def feature(
         high: a number's upper bound.
         choices: labels.
         cuts: where a number's bins meet, where it enters by bins.
+        text: what people read in place of its name.
+        measured_in: what a number counts, such as "years".
 
     Returns:
         The field, for `linear` and `logistic`.
 
     Raises:
-        InputError: it has one bound alone, or bounds and choices.
+        InputError: it has one bound alone, or bounds and choices, or a unit and no bounds.
     """
+    if measured_in and low is None:
+        raise InputError(f"ask.feature({id!r}): measured_in is of a number, which has low and high")
+    named = {"id": id, **({"text": text} if text else {})}
     if (low is None) != (high is None) or (low is not None and choices is not None):
         raise InputError(
             f"ask.feature({id!r}): a number has low and high; a choice has choices, and no bounds"
         )
     if low is not None and high is not None:
-        bounds = {"id": id, "bounds": [decimal_of(low), decimal_of(high)]}
+        bounds = named | {"bounds": [decimal_of(low), decimal_of(high)]}
+        bounds |= {"measured_in": measured_in} if measured_in else {}
         return {**bounds, "cuts": [decimal_of(cut) for cut in cuts]} if cuts else bounds
     if choices is not None:
-        return {"id": id, "ask": "choice", "choices": list(choices)}
-    return {"id": id, "ask": "yes_no"}
+        return {**named, "ask": "choice", "choices": list(choices)}
+    return {**named, "ask": "yes_no"}
 
 
 def public(

@@ -61,7 +61,7 @@ export function entriesOf(form, study) {
   const read = (name, asked, field) => ({ name, asked, ...entry(entered.getAll(name), field) });
   const private_ = study.questions.flatMap(({ id, text = id, features, response, ...one }) =>
     features
-      ? [...features, response].map((part) => read(`${id}/${part.id}`, `${text}: ${part.id}`, part))
+      ? [...features, response].map((part) => read(`${id}/${part.id}`, `${text}: ${part.text ?? part.id}`, part))
       : [read(id, text, one)],
   );
   const inClear = (study.public ?? [])
@@ -106,8 +106,8 @@ function refusal(typed) {
   return { answer: null, words: say("script.refused"), problem: "" };
 }
 
-function answered(typed, { ask, bounds, choices, toSend }) {
-  if (bounds) return number(typed, bounds.map(([, , nearest]) => nearest), toSend);
+function answered(typed, { ask, bounds, choices, toSend, measured_in: measured = "" }) {
+  if (bounds) return number(typed, bounds.map(([, , nearest]) => nearest), toSend, measured);
   if (choices && !Array.isArray(choices)) return whole(typed, choices.length);
   if (!typed) return { problem: "missing" };
   if (ask === "yes_no" || !choices) return { answer: typed, words: say(`script.${typed}`) };
@@ -116,10 +116,10 @@ function answered(typed, { ask, bounds, choices, toSend }) {
 }
 
 /** What stands in clear goes to the device as it was written, so that no float comes between. */
-function number(typed, limits, inClear) {
+function number(typed, limits, inClear, measured = "") {
   const { number: digits, problem, facts } = readNumber(typed, limits);
   if (problem) return { problem, facts };
-  return { answer: inClear ? digits : Number(digits), words: exact(Number(digits)) };
+  return { answer: inClear ? digits : Number(digits), words: `${exact(Number(digits))} ${measured}`.trim() };
 }
 
 function whole(typed, count) {

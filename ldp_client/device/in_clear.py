@@ -25,9 +25,10 @@ CLEAR = "+"
 
 
 def marks_of(question: "Question") -> "list[str]":
-    """What a public field may be recognised by: the question's text, and the ids of a record's fields."""
+    """What a public field may be recognised by: the question's text, ids and texts of a record's fields."""
     parts = (*question.features, question.response) if question.response is not None else ()
-    return [mark(name) for name in (question.text, *[part.id for part in parts]) if name]
+    names = [name for part in parts for name in (part.id, part.text)]
+    return [mark(name) for name in (question.text, *names) if name]
 
 
 def clear_mark(field: "Any") -> str:

@@ -130,6 +130,7 @@ READERS = {
     "owner": _text,
     "ethics": _text,
     "text": _text,
+    "measured_in": _text,
     "choices": _texts,
     "questions": _part,
     "features": _part,

@@ -27,11 +27,14 @@ YES_NO = ("no", "yes")
 class Field:
     """One field of a record: a number has bounds, a choice its choices, a yes/no neither.
 
+    text: what people read in place of its id; measured_in: what its number counts; "" where not stated.
     cuts: where a number's bins meet, from low to high; none where it is taken as it is.
     """
 
     def __init__(self, parsed: "dict[str, Any]") -> None:
         self.id: str = parsed["id"]
+        self.text: str = parsed.get("text") or ""
+        self.measured_in: str = parsed.get("measured_in") or ""
         self.bounds: "Optional[tuple[Rational, Rational]]" = parsed.get("bounds")
         self.cuts: "tuple[Rational, ...]" = parsed.get("cuts") or ()
         self.choices: "tuple[str, ...]" = parsed.get("choices") or ()
@@ -95,6 +98,7 @@ class Question:
             norm, response) or "table" (the same, of a data holder's many records).
         text: what people are asked; "" where the document does not say.
         bounds: the lowest and highest number, in the question's own unit.
+        measured_in: that unit, such as "hours"; "" where the document does not say.
         choices: labels, or range(count) where they are `numbered`.
         numbered: whether choices are numbers without labels.
         ordered: whether the labels are a scale, from its low end to its high one.
@@ -115,6 +119,7 @@ class Question:
         self.route = route
         self.ask: str = parsed["ask"]
         self.text: str = parsed["text"] or ""
+        self.measured_in: str = parsed.get("measured_in") or ""
         self.bounds: "Optional[tuple[Rational, Rational]]" = parsed.get("bounds")
         self.choices: "tuple[str, ...] | range" = (
             YES_NO if self.ask == "yes_no" else parsed.get("choices", ())

@@ -34,13 +34,18 @@ UNITS = ("person", "holder")
 
 # More levels of one field than these make entries that hardly anybody is asked about.
 MOST_LEVELS = 16
-_NUMBER_FIELD = Record({"id": Identifier(), "bounds": Bounds()})
-_YES_NO_FIELD = Record({"id": Identifier(), "ask": Constant("yes_no")})
-_CUT_FIELD = Record(
-    {"id": Identifier(), "bounds": Bounds()}, {"cuts": ListOf(Decimal(), 1, MOST_LEVELS - 1, repeats=True)}
-)
+# What people read in place of a field's id, and what its number counts, such as hours.
+_LABEL: "dict[str, Any]" = {"text": Spoken(200)}
+_MEASURED: "dict[str, Any]" = {"measured_in": Spoken(40)}
+_OF_NUMBER = dict(_LABEL)
+_OF_NUMBER.update(_MEASURED)
+_OF_CUT = dict(_OF_NUMBER)
+_OF_CUT["cuts"] = ListOf(Decimal(), 1, MOST_LEVELS - 1, repeats=True)
+_NUMBER_FIELD = Record({"id": Identifier(), "bounds": Bounds()}, _OF_NUMBER)
+_YES_NO_FIELD = Record({"id": Identifier(), "ask": Constant("yes_no")}, _LABEL)
+_CUT_FIELD = Record({"id": Identifier(), "bounds": Bounds()}, _OF_CUT)
 _CHOICE_FIELD = Record(
-    {"id": Identifier(), "ask": Constant("choice"), "choices": ListOf(Spoken(200), 2, MOST_LEVELS)}
+    {"id": Identifier(), "ask": Constant("choice"), "choices": ListOf(Spoken(200), 2, MOST_LEVELS)}, _LABEL
 )
 
 _PAIR = ListOf(Identifier(), 2, 2)
@@ -149,7 +154,7 @@ _OWN_OPTIONAL_FIELDS: "dict[str, dict[str, Any]]" = {
     "choice": {"refusal": Boolean(), "ordered": Boolean()},
     "yes_no": {"refusal": Boolean()},
     # Of a number by a coin of its own, which gets this share of epsilon.
-    "number": {"refusal": Record({"share": Decimal(above="0", below="1")})},
+    "number": {"refusal": Record({"share": Decimal(above="0", below="1")}), "measured_in": Spoken(40)},
 }
 
 QUESTION = Tagged("ask", {ask: _question_shape(ask, _OWN_FIELDS[ask]) for ask in ASKS})

@@ -131,13 +131,14 @@ export async function openDevice({
 }
 
 /** What a question may be recognised by, when it comes back in clear. */
-const namesOf = ({ text, features = [], response }) => [text, ...[...features, response].map((part) => part?.id)];
+const namesOf = ({ text, features = [], response }) =>
+  [text, ...[...features, response].flatMap((part) => [part?.id, part?.text])];
 
 /** The person's day, YYYY-MM-DD: it is kept beside what was spent, and leaves the device never. */
 function today() {
   const now = new Date();
-  const minuteMs = 6e4;
-  return new Date(now - minuteMs * now.getTimezoneOffset()).toISOString().slice(0, 10);
+  // Minutes, in milliseconds.
+  return new Date(now - 6e4 * now.getTimezoneOffset()).toISOString().slice(0, 10);
 }
 
 /** One spelling of a collector's URL. */

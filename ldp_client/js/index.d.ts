@@ -14,6 +14,10 @@ export class LdpkitError extends Error {
 
 export interface NumberField {
   readonly id: string;
+  /** What people read in place of its id. */
+  readonly text?: string;
+  /** What the number counts, such as "hours". */
+  readonly measured_in?: string;
   readonly bounds: Bounds;
 }
 
@@ -24,12 +28,14 @@ export interface CutField extends NumberField {
 
 export interface ChoiceField {
   readonly id: string;
+  readonly text?: string;
   readonly ask: "choice";
   readonly choices: readonly string[];
 }
 
 export interface YesNoField {
   readonly id: string;
+  readonly text?: string;
   readonly ask: "yes_no";
 }
 
@@ -75,6 +81,8 @@ interface Asked<Ask extends string, Name extends MechanismName> {
 
 export interface NumberQuestion extends Asked<"number", "laplace" | "gaussian"> {
   readonly bounds: Bounds;
+  /** What the number counts, such as "hours". */
+  readonly measured_in?: string;
   /** Which share of epsilon says whether there is a number: null is an answer too then. */
   readonly refusal?: { readonly share: Rational };
 }

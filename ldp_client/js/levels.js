@@ -8,8 +8,12 @@ import { bounds, check, decimal, identifier, listOf, oneOf, record, text } from 
 const UNIT = 2 ** UNIT_BITS;
 // Of products of fields that have several entries each has its part of so much, nearly.
 const PARTS = 2520;
-const CUT = record({ id: identifier, bounds, cuts: listOf(decimal(Boolean), 1, 15) });
-const CHOICE = record({ id: identifier, ask: oneOf("choice"), choices: listOf(text(200), 2, 16) });
+const label = { text: text(200) };
+const CUT = record(
+  { id: identifier, bounds, cuts: listOf(decimal(Boolean), 1, 15) },
+  { ...label, measured_in: text(40) },
+);
+const CHOICE = record({ id: identifier, ask: oneOf("choice"), choices: listOf(text(200), 2, 16) }, label);
 
 /**
  * Reads the features of a question of which one has levels: each gets `signs`, from an answer to its entries, and the

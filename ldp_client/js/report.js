@@ -58,4 +58,5 @@ export function reportOf({ id: study, version, digest }, [payloads, clear, spare
   return { id, secret, body: body + " ".repeat(spare), answered: Object.keys(payloads) };
 }
 
-const base64 = (bytes) => btoa([...bytes].map((byte) => String.fromCharCode(byte)).join(""));
+/** Of at most 34,060 bytes, those of 128 features' products: so many arguments a function may have anywhere. */
+const base64 = (bytes) => btoa(String.fromCharCode(...bytes));

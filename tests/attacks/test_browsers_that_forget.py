@@ -19,7 +19,7 @@ RECORD = {
     **studies.LOGISTIC,
     "id": "record",
     "features": [{"id": "drinks", "ask": "yes_no"}],
-    "response": {"id": "cheats", "ask": "yes_no"},
+    "response": {"id": "cheats", "text": "Ever unfaithful?", "ask": "yes_no"},
     "mechanism": {"name": "sampled_products", "epsilon": "1"},
 }
 del RECORD["norm"]
@@ -33,6 +33,7 @@ TURNED = [
     (studies.document(PLAIN), {**CLEAR, "text": "haben sie JE betrogen"}, True),
     (studies.document(RECORD), {**CLEAR, "id": "cheats"}, True),
     (studies.document(RECORD), {**CLEAR, "text": "Cheats?"}, True),
+    (studies.document(RECORD), {**CLEAR, "text": "ever unfaithful"}, True),
     (studies.document(RECORD), {**CLEAR, "text": "Is it warm?"}, False),
 ]
 TURN = """

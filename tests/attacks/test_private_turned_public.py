@@ -16,13 +16,18 @@ from tests.portable.platforms import run_micropython
 
 EVER = {**studies.YES_NO, "text": "Have you ever had an affair?"}
 TEA = {**studies.YES_NO, "id": "tea", "text": "Do you like tea?"}
-RECORD = {**studies.LINEAR, "mechanism": {**studies.GAUSSIAN, "delta": "1e-7"}}
+RECORD = {
+    **studies.LINEAR,
+    "response": {**studies.LINEAR["response"], "text": "How happy are you?"},
+    "mechanism": {**studies.GAUSSIAN, "delta": "1e-7"},
+}
 NO_OR_YES = {"choices": ["no", "yes"]}
 ANSWERS = {"habit": "yes", "ever": "yes", "rating": {"age": 30, "years": 4, "rate": 4}}
 FIRST = Study(studies.document(studies.MEMOIZED, EVER, RECORD))
 TURNED = {
     "its id": {"id": "ever", **NO_OR_YES},
     "its text": {"id": "other", "text": "have you ever  had an AFFAIR", **NO_OR_YES},
+    "the text of a record's field": {"id": "mood", "text": "how happy are YOU", **NO_OR_YES},
     "the id of a record's field": {"id": "age", "bounds": ["18", "99"], "step": "1"},
 }
 

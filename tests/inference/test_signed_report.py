@@ -177,6 +177,12 @@ def test_files_of_one_name_and_what_was_done_before_each_have_their_digest(tmp_p
     assert told == [f"Beside it: {name}.json" for name in ("plan", "calibration", "audit")]
 
 
+def test_a_headline_says_what_a_number_counts():
+    study = Study(studies.document({**studies.AGE, "measured_in": "years"}))
+    says = headline(study.question("age"), posterior_of("age", ["mean", "sd"], study=study)).says
+    assert says.startswith("The mean is 0.3 years (")
+
+
 def test_a_headline_says_of_whom_a_share_is_where_people_may_refuse():
     found = posterior_of("ever", ["p", "refused"])
     says = headline(STUDY.question("ever"), found).says

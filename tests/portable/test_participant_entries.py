@@ -112,6 +112,38 @@ def test_what_was_entered_can_be_changed_before_noise_and_is_gone_after(meet):
     assert person.find("[name=hours]").get_property("value") == ""
 
 
+SLEEP = {**HOURS, "bounds": ["0", "24"], "measured_in": {"en": "hours", "fr": "heures"}}
+PRESSURE = {
+    **studies.PRODUCTS,
+    "text": {"en": "Your pressure", "fr": "Votre tension"},
+    "features": [
+        {
+            "id": "bp",
+            "text": {"en": "In the morning", "fr": "Le matin"},
+            "bounds": ["40", "250"],
+            "measured_in": "mmHg",
+        },
+        {"id": "ill", "ask": "yes_no", "text": {"en": "Were you ill?", "fr": "Malade ?"}},
+    ],
+}
+
+
+def test_units_and_fields_are_named_in_the_pages_language_and_said_back(meet):
+    person = meet(studies.document(SLEEP, PRESSURE, languages=["en", "fr"]))
+    assert person.find("[name='salary/bp']").accessible_name == "In the morning"
+    assert "hours\nfrom 0 to 24" in person.text
+    assert "mmHg\nfrom 40 to 250" in person.text
+    person.fill(**{"hours": "7.5", "salary/bp": "120", "salary/ill": "no", "salary/rate": "3"})
+    person.click("#answers button[type=submit]")
+    person.until("check")
+    said = person.find("#entered").text.splitlines()
+    assert said[1] == "7.5 hours"
+    assert said[2:6] == ["Your pressure: In the morning", "120 mmHg", "Your pressure: Were you ill?", "no"]
+    person.click("#confirm button")
+    person.until("report")
+    assert set(json.loads(person.body)["payloads"]) == {"hours", "salary"}
+
+
 def test_on_a_phone_all_that_misses_is_listed_on_top_and_leads_to_its_field(meet):
     """The list keeps the invitation behind the address's #."""
     many = [{**studies.YES_NO, "id": f"q{number}", "text": f"Question {number}?"} for number in range(11)]

@@ -14,12 +14,43 @@ GOLDEN_TEXT = (GOLDEN / "studies" / "languages.json").read_text(encoding="utf-8"
 WHOLE = json.loads(GOLDEN_TEXT)
 BOTH = {"en": "one", "de": "eins"}
 LANGUAGES: dict[str, Any] = {"languages": ["en", "de"]}
+
+
+def labelled(
+    feature: dict[str, Any], response: dict[str, Any], record: dict[str, Any] = studies.LINEAR
+) -> dict[str, Any]:
+    """A record whose first feature and response say more of themselves."""
+    first, *others = record["features"]
+    own = {"features": [{**first, **feature}, *others], "response": {**record["response"], **response}}
+    return {**record, **own}
+
+
 GOOD: dict[str, dict[str, Any]] = {
     "one-language": {"languages": ["pt-BR"], "title": {"pt-BR": "Um"}},
     "plain-texts": {"languages": ["zh-Hant-TW", "de"]},
     "both": {**LANGUAGES, "title": BOTH},
+    "a-unit": {
+        **LANGUAGES,
+        "questions": [{**studies.NUMBER, "measured_in": {"en": "hours", "de": "Stunden"}}],
+    },
+    "fields-with-texts": {
+        **LANGUAGES,
+        "questions": [labelled({"text": BOTH, "measured_in": "years"}, {"text": "how often"})],
+    },
+    "levels-with-texts": {
+        **LANGUAGES,
+        "questions": [
+            labelled({"text": BOTH, "measured_in": BOTH, "cuts": ["30"]}, {}, studies.PRODUCTS),
+        ],
+    },
 }
 BAD: dict[str, dict[str, Any]] = {
+    "a-unit-lacks-one": {**LANGUAGES, "questions": [{**studies.NUMBER, "measured_in": {"en": "hours"}}]},
+    "a-unit-without-languages": {"questions": [{**studies.NUMBER, "measured_in": BOTH}]},
+    "an-empty-unit": {"questions": [{**studies.NUMBER, "measured_in": ""}]},
+    "a-long-unit": {"questions": [{**studies.NUMBER, "measured_in": "x" * 41}]},
+    "a-unit-of-a-choice": {"questions": [{**studies.CHOICE, "measured_in": "hours"}]},
+    "a-field-with-an-empty-text": {"questions": [labelled({"text": ""}, {})]},
     "no-languages": {"title": BOTH},
     "languages-empty": {"languages": []},
     "languages-a-text": {"languages": "en"},

@@ -19,15 +19,17 @@ export const mechanism = {
 };
 
 function build(question) {
-  const { features, norm, response: { bounds }, mechanism: stated } = question;
-  const { epsilon: [top, bottom], delta, response_share: [part, whole] } = stated;
+  const {
+    features, norm, response: { bounds },
+    mechanism: { epsilon: [top, bottom], delta, response_share: [part, whole] },
+  } = question;
   const isNumber = bounds ? 1 : 0;
   const entries = features.length + isNumber;
   // The response's share is one of ε, or of the square of the distance that the noise hides.
   const epsilonOf = (share) => [top * share, bottom * whole];
   const distance = gaussianRadius(epsilonOf(isNumber ? whole : whole - part), delta, entries);
-  const ofResponse = isNumber && (distance * distance * part) / whole;
-  const radius = isqrt(distance * distance - BigInt(ofResponse)) / 2n;
+  const ofResponse = isNumber ? (distance * distance * part) / whole : 0n;
+  const radius = isqrt(distance * distance - ofResponse) / 2n;
   const grid = (radius * norm[1]) / norm[0];
   const size = isNumber ? Number(isqrt(ofResponse) / 2n) : 1;
   const threshold = truthThreshold(epsilonOf(part), 1, 1);

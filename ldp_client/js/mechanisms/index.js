@@ -17,9 +17,10 @@ export async function loadMechanisms(document) {
 
 /** The kind of question that one asks, and the shape of its mechanism. Throws LdpkitError "study". */
 export function kindOf({ ask, mechanism }, path) {
-  check(isObject(mechanism), `${path}.mechanism`);
+  path += ".mechanism";
+  check(isObject(mechanism), path);
   const { name } = mechanism;
-  const where = `${path}.mechanism.name`;
+  const where = `${path}.name`;
   check(hasOwn(LOADERS, name), where);
   const { kinds, parameters, optional } = loaded[name];
   const kind = kinds.find((one) => one.ask === ask);

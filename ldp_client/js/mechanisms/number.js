@@ -2,13 +2,13 @@
 
 import { number as models } from "../models.js";
 import { gridIndex, packSigned } from "../quantise.js";
-import { bounds, check, fraction, record } from "../shapes.js";
+import { bounds, check, fraction, record, text } from "../shapes.js";
 
 export const number = {
   ask: "number",
   fields: { bounds },
   models,
-  more: { refusal: record({ share: fraction }) },
+  more: { refusal: record({ share: fraction }), measured_in: text(40) },
 };
 
 /** Load what a number needs that may be refused. */

@@ -4,11 +4,12 @@ import { fail } from "../errors.js";
 import { record as models } from "../models.js";
 import { signedUnits } from "../quantise.js";
 import {
-  bounds, check, checkNames, decimal, identifier, listOf, oneOf, record as object,
+  bounds, check, checkNames, decimal, identifier, listOf, oneOf, record as object, text,
 } from "../shapes.js";
 
-const NUMBER_FIELD = object({ id: identifier, bounds });
-const YES_NO_FIELD = object({ id: identifier, ask: oneOf("yes_no") });
+const label = { text: text(200) };
+const NUMBER_FIELD = object({ id: identifier, bounds }, { ...label, measured_in: text(40) });
+const YES_NO_FIELD = object({ id: identifier, ask: oneOf("yes_no") }, label);
 const SIGNS = new Map([["no", -1], [false, -1], ["yes", 1], [true, 1]]);
 
 export const record = {
