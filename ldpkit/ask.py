@@ -70,6 +70,42 @@ def yes_no(
     return question_of("yes_no", id, "yes_no", text, own)
 
 
+def any_of(
+    boxes: Mapping[str, Spoken], *, epsilon: Number, mechanism: Mechanism = "randomized_response"
+) -> list[dict[str, Any]]:
+    """Ask which of several things apply, each by a yes/no of its own: its boxes are the items of a `section`.
+
+    Args:
+        boxes: {id: what stands beside the box}.
+        epsilon: how much a report may tell of each box; of all of them it is so many times as much.
+        mechanism: as for `yes_no`.
+
+    Returns:
+        The questions, for `study` and for `section(…, any_of=True)`.
+
+    Raises:
+        InputError: something does not fit; the error names the argument.
+    """
+    return [yes_no(id, epsilon=epsilon, text=text, mechanism=mechanism) for id, text in boxes.items()]
+
+
+def section(
+    title: Spoken, questions: Iterable[str | Mapping[str, Any]], *, any_of: bool = False
+) -> dict[str, Any]:
+    """Show questions together, under a title of their own.
+
+    Args:
+        title: what stands above them; of a list the question, such as "Which of these do you take?".
+        questions: they or their ids, in the order in which they are shown.
+        any_of: whether they are a list of boxes, of which people tick any, or that it is none.
+
+    Returns:
+        The section, for `study(…, sections=[…])`.
+    """
+    ids = [one if isinstance(one, str) else one["id"] for one in questions]
+    return {"title": title, "questions": ids, **({"any_of": True} if any_of else {})}
+
+
 def choice(
     id: str,
     choices: Sequence[Spoken] | int,
@@ -390,7 +426,7 @@ def study(
         ethics: who approved it, or why nobody needs to.
         retention: how many days reports are kept from `closes` on, else from the day each arrived.
         ask_one: whether each device answers one question alone, drawn by itself.
-        sections: {title: ids of questions that are shown together}, or a list as a document has it.
+        sections: {title: ids of questions that are shown together}, or a list of what `section` gives.
         public: fields that are sent in clear, made by `public`.
         **fields: others of the document, as it has them: route; languages=["en", "de"] of {"en": …} texts.
 

@@ -165,6 +165,21 @@ def test_who_asks_is_built_too():
             ask.study("one", "One", asked, **wrong)
 
 
+def test_a_list_is_a_section_of_boxes():
+    pills = ask.any_of({"asa": "Aspirin", "ibu": "Ibuprofen"}, epsilon=1)
+    hours = ask.number("hours", 0, 24, epsilon=1, measured_in="hours")
+    sections = [ask.section("Sleep", [hours]), ask.section("Which of these?", pills, any_of=True)]
+    built = ask.study("health", "Health", [hours, *pills], sections=sections)
+    assert [(one.questions, one.any_of) for one in built.sections] == [
+        (("hours",), False),
+        (("asa", "ibu"), True),
+    ]
+    assert float(built.epsilon) == pytest.approx(3, abs=1e-6)
+    assert built.question("hours").measured_in == "hours"
+    with pytest.raises(InputError, match="'hours' is no yes/no without refusal, as each box of a list is"):
+        ask.study("one", "One", [hours], sections=[ask.section("Which?", ["hours"], any_of=True)])
+
+
 def test_sections_are_built_too_and_told():
     asked = [ask.yes_no("ever", epsilon=1), ask.number("hours", 0, 9, epsilon=1)]
     built = ask.study("one", "One", asked, sections={"Work": ("hours",), "Life": ["ever"]})

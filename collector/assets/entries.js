@@ -53,16 +53,18 @@ export function readNumber(typed, [low, high]) {
 
 /**
  * Every field of the form, as {asked, name, answer, words, problem}: what it asks, its elements' name, what the device
- * is told, that in words, and the sentence that says what is wrong with it ("" where nothing is).
+ * is told, that in words, and the sentence that says what is wrong with it ("" where nothing is). `boxOf`, of the
+ * boxes of a list: its title at the first one, and "" at the others, as one sentence is for all.
  */
 export function entriesOf(form, study) {
   // A form's properties are its fields, by their names: a question may be called "elements".
   const entered = new FormData(form);
   const read = (name, asked, field) => ({ name, asked, ...entry(entered.getAll(name), field) });
+  const listWith = (id) => study.sections?.find(({ any_of: isList, questions }) => isList && questions.includes(id));
   const private_ = study.questions.flatMap(({ id, text = id, features, response, ...one }) =>
     features
       ? [...features, response].map((part) => read(`${id}/${part.id}`, `${text}: ${part.text ?? part.id}`, part))
-      : [read(id, text, one)],
+      : [listWith(id) ? { name: id, asked: text, ...boxed(id, listWith(id), entered) } : read(id, text, one)],
   );
   const inClear = (study.public ?? [])
     .filter(({ source }) => !source)
@@ -80,6 +82,15 @@ export function answersIn(entries, study) {
     for (const [, name] of parts) answers.delete(name);
   }
   return Object.fromEntries(answers);
+}
+
+/** A box of a list is answered once any of it is ticked, or that none is. */
+function boxed(id, { title, questions }, entered) {
+  const isNone = entered.has(`none:${questions[0]}`);
+  const isTicked = questions.some((one) => entered.has(one));
+  const answer = entered.has(id) ? "yes" : "no";
+  const problem = isTicked === isNone && say(`script.entry.${isNone ? "none_and_some" : "missing"}`);
+  return { answer, words: say(`script.${answer}`), problem: problem || "", boxOf: id === questions[0] ? title : "" };
 }
 
 /** {answer, words, problem} of what was typed or picked; a public field's `toSend` has the last word. */

@@ -40,7 +40,7 @@ function warn(sentence, links = []) {
 /** Say beside each field what is wrong with it, and at the top which those are. Returns whether any is. */
 function showProblems(entries) {
   entries.forEach(mark);
-  const wrong = entries.filter(({ problem }) => problem);
+  const wrong = entries.filter(({ problem, boxOf }) => problem && boxOf !== "");
   if (wrong.length) warn(say("script.entry", { count: wrong.length }), [listOf(wrong)]);
   return wrong.length > 0;
 }
@@ -66,10 +66,10 @@ function beside(problem) {
 /** Links to the fields, as buttons: an address behind # may be an invitation. */
 function listOf(entries) {
   const list = document.createElement("ul");
-  for (const { name, asked, problem } of entries) {
+  for (const { name, asked, problem, boxOf = asked } of entries) {
     const button = entry("button", "");
     // In a direction of its own: the study may be in another language.
-    button.append(entry("bdi", asked), ` – ${problem}`);
+    button.append(entry("bdi", boxOf), ` – ${problem}`);
     button.type = "button";
     button.className = "link";
     button.addEventListener("click", () => goTo(fieldsOf(name)[0]));
@@ -185,7 +185,7 @@ async function start() {
   find("answers")?.addEventListener("change", ({ target }) => {
     const look = () => {
       const found = entriesOf(find("answers"), asked);
-      found.filter(({ name }) => name === target.name).forEach(mark);
+      found.filter(({ name }) => name === target.name.replace("none:", "")).forEach(mark);
       showProgress(found);
     };
     // A button that moves while it is pressed is not clicked.

@@ -164,16 +164,22 @@ def _rendered(rules: Rules, invited: bool, season: str, language: str) -> bytes:
 
 
 class Part(NamedTuple):
-    """Questions that the page shows together: their places, under a title or without one."""
+    """Questions that the page shows together: their places, under a title or without one.
+
+    is_list: whether they are the boxes of a list.
+    """
 
     title: str
     places: list[int]
+    is_list: bool = False
 
 
 def _parts_of(study: Study) -> list[Part]:
     """The study's sections; all questions where it has none."""
     ids = [question.id for question in study.questions]
-    sections = [Part(one.title, [ids.index(name) for name in one.questions]) for one in study.sections]
+    sections = [
+        Part(one.title, [ids.index(name) for name in one.questions], one.any_of) for one in study.sections
+    ]
     return sections or [Part("", list(range(len(ids))))]
 
 

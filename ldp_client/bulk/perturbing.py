@@ -76,10 +76,7 @@ def perturb_many(
             mechanism is none.
     """
     if not hasattr(mechanism, "payload_size"):
-        raise InputError(
-            f"perturb_many takes the mechanism of one question, mechanism_for(study.questions[0]), not a "
-            f"{type(mechanism).__name__}: `ldpkit perturb` takes a study and a table of all its answers"
-        )
+        raise InputError(say("files.one_mechanism", kind=type(mechanism).__name__))
     refuse_forgetful({mechanism.field: mechanism})
     answers = with_blanks(mechanism, in_rows(mechanism.field, answers), refusals)
     quantised = quantise_many(mechanism, answers)

@@ -1,15 +1,15 @@
 """Sections of a study: questions that people are shown together, under a title of their own."""
 
 from ldp_client.documents.errors import StudyError
-from ldp_client.documents.fields import Identifier, ListOf, Record
+from ldp_client.documents.fields import Boolean, Identifier, ListOf, Record
 from ldp_client.documents.spoken import Spoken
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Optional
 
 MOST = 100
-_SECTION = Record({"title": Spoken(200), "questions": ListOf(Identifier(), 1, MOST)})
+_SECTION = Record({"title": Spoken(200), "questions": ListOf(Identifier(), 1, MOST)}, {"any_of": Boolean()})
 SECTIONS = ListOf(_SECTION, 1, MOST, unique_by="title")
 
 
@@ -22,11 +22,13 @@ class Section:
     Attributes:
         title: what stands above them, for people.
         questions: their ids, in the order in which they are shown.
+        any_of: whether the title is the question and they are a list of boxes, of which any may be ticked.
     """
 
     def __init__(self, parsed: "dict[str, Any]") -> None:
         self.title: str = parsed["title"]
         self.questions: "tuple[str, ...]" = tuple(parsed["questions"])
+        self.any_of: bool = bool(parsed["any_of"])
 
 
 def check_sections(parsed: "dict[str, Any]") -> None:
@@ -35,15 +37,26 @@ def check_sections(parsed: "dict[str, Any]") -> None:
         raise StudyError("sections", "do not go with the unit 'holder', who is shown no questions")
     if parsed["ask_one"]:
         raise StudyError("sections", "do not go with ask_one: each device is shown one question")
-    left = [question["id"] for question in parsed["questions"]]
-    known = list(left)
+    asked = {question["id"]: question for question in parsed["questions"]}
+    left = list(asked)
     for index, section in enumerate(parsed["sections"]):
         for place, name in enumerate(section["questions"]):
-            path = f"sections[{index}].questions[{place}]"
-            if name not in known:
-                raise StudyError(path, f"{name!r} is no question of this study")
-            if name not in left:
-                raise StudyError(path, f"{name!r} stands in a section before")
+            problem = _misplaced(asked.get(name), name, left, section["any_of"])
+            if problem:
+                raise StudyError(f"sections[{index}].questions[{place}]", f"{name!r} {problem}")
             left.remove(name)
     if left:
         raise StudyError("sections", f"leave out {left[0]!r}: each question stands in one of them")
+
+
+def _misplaced(
+    question: "Optional[dict[str, Any]]", name: str, left: "list[str]", is_list: "Optional[bool]"
+) -> str:
+    """Why a question may not stand there, or ""."""
+    if question is None:
+        return "is no question of this study"
+    if name not in left:
+        return "stands in a section before"
+    if is_list and (question["ask"] != "yes_no" or question.get("refusal")):
+        return "is no yes/no without refusal, as each box of a list is"
+    return ""

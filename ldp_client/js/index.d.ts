@@ -149,7 +149,12 @@ export interface Study {
   readonly ask_one?: boolean;
   readonly questions: readonly Question[];
   /** Which questions are shown together, by their ids, and in what order. */
-  readonly sections?: readonly { readonly title: string; readonly questions: readonly string[] }[];
+  /** any_of: the title is the question, and its yes/no questions are boxes of which any may be ticked. */
+  readonly sections?: readonly {
+    readonly title: string;
+    readonly questions: readonly string[];
+    readonly any_of?: boolean;
+  }[];
   /** Sent as they are: their values stand in Answers beside those to questions. */
   readonly public?: readonly PublicField[];
   /** How it is also asked on paper; a device only checks it. */

@@ -1,17 +1,22 @@
 /** Sections of a study, which people are shown together. ldp_client/documents/sections.py is its twin. */
 
-import { check, identifier, listOf, record, text } from "./shapes.js";
+import { check, identifier, listOf, oneOf, record, text } from "./shapes.js";
 
 const MOST = 100;
-const SECTIONS = listOf(record({ title: text(200), questions: listOf(identifier, 1, MOST) }), 1, MOST, "title");
+const SECTION = record({ title: text(200), questions: listOf(identifier, 1, MOST) }, { any_of: oneOf(true, false) });
+const SECTIONS = listOf(SECTION, 1, MOST, "title");
 
 /** Reads a study's sections, of which each question stands in one. Throws LdpkitError "study". */
 export function read(study) {
   study.sections = SECTIONS(study.sections, "sections");
   check(!study.ask_one, "sections");
-  const left = new Set(study.questions.map(({ id }) => id));
-  study.sections.forEach(({ questions }, index) =>
-    questions.forEach((id, place) => check(left.delete(id), `sections[${index}].questions[${place}]`)),
+  const left = new Map(study.questions.map((asked) => [asked.id, asked]));
+  study.sections.forEach(({ questions, any_of: isList }, index) =>
+    questions.forEach((id, place) => {
+      const asked = left.get(id);
+      const fits = !isList || (asked?.ask === "yes_no" && !asked.refusal);
+      check(left.delete(id) && fits, `sections[${index}].questions[${place}]`);
+    }),
   );
   check(!left.size, "sections");
 }

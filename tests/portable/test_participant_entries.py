@@ -214,6 +214,51 @@ def test_sections_are_shown_one_at_a_time_and_all_is_sent(meet):
     assert (sorted(report.payloads), report.public) == (["ever", "hours", "occupation"], {"region": "south"})
 
 
+PILLS = [
+    {**studies.YES_NO, "id": name, "text": text} for name, text in (("asa", "Aspirin"), ("ibu", "Ibuprofen"))
+]
+
+
+def test_of_a_list_any_boxes_are_ticked_or_that_none_is(meet):
+    """Silence is no answer: a box that nobody looked at is not a no."""
+    sections = [
+        {"title": "Work", "questions": ["hours"]},
+        {"title": "Which of these do you take?", "questions": ["asa", "ibu"], "any_of": True},
+    ]
+    person = meet(studies.document(HOURS, *PILLS, sections=sections))
+
+    def go_on():
+        person.click("#answers button:not([hidden])[type=submit]")
+
+    person.fill(hours="8")
+    go_on()
+    assert person.find("#progress").text.endswith("answered: 1 of 3")
+    go_on()
+    person.until_says("1 answer needs another look:")
+    assert "Which of these do you take? – please answer this" in person.find("#problem").text
+    assert len(person.browser.find_elements(By.CSS_SELECTOR, ".wrong")) == 1
+    person.click("[name=ibu]")
+    assert person.browser.find_elements(By.CSS_SELECTOR, ".wrong") == []
+    person.click("[name='none:asa']")
+    go_on()
+    person.until_says("ticked boxes, and “none of these”: leave one of them")
+    person.click("[name='none:asa']")
+    go_on()
+    person.until("check")
+    assert person.find("#entered").text.splitlines()[2:] == ["Aspirin", "no", "Ibuprofen", "yes"]
+    person.click("#change")
+    person.until("ask")
+    go_on()
+    person.click("[name=ibu]")
+    person.click("[name='none:asa']")
+    go_on()
+    person.until("check")
+    assert person.find("#entered").text.splitlines()[2:] == ["Aspirin", "no", "Ibuprofen", "no"]
+    person.click("#confirm button")
+    person.until("report")
+    assert set(json.loads(person.body)["payloads"]) == {"hours", "asa", "ibu"}
+
+
 @pytest.mark.slow
 def test_no_answer_is_an_answer_in_plain_sight(meet):
     """A button and an item of a menu like the others, reached by keyboard, said back, sent as a choice is."""

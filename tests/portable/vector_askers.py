@@ -104,6 +104,14 @@ SECTIONED: dict[str, dict[str, Any]] = {
     "of-one-in-both": {"sections": [section("Work", "hours"), section("Life", "ever", "hours")]},
     "leaves-one-out": {"sections": [section("Work", "hours")]},
     "of-what-is-no-name": {"sections": [section("All", "hours", ["ever"])]},
+    "a-list": {"sections": [section("Work", "hours"), {**section("Life", "ever"), "any_of": True}]},
+    "no-list": {"sections": [{**section("All", "hours", "ever"), "any_of": False}]},
+    "a-list-of-a-number": {"sections": [{**section("All", "ever", "hours"), "any_of": True}]},
+    "a-list-by-word": {"sections": [section("Work", "hours"), {**section("Life", "ever"), "any_of": "yes"}]},
+    "a-list-that-may-be-refused": {
+        "questions": [{**studies.YES_NO, "refusal": True}],
+        "sections": [{**section("All", "ever"), "any_of": True}],
+    },
     "asks-one": {"sections": PAIR, "ask_one": True},
     "asks-all": {"sections": PAIR, "ask_one": False},
 }
