@@ -221,7 +221,7 @@ def _route(study: "Study", words: Words) -> "list[str]":
 
 def _total(study: "Study", words: Words) -> str:
     repeated = sum([question.repeats for question in study.questions])
-    key = "study.total"
+    key = "study.total" if len(study.questions) > 1 else "study.total_of_one"
     if study.ask_one:
         key = "study.one_drawn"
         if repeated:

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from collector import create_app
     from inference import Posterior, analyse, fit
     from inference.design.calibration import calibrate
+    from inference.design.difference import plan_difference
     from inference.design.plan import plan
+    from inference.design.splitting import split_epsilon
     from ldp_client import Device, Mechanism, mechanism_for, mechanisms_of
     from ldp_client.audit.auditing import audit_study as audit
     from ldp_client.bulk import perturb_many
@@ -44,6 +46,8 @@ __all__ = [
     "mechanisms_of",
     "perturb_many",
     "plan",
+    "plan_difference",
+    "split_epsilon",
     "study",
     "summarize",
 ]
@@ -68,6 +72,8 @@ _HOMES = {
     "mechanisms_of": ("ldp_client", "mechanisms_of", ""),
     "perturb_many": ("ldp_client.bulk", "perturb_many", "tables"),
     "plan": ("inference.design.plan", "plan", "inference"),
+    "plan_difference": ("inference.design.difference", "plan_difference", "inference"),
+    "split_epsilon": ("inference.design.splitting", "split_epsilon", "inference"),
     "study": ("ldpkit.ask", "study", ""),
     "summarize": ("summaries", "summarize", "inference"),
 }

@@ -10,7 +10,7 @@ from zlib import crc32
 import numpy as np
 from scipy import stats
 
-from inference.design.at_once import AT_ONCE, HALF, Vector, half_widths
+from inference.design.at_once import AT_ONCE, HALF, ROUGH, Vector, half_widths
 from inference.design.plan import answers_of, prior_half_widths, questions_to_plan, truths_of
 from ldp_client.documents.errors import InputError, UsageError
 from schemas import Question, Study
@@ -25,6 +25,7 @@ class Difference:
 
     half_widths, power: {epsilon: (devices,)}: of the difference, of its 90 % interval; and how often that
     lies on its own side of 0. needed: {epsilon: devices} for a wanted power, None where 10⁹ do not suffice.
+    notes: where the formula is rough.
     """
 
     question: str
@@ -36,6 +37,7 @@ class Difference:
     half_widths: Mapping[str, Vector]
     power: Mapping[str, Vector]
     needed: Mapping[str, int | None] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     def to_document(self) -> dict[str, Any]:
         """This question's entry in plan.json."""
@@ -47,6 +49,7 @@ class Difference:
             "half_widths": {epsilon: found.tolist() for epsilon, found in self.half_widths.items()},
             "power": {epsilon: found.tolist() for epsilon, found in self.power.items()},
             **({"devices_for_power": dict(self.needed)} if self.needed else {}),
+            **({"notes": list(self.notes)} if self.notes else {}),
         }
 
 
@@ -81,23 +84,27 @@ def plan_difference(
         Half widths, power, and devices for a wanted power.
 
     Raises:
-        InputError: a question without a formula, values that are alike, or what `plan` refuses.
+        InputError: a question without a formula, values that are alike or beyond what answers can be, or
+            what `plan` refuses.
     """
     _check(values, share, power)
     questions = questions_to_plan(study, question_id, devices, epsilons, seed)
+    _check_within(questions[0], parameter, values)
     chosen = tuple(sorted(set(devices)))
     halves: dict[str, Vector] = {}
     chances: dict[str, Vector] = {}
     needed: dict[str, int | None] = {}
+    notes: tuple[str, ...] = ()
     for question in questions:
         epsilon = str(question.mechanism.epsilon)
         of = _Groups(study, question, parameter, values, share, truth or {}, seed)
         halves[epsilon] = of.half_widths(chosen)
         chances[epsilon] = of.power(chosen)
+        notes += of.notes(chosen)
         if power is not None:
             needed[epsilon] = of.devices_for(power)
     head = (question_id, questions[0].model.name, parameter, values, share, chosen)
-    return Difference(*head, halves, chances, needed)
+    return Difference(*head, halves, chances, needed, notes)
 
 
 def _check(values: tuple[float, float], share: float, power: float | None) -> None:
@@ -107,6 +114,15 @@ def _check(values: tuple[float, float], share: float, power: float | None) -> No
         raise UsageError("--power must be a probability, such as 0.8")
     if values[0] == values[1]:
         raise UsageError(f"--difference needs two values that differ, not {values[0]:g} twice")
+
+
+def _check_within(question: Question, parameter: str, values: tuple[float, float]) -> None:
+    if parameter != "mean" or question.bounds is None:
+        return
+    low, high = (float(bound) for bound in question.bounds)
+    for value in values:
+        if not low <= value <= high:
+            raise InputError(f"no mean of {question.id} is {value:g}: answers lie from {low:g} to {high:g}")
 
 
 class _Groups:
@@ -144,6 +160,17 @@ class _Groups:
                 )
             squared += found[self._parameter] ** 2
         return np.sqrt(squared)
+
+    def notes(self, devices: Sequence[int]) -> tuple[str, ...]:
+        """A note where posteriors are too wide to be normal."""
+        rough = self.half_widths(devices) > ROUGH * np.sqrt(2) * self._prior[self._parameter]
+        if not rough.any():
+            return ()
+        most = devices[int(np.flatnonzero(rough)[-1])]
+        return (
+            f"at epsilon {self._question.mechanism.epsilon} up to {most:,} devices posteriors are not "
+            "normal: what is said of them here is rough",
+        )
 
     def power(self, devices: Sequence[int]) -> Vector:
         """How often the interval lies on the truth's side of 0, (devices,)."""

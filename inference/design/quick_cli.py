@@ -139,7 +139,7 @@ def difference_lines(found: Difference, power: float | None) -> list[str]:
     )
     for epsilon, needed in found.needed.items():
         lines.append(f"  power {power:g} at epsilon {epsilon}: {_devices(needed)}")
-    return lines
+    return [*lines, *[f"  {note}" for note in found.notes]]
 
 
 def _devices(needed: int | None) -> str:

@@ -194,6 +194,14 @@ def test_few_reports_find_little_even_of_large_differences(low, high, devices, l
     found = plan_difference(STUDY, "ever", "p", (low, high), [devices], ["1"])
     (power,) = found.power.values()
     assert low_end <= power[0] <= high_end
+    assert ["what is said of them here is rough" in note for note in found.notes] == [True]
+
+
+def test_enough_reports_are_told_of_without_a_note_and_what_nobody_answers_is_refused():
+    assert plan_difference(STUDY, "ever", "p", (0.2, 0.3), [40_000], ["1"]).notes == ()
+    number = Study(studies.document({**studies.AGE, "model": {"name": "normal"}}))
+    with pytest.raises(InputError, match="no mean of age is 50: answers lie from 15 to 45"):
+        plan_difference(number, "age", "mean", (20.0, 50.0), [1000])
 
 
 @pytest.mark.parametrize(
