@@ -69,19 +69,20 @@ def _from_threads(run: Callable[[int], int], count: int) -> Generator[int, None,
     An executor's locks stay locked where an interrupt lands between them and their `with`: a queue has none.
     """
     numbers = iter(range(count))
-    done: SimpleQueue[int | Exception] = SimpleQueue()
+    done: SimpleQueue[int | BaseException] = SimpleQueue()
 
     def work() -> None:
         for number in numbers:
             try:
                 done.put(run(number))
-            except Exception as error:
+            # Whatever it is: the user waits for each.
+            except BaseException as error:
                 done.put(error)
 
     with _at_work(work, numbers):
         for _ in range(count):
             got = done.get()
-            if isinstance(got, Exception):
+            if isinstance(got, BaseException):
                 raise got
             yield got
 
