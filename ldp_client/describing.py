@@ -169,7 +169,7 @@ def answers_in_words(question: "Question", words: Words = ENGLISH) -> str:
 def _offered(question: "Question", words: Words) -> str:
     if question.response is not None:
         fields = (*question.features, question.response)
-        return ", ".join([f"{visible(field.text) or field.id} {_field(field, words)}" for field in fields])
+        return ", ".join([f"{_named(field)} {_field(field, words)}" for field in fields])
     if not question.choices:
         return _bounds(question, words)
     if question.numbered:
@@ -177,6 +177,10 @@ def _offered(question: "Question", words: Words) -> str:
     shown = [visible(str(label)) for label in question.choices[:MOST_CHOICES]]
     more = len(question.choices) - len(shown)
     return " | ".join([*shown, words.say("study.more_choices", more=more)] if more else shown)
+
+
+def _named(field: "Field") -> str:
+    return f"{field.id} ({visible(field.text)})" if field.text else field.id
 
 
 def _field(field: "Field", words: Words) -> str:

@@ -176,6 +176,7 @@ def test_a_list_is_a_section_of_boxes():
     ]
     assert float(built.epsilon) == pytest.approx(3, abs=1e-6)
     assert built.question("hours").measured_in == "hours"
+    assert "  answers: from 0 to 24 (hours)" in describe(built)
     with pytest.raises(InputError, match="'hours' is no yes/no without refusal, as each box of a list is"):
         ask.study("one", "One", [hours], sections=[ask.section("Which?", ["hours"], any_of=True)])
 
@@ -201,3 +202,12 @@ def test_sections_are_built_too_and_told():
     ):
         with pytest.raises(InputError, match=said):
             ask.study("one", "One", asked, sections=wrong)
+
+
+def test_fields_are_told_with_the_name_that_answers_have_and_what_people_read():
+    age = ask.feature("age", 18, 90, text="Your age", measured_in="years")
+    asked = ask.linear("bp", [age], ask.feature("high", 80, 200), epsilon=1)
+    said = describe(ask.study("one", "One", [asked]))
+    assert "  answers: age (Your age) from 18 to 90 (years), high from 80 to 200" in said
+    with pytest.raises(InputError, match="measured_in is of a number"):
+        ask.feature("ill", measured_in="years")
