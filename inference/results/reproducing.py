@@ -30,10 +30,13 @@ from ldp_client.words.text import visible
 LDPKIT = [sys.executable, "-m", "ldp_client.cli"]
 # What a fit exits with where it wrote a result.
 WRITTEN = (0, 4)
-BITWISE, WITHIN, DIFFERENT = "bitwise", "within Monte Carlo error", "not the same"
+BITWISE, WITHIN = "bitwise", "within Monte Carlo error"
+WORDED, DIFFERENT = "the same but for its sentences", "not the same"
 _SENTENCES = {
     BITWISE: "the same, to the last bit",
     WITHIN: "the same within Monte Carlo error, but not to the last bit: platform or versions decide on that",
+    WORDED: "NOT the same sentences beside the same numbers and verdict: another release may word them "
+    "otherwise, so read what differs",
     DIFFERENT: "NOT the same",
 }
 # In standard errors of a difference, of which a sound repetition has one beyond once in 10⁶ comparisons.
@@ -54,7 +57,10 @@ EXACT = ("model", "method", "prior", "n", "holders", "formula", "form", "noise",
 
 @dataclass(frozen=True)
 class Repeated:
-    """verdict: "bitwise", "within Monte Carlo error" or "not the same". lines, versions: what differs."""
+    """verdict: "bitwise", "within Monte Carlo error", "the same but for its sentences" or "not the same".
+
+    lines, versions: what differs.
+    """
 
     verdict: str
     lines: tuple[str, ...] = ()
@@ -63,7 +69,7 @@ class Repeated:
     @property
     def same(self) -> bool:
         """Whether the result is the same."""
-        return self.verdict != DIFFERENT
+        return self.verdict in (BITWISE, WITHIN)
 
     def in_words(self) -> str:
         """The verdict as a sentence."""
@@ -167,6 +173,7 @@ def compared(
     if before.get("study") != again["study"] or set(before["questions"]) != set(again["questions"]):
         return ["it is of other questions, or of another study"], DIFFERENT
     lines: list[str] = []
+    worded: list[str] = []
     same = all(_equal_draws(folder / f"{name}.nc", other / f"{name}.nc") for name in again["questions"])
     if same and _without_day(before) == _without_day(again):
         return [], BITWISE
@@ -174,7 +181,8 @@ def compared(
         found = _differences(before["questions"][name], entry)
         found += _far_draws(folder / f"{name}.nc", other / f"{name}.nc")
         lines += [f"{name}: {line}" for line in found]
-    return lines, DIFFERENT if lines else WITHIN
+        worded += [f"{name}: {line}" for line in _other_sentences(before["questions"][name], entry)]
+    return [*lines, *worded], DIFFERENT if lines else WORDED if worded else WITHIN
 
 
 def _without_day(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -239,8 +247,6 @@ def _differences(before: Any, again: Mapping[str, Any]) -> list[str]:
     ]
     if _states(before) != _states(again):
         lines.append(f"the verdict was {_states(before)} and is {_states(again)}")
-    for words in ("reasons", "notes"):
-        lines += _other_words(before.get(words), again.get(words))
     if set(before["parameters"]) != set(again["parameters"]):
         return [*lines, "it has other parameters"]
     for name, row in again["parameters"].items():
@@ -250,6 +256,12 @@ def _differences(before: Any, again: Mapping[str, Any]) -> list[str]:
         far = [f"{key} was {_short(was.get(key))} and is {_short(row[key])}" for key in _far(was, row)]
         lines += [f"{visible(name)}: {', '.join(far)}"] if far else []
     return lines
+
+
+def _other_sentences(before: Any, again: Mapping[str, Any]) -> list[str]:
+    was = before if isinstance(before, dict) else {}
+    told = [_other_words(was.get(words), again.get(words)) for words in ("reasons", "notes")]
+    return [line for lines in told for line in lines]
 
 
 def _other_words(before: Any, again: Any) -> list[str]:
