@@ -86,6 +86,8 @@ def any_of(
     Raises:
         InputError: something does not fit; the error names the argument.
     """
+    if not isinstance(boxes, Mapping) or not boxes:
+        raise InputError('any_of(…) takes the boxes as {id: text}, such as {"asa": "Aspirin"}')
     return [yes_no(id, epsilon=epsilon, text=text, mechanism=mechanism) for id, text in boxes.items()]
 
 
@@ -101,8 +103,16 @@ def section(
 
     Returns:
         The section, for `study(…, sections=[…])`.
+
+    Raises:
+        InputError: questions are no list of these.
     """
-    ids = [one if isinstance(one, str) else one["id"] for one in questions]
+    listed = (
+        [] if isinstance(questions, str | Mapping) or not isinstance(questions, Iterable) else list(questions)
+    )
+    ids = [one.get("id") if isinstance(one, Mapping) else one for one in listed]
+    if not ids or not all(isinstance(one, str) for one in ids):
+        raise InputError(f"section({title!r}, …) takes a list of questions, or of their ids")
     return {"title": title, "questions": ids, **({"any_of": True} if any_of else {})}
 
 

@@ -177,8 +177,20 @@ def test_a_list_is_a_section_of_boxes():
     assert float(built.epsilon) == pytest.approx(3, abs=1e-6)
     assert built.question("hours").measured_in == "hours"
     assert "  answers: from 0 to 24 (hours)" in describe(built)
-    with pytest.raises(InputError, match="'hours' is no yes/no without refusal, as each box of a list is"):
+    with pytest.raises(InputError, match="'hours' is no yes/no that is asked once and without refusal"):
         ask.study("one", "One", [hours], sections=[ask.section("Which?", ["hours"], any_of=True)])
+
+
+@pytest.mark.parametrize("wrong", ["asa", 3, [], [{"x": 1}], [3]])
+def test_what_is_no_list_of_questions_is_no_section(wrong):
+    with pytest.raises(InputError, match="takes a list of questions"):
+        ask.section("Which?", wrong, any_of=True)
+
+
+@pytest.mark.parametrize("wrong", [["Aspirin"], {}])
+def test_boxes_have_names(wrong):
+    with pytest.raises(InputError, match=r"any_of\(…\) takes the boxes as"):
+        ask.any_of(wrong, epsilon=1)
 
 
 def test_sections_are_built_too_and_told():

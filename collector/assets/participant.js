@@ -268,15 +268,16 @@ function tryOut(study, button) {
 }
 
 /** [an answer that nobody gave, its words]: the middle of bounds, yes, or the first choice. */
-function invented({ ask, bounds, choices, features, response }) {
+function invented({ ask, bounds, choices, features, response, measured_in: measured = "" }) {
   if (features) {
-    const parts = [...features, response].map((field) => [field.id, ...invented(field)]);
-    const words = parts.map(([id, , its]) => `${id} ${its}`).join("; ");
+    const fields = [...features, response];
+    const parts = fields.map((field) => [field.id, ...invented(field)]);
+    const words = parts.map(([id, , its], place) => `${fields[place].text ?? id} ${its}`).join("; ");
     return [Object.fromEntries(parts), words];
   }
   if (bounds) {
     const [low, high] = bounds.map(([, , nearest]) => nearest);
-    return [(low + high) / 2, written((low + high) / 2)];
+    return [(low + high) / 2, `${written((low + high) / 2)} ${measured}`.trim()];
   }
   if (ask === "yes_no" || !choices) return ["yes", say("script.yes")];
   return Array.isArray(choices) ? [choices[0], choices[0]] : [0, "0"];

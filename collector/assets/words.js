@@ -88,7 +88,7 @@ function signs(question, bytes) {
 }
 
 function factor({ entries, features, response }, pair, positive) {
-  const names = (entries ?? [{}, ...features, response]).map(({ id }) => id);
+  const names = (entries ?? [{}, ...features, response]).map(({ id, text = id }) => text);
   const fields = pair.slice(0, 2).filter((entry) => entry > 0).map((entry) => names[entry]);
   return { sign: positive ? "+" : "−", fields: fields.join(" × ") };
 }
@@ -103,10 +103,10 @@ function code(_, bytes) {
 }
 
 function entries({ features, response }, bytes) {
-  const names = [...features, ...(response.bounds ? [response] : [])].map(({ id }) => id);
+  const names = [...features, ...(response.bounds ? [response] : [])].map(({ id, text = id }) => text);
   const numbers = say("script.entries", { names: names.join(", ") });
   if (response.bounds) return numbers;
-  return say("script.response", { entries: numbers, name: response.id, answer: yesOrNo(bytes.at(-1)) });
+  return say("script.response", { entries: numbers, name: response.text ?? response.id, answer: yesOrNo(bytes.at(-1)) });
 }
 
 function yesOrNo(answer) {

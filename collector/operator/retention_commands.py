@@ -57,12 +57,16 @@ def run_run_retention(arguments: argparse.Namespace) -> int:
         show({"done": False, "overdue": overdue, "deleted": {}}, arguments.json, lambda _: [said])
         return 0
     require_yes(arguments, f"deleting {what} at {collector.url}, with their summaries and posteriors,")
-    deleted = {}
-    for study in overdue:
-        deleted[study] = collector.delete_overdue(study)
-        if not arguments.json:
-            print(visible(f"{counted(deleted[study], 'report')} of {study} deleted"))
-    show({"done": True, "overdue": overdue, "deleted": deleted}, arguments.json, lambda _: ())
+    deleted: dict[str, int] = {}
+    try:
+        for study in overdue:
+            deleted[study] = collector.delete_overdue(study)
+            if not arguments.json:
+                print(visible(f"{counted(deleted[study], 'report')} of {study} deleted"))
+    finally:
+        # What was deleted is said, whatever became of the rest.
+        done = len(deleted) == len(overdue)
+        show({"done": done, "overdue": overdue, "deleted": deleted}, arguments.json, lambda _: ())
     return 0
 
 

@@ -2,7 +2,6 @@
 
 import signal
 import sys
-import threading
 from contextlib import contextmanager
 
 from ldp_client.documents.errors import EXIT_TERMINATED
@@ -25,17 +24,33 @@ def ending_by_signal() -> "Iterator[None]":
     Where either is dropped it is raised again: no long work goes on that somebody has ended.
     """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_TERMINATED))
-    told = sys.unraisablehook
+    if not hasattr(signal, "setitimer"):
+        # Windows, where nothing wakes the main thread later.
+        yield
+        return
+    told, lost, busy = sys.unraisablehook, [signal.SIGINT], [False]
 
     def dropped(unraisable: "UnraisableHookArgs") -> None:
         number = RAISED.get(unraisable.exc_type)
         if number is None:
             told(unraisable)
-        else:
-            threading.Timer(AGAIN_SECONDS, signal.raise_signal, (number,)).start()
+            return
+        busy[0] = True
+        lost[0] = number
+        signal.setitimer(signal.ITIMER_REAL, AGAIN_SECONDS)
+        busy[0] = False
 
+    def again(*_: object) -> None:
+        # What is raised inside of the hook is dropped too, and nobody is told.
+        if busy[0]:
+            signal.setitimer(signal.ITIMER_REAL, AGAIN_SECONDS)
+        else:
+            signal.raise_signal(lost[0])
+
+    was = signal.signal(signal.SIGALRM, again)
     sys.unraisablehook = dropped
     try:
         yield
     finally:
         sys.unraisablehook = told
+        signal.signal(signal.SIGALRM, was)

@@ -57,6 +57,7 @@ def _misplaced(
         return "is no question of this study"
     if name not in left:
         return "stands in a section before"
-    if is_list and (question["ask"] != "yes_no" or question.get("refusal")):
-        return "is no yes/no without refusal, as each box of a list is"
+    once = question["mechanism"]["name"] != "memoized"
+    if is_list and not (question["ask"] == "yes_no" and once and not question.get("refusal")):
+        return "is no yes/no that is asked once and without refusal, as each box of a list is"
     return ""

@@ -39,7 +39,10 @@ def check_together(parsed: "dict[str, Any]") -> None:
 
 
 def _check_field_names(questions: "list[dict[str, Any]]") -> None:
-    """A field of a record is record.field where answers stand side by side: no question looks like one."""
+    """A field of a record is record.field where answers stand side by side: no question looks like one.
+
+    Authors and collectors check it; to a browser, which answers by object, it is no matter.
+    """
     records = [question["id"] for question in questions if question.get("response")]
     for index, question in enumerate(questions):
         for record in records:

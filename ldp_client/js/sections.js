@@ -14,7 +14,8 @@ export function read(study) {
   study.sections.forEach(({ questions, any_of: isList }, index) =>
     questions.forEach((id, place) => {
       const asked = left.get(id);
-      const fits = !isList || (asked?.ask === "yes_no" && !asked.refusal);
+      // What is asked again and again keeps a noisy answer `of` a mechanism.
+      const fits = !isList || (asked?.ask === "yes_no" && !asked.refusal && !asked.mechanism.of);
       check(left.delete(id) && fits, `sections[${index}].questions[${place}]`);
     }),
   );

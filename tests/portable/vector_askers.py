@@ -108,6 +108,10 @@ SECTIONED: dict[str, dict[str, Any]] = {
     "no-list": {"sections": [{**section("All", "hours", "ever"), "any_of": False}]},
     "a-list-of-a-number": {"sections": [{**section("All", "ever", "hours"), "any_of": True}]},
     "a-list-by-word": {"sections": [section("Work", "hours"), {**section("Life", "ever"), "any_of": "yes"}]},
+    "a-list-that-is-kept": {
+        "questions": [{**studies.YES_NO, "mechanism": studies.KEPT}],
+        "sections": [{**section("All", "ever"), "any_of": True}],
+    },
     "a-list-that-may-be-refused": {
         "questions": [{**studies.YES_NO, "refusal": True}],
         "sections": [{**section("All", "ever"), "any_of": True}],
