@@ -4,6 +4,7 @@ from math import log
 
 from ldp_client.describing import factors
 from ldp_client.documents.asker import ASKER
+from ldp_client.documents.sections import list_title
 from ldp_client.mechanisms import mechanisms_of
 from ldp_client.words.public import names_in_words
 from ldp_client.words.text import ENGLISH, Words, rounded_up, visible
@@ -39,7 +40,8 @@ def warnings_of(study: "Study", words: Words = ENGLISH) -> "list[str]":
 def _asked_both_ways(study: "Study", words: Words) -> "Iterator[str]":
     for question in study.questions:
         parts = (*question.features, question.response) if question.response is not None else ()
-        texts = {_letters(text) for text in (question.text, *[part.text for part in parts]) if text}
+        title = list_title(study.document, question.id)
+        texts = {_letters(text) for text in (question.text, title, *[part.text for part in parts]) if text}
         for field in study.public:
             if field.text and _letters(field.text) in texts:
                 yield words.say("study.warning_both", question=question.id, field=field.id)

@@ -19,6 +19,7 @@ from inference.analyses.result import AnalysisPosterior
 from inference.analyses.survey import REFUSE
 from inference.analyses.table import Table
 from ldp_client.documents.errors import InputError, UsageError
+from ldp_client.documents.sections import list_title
 from schemas import Report, Study
 from summaries import Summary, check_study
 from summaries.reading import ReadReports, Reports, evidence_of
@@ -214,6 +215,11 @@ class _Once(CheckedReports):
         return self._reports.notes() if isinstance(self._reports, CheckedReports) else ()
 
 
+def _words(study: Study, question: str) -> tuple[str | None, object]:
+    """What people read of a question, with the title of its list."""
+    return study.question(question).text, list_title(study.document, question)
+
+
 def _notes(studies: Mapping[str, Study], names: Sequence[str]) -> list[str]:
     """What a reader must know of waves that differ, or whose people may be the same."""
     found = []
@@ -223,8 +229,8 @@ def _notes(studies: Mapping[str, Study], names: Sequence[str]) -> list[str]:
     for question in first.questions:
         if question.id not in names:
             continue
-        alike = [study.question(question.id) for _, study in others]
-        reworded = [name for (name, _), one in zip(others, alike, strict=True) if one.text != question.text]
+        asked = _words(first, question.id)
+        reworded = [name for name, study in others if _words(study, question.id) != asked]
         if reworded:
             found.append(
                 f"{question.id} is asked in other words in wave {', '.join(reworded)} than in wave {leader}: "

@@ -10,6 +10,7 @@ import sqlite3
 from unicodedata import normalize
 
 from ldp_client.documents.errors import AnswerError, RefusedError
+from ldp_client.documents.sections import list_title
 from ldp_client.words.text import say
 
 TYPE_CHECKING = False
@@ -50,7 +51,9 @@ def kept_marks(study: "Study", shown: "list[Study]", question: "Question", words
     clear = {clear_mark(field) for field in study.document.get("public", [])}
     known = {one for one in words.split() if one[:1] != CLEAR or one in clear}
     told = [one.question(question.id) for one in shown]
-    return known.union(*[marks_of(one) for one in told], () if words else clear)
+    titles = [list_title(one.document, question.id) for one in shown]
+    lists = [mark(title) for title in titles if title]
+    return known.union(*[marks_of(one) for one in told], lists, () if words else clear)
 
 
 def mark(name: str) -> str:

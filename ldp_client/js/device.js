@@ -50,9 +50,14 @@ export async function openDevice({
       recalled.forEach((one, index) => {
         let { asked, spend } = one;
         if (!spend) memory.spent.push((spend = { question: asked.id }));
-        // All that it was ever asked in, and a record's fields; an older ledger kept the last words alone.
-        const names = study.told.map(({ questions }) => namesOf(questions[index]));
-        const text = [...new Set([spend.text, ...names].flat())];
+        // What it may be recognised by when it comes back in clear, in all words so far: its text, its list's title,
+        // ids and texts of a record's fields. An older ledger kept the last text alone.
+        const names = study.told.map(({ questions: { [index]: its }, sections }) => [
+          its.text,
+          sections?.[asked.list]?.title,
+          [...(its.features ?? []), its.response].map((part) => [part?.id, part?.text]),
+        ]);
+        const text = [...new Set([spend.text, names].flat(4))];
         Object.assign(spend, origin, {
           text,
           asked: asked.text ?? asked.id,
@@ -130,16 +135,8 @@ export async function openDevice({
   return { answer, draw, status, epsilonLeft, told, consent, invite, withdraw, flush };
 }
 
-/** What a question may be recognised by, when it comes back in clear. */
-const namesOf = ({ text, features = [], response }) =>
-  [text, ...[...features, response].flatMap((part) => [part?.id, part?.text])];
-
-/** The person's day, YYYY-MM-DD: it is kept beside what was spent, and leaves the device never. */
-function today() {
-  const now = new Date();
-  // Minutes, in milliseconds.
-  return new Date(now - 6e4 * now.getTimezoneOffset()).toISOString().slice(0, 10);
-}
+/** The person's day, YYYY-MM-DD, by minutes in milliseconds: kept beside what was spent, it leaves the device never. */
+const today = () => new Date(new Date() - 6e4 * new Date().getTimezoneOffset()).toISOString().slice(0, 10);
 
 /** One spelling of a collector's URL. */
 const baseOf = (url) => new Request(url).url.replace(/\/$/, "");

@@ -15,8 +15,12 @@ export function read(study) {
     questions.forEach((id, place) => {
       const asked = left.get(id);
       // What is asked again and again keeps a noisy answer `of` a mechanism.
-      const fits = !isList || (asked?.ask === "yes_no" && !asked.refusal && !asked.mechanism.of);
-      check(left.delete(id) && fits, `sections[${index}].questions[${place}]`);
+      check(
+        left.delete(id) && (!isList || (asked.ask === "yes_no" && !asked.refusal && !asked.mechanism.of)),
+        `sections[${index}].questions[${place}]`,
+      );
+      // Its title is what each box asks.
+      asked.list = isList && index;
     }),
   );
   check(!left.size, "sections");

@@ -15,6 +15,8 @@ from tests.portable.embedding_guide import code
 from tests.portable.platforms import run_micropython
 
 EVER = {**studies.YES_NO, "text": "Have you ever had an affair?"}
+PILL = {**studies.YES_NO, "id": "asa", "text": "Aspirin"}
+LIST = {"title": "Which of these do you take?", "questions": ["asa"], "any_of": True}
 TEA = {**studies.YES_NO, "id": "tea", "text": "Do you like tea?"}
 RECORD = {
     **studies.LINEAR,
@@ -22,12 +24,14 @@ RECORD = {
     "mechanism": {**studies.GAUSSIAN, "delta": "1e-7"},
 }
 NO_OR_YES = {"choices": ["no", "yes"]}
-ANSWERS = {"habit": "yes", "ever": "yes", "rating": {"age": 30, "years": 4, "rate": 4}}
-FIRST = Study(studies.document(studies.MEMOIZED, EVER, RECORD))
+ANSWERS = {"habit": "yes", "ever": "yes", "asa": "no", "rating": {"age": 30, "years": 4, "rate": 4}}
+SECTIONS = [{"title": "Life", "questions": ["habit", "ever", "rating"]}, LIST]
+FIRST = Study(studies.document(studies.MEMOIZED, EVER, RECORD, PILL, sections=SECTIONS))
 TURNED = {
     "its id": {"id": "ever", **NO_OR_YES},
     "its text": {"id": "other", "text": "have you ever  had an AFFAIR", **NO_OR_YES},
     "the text of a record's field": {"id": "mood", "text": "how happy are YOU", **NO_OR_YES},
+    "the title of a list": {"id": "pills", "text": "Which of these do you take", **NO_OR_YES},
     "the id of a record's field": {"id": "age", "bounds": ["18", "99"], "step": "1"},
 }
 
@@ -141,6 +145,9 @@ def test_the_same_text_asked_both_ways_is_said():
     (line,) = warnings_of(both)
     assert "other" in line
     assert "ever" in line
+    field = TURNED["the title of a list"]
+    (line,) = warnings_of(Study(studies.document(PILL, sections=[LIST], public=[field])))
+    assert "pills" in line
     assert not warnings_of(Study(studies.document(EVER, public=[{"id": "region", **NO_OR_YES}])))
 
 
@@ -165,7 +172,7 @@ fruit, field = {"tea": "no"}, {"ever": "yes"}
 print([outcome(turned[0], dict(fruit, ever="yes")), outcome(turned[0], dict(fruit), dict(field, tea="no"))])
 print(outcome(turned[0], fruit, field))
 LEDGER = "other.json"
-print(outcome(first, {"ever": "yes", "rating": {"age": 30, "years": 4, "rate": 4}}))
+print(outcome(first, {"ever": "yes", "asa": "no", "rating": {"age": 30, "years": 4, "rate": 4}}))
 for study in turned:
     (name,) = [one["id"] for one in study["public"]]
     print(outcome(study, fruit, {name: 30 if name == "age" else "yes"}))
@@ -181,7 +188,8 @@ def test_a_board_sends_nothing_in_clear_that_was_private_or_is_not_meant(
     fields = [{"id": "ever", **NO_OR_YES}, {"id": "asked", "text": german, **NO_OR_YES}, *TURNED.values()]
     later = [studies.document(TEA, public=[field], version=2) for field in fields]
     ever = {**EVER, "text": {"en": EVER["text"], "de": german}}
-    first = studies.document(ever, RECORD, languages=["en", "de"])
+    sections = [{"title": "Life", "questions": ["ever", "rating"]}, LIST]
+    first = studies.document(ever, RECORD, PILL, sections=sections, languages=["en", "de"])
     (tmp_path / "studies.json").write_text(json.dumps([first, later]))
     source = code("python", "answer_once") + BOARD
     if platform == "MicroPython":

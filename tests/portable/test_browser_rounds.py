@@ -181,11 +181,16 @@ def test_what_an_older_round_asked_behind_noise_never_leaves_in_clear(page):
     assert refused == "answered"
 
 
-@pytest.mark.parametrize("field", [{"id": "ever"}, {"id": "other", "text": "Have you ever?"}])
+@pytest.mark.parametrize(
+    "field",
+    [{"id": "ever"}, {"id": "other", "text": "Have you ever?"}, {"id": "other", "text": "Which of these?"}],
+)
 def test_what_was_behind_noise_never_leaves_in_clear(page, field):
-    """A later version asks as a public field what an earlier one protected: by its id, or by its text."""
+    """A later version asks in clear what an earlier one protected: by its id, text or list's title."""
     kept = {**studies.ONE_OF, "mechanism": studies.KEPT}
     first = studies.document(kept, {**studies.YES_NO, "text": "Have you ever?"})
+    a_list = {"title": "Which of these?", "questions": ["ever"], "any_of": True}
+    first["sections"] = [{"title": "Colours", "questions": ["colour"]}, a_list]
     public = [{"choices": ["no", "yes"], **field}]
     answers = {"colour": "teacher", "ever": "yes"}
     ((report, _, _),) = run(page, ROUNDS, [first], answers)

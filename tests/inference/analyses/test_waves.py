@@ -176,6 +176,10 @@ def test_what_a_reader_must_know_of_waves_is_noted():
     for said in ("other words", "one kept answer", "no sea in wave a", "taken together"):
         assert any(said in note for note in table.notes), said
     assert list(table.public["region"].cat.categories) == ["south", "north", "sea"]
+    lists = [{"title": title, "questions": ["ever"], "any_of": True} for title in ("You?", "Your mother?")]
+    boxes = [study_of(1 + place, studies.YES_NO, sections=[one]) for place, one in enumerate(lists)]
+    waves = {f"{study.version}": (study, reports_of(study, 0.5, 2, 1)) for study in boxes}
+    assert any("other words" in note for note in table_of_waves(waves, ["ever", "region"]).notes)
 
 
 def test_choices_in_another_order_are_the_same_choices():
