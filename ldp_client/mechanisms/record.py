@@ -39,6 +39,7 @@ class RecordMechanism(Mechanism):
         # Of fields that are all numbers: they are read in one loop.
         limits = [(name, path, found) for _, name, path, found in self._asked if found]
         self._numbers = [(name, path, low, high, high - low) for name, path, (low, high) in limits]
+        self._all_numbers = len(self._numbers) == len(fields)
 
     def quantise_fields(self, answer: "Any", unit: int, weight: int) -> "tuple[list[int], int]":
         """The features in −unit..unit, or levels, not clipped to the norm; the response in −weight..weight.
@@ -47,11 +48,11 @@ class RecordMechanism(Mechanism):
         """
         if not isinstance(answer, dict):
             raise AnswerError(self.field, say("core.record"))
-        # A plain one of so many numbers lacks none that it then gives.
-        whole = type(answer) is dict and len(answer) == len(self._numbers) == len(self._asked)
-        if not whole:
+        at_once = unit == weight and self._all_numbers
+        # A plain one of so many numbers lacks none that the loop then finds.
+        if not (at_once and type(answer) is dict and len(answer) == len(self._numbers)):
             self._check_names(answer)
-        if unit == weight and len(self._numbers) == len(self._asked):
+        if at_once:
             try:
                 scaled = signed_units_of(answer, self._numbers, unit)
             except KeyError:

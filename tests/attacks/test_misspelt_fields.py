@@ -1,0 +1,33 @@
+"""Answers to records with as many fields as are asked, one of them under another name."""
+
+from collections import defaultdict
+
+import pytest
+
+from ldp_client import mechanism_for
+from ldp_client.documents.errors import AnswerError
+from schemas import Study
+from tests import studies
+
+NUMBERS = {key: value for key, value in studies.LINEAR.items() if key != "norm"}
+RECORDS = {
+    "sums": studies.LINEAR,
+    "a noisy record": studies.RECORD,
+    "signs": {**NUMBERS, "mechanism": {"name": "sampled_products", "epsilon": "1"}},
+    "signs of other kinds": studies.PRODUCTS,
+}
+
+
+@pytest.mark.parametrize("record", RECORDS.values(), ids=RECORDS)
+def test_the_name_that_is_missing_is_said_and_no_value(record):
+    mechanism = mechanism_for(Study(studies.document(record)).questions[0])
+    names = [field["id"] for field in (*record["features"], record["response"])]
+    for missing in names:
+        answer = {name: 20.125 for name in names if name != missing}
+        for given in ({**answer, "misspelt": 20.125}, answer, defaultdict(float, answer)):
+            with pytest.raises(AnswerError, match=rf"{missing}: is missing") as told:
+                mechanism.perturb(given)
+            assert "20.125" not in str(told.value)
+    whole = dict.fromkeys(names, 20.125)
+    with pytest.raises(AnswerError, match="has a field that the study does not ask for"):
+        mechanism.perturb({**whole, "more": 20.125})
