@@ -102,8 +102,9 @@ def _texts(values: "Any", language: str, languages: "list[str]", path: str, erro
         return values
     found = [_text(one, language, languages, f"{path}[{index}]", error) for index, one in enumerate(values)]
     own = [one[languages[0]] if isinstance(one, dict) else one for one in values]
+    known = {label for label in own if isinstance(label, str)}
     for index, label in enumerate(found):
-        if label in own and own[index] != label:
+        if isinstance(label, str) and label in known and own[index] != label:
             raise error(
                 f"{path}[{index}]",
                 f"is in {language} what choices[{own.index(label)}] is in {languages[0]}: an answer in the "

@@ -114,3 +114,23 @@ def test_no_label_is_another_choices_in_another_language():
     eleven = {"en": "eleven times", "es": "once"}
     with pytest.raises(StudyError, match=r"choices\[1\]: is in es what choices\[0\] is in en"):
         Study(studies.document({**studies.CHOICE, "choices": [once, eleven]}, languages=["en", "es"]))
+
+
+class Compared(str):
+    """A label that counts how often it is compared."""
+
+    __slots__ = ()
+    times = 0
+    __hash__ = str.__hash__
+
+    def __eq__(self, other):
+        Compared.times += 1
+        return str.__eq__(self, other)
+
+
+def test_labels_in_several_languages_are_not_searched_for_one_by_one():
+    """A study's author decides how many a device reads: 10,000 labels in three languages took 3.5 seconds."""
+    labels = [{tag: Compared(f"{tag}{number}") for tag in ("en", "de", "fr")} for number in range(500)]
+    asked = {**studies.CHOICE, "choices": labels}
+    Study(studies.document(asked, languages=["en", "de", "fr"]))
+    assert Compared.times < 50 * len(labels)
