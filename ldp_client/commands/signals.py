@@ -10,6 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from sys import UnraisableHookArgs
+    from typing import Optional
 
 # What each signal raises. Python drops it where it meets a callback, as of its garbage collection.
 RAISED = {KeyboardInterrupt: signal.SIGINT, SystemExit: signal.SIGTERM}
@@ -28,24 +29,25 @@ def ending_by_signal() -> "Iterator[None]":
         # Windows, where nothing wakes the main thread later.
         yield
         return
-    told, lost, busy = sys.unraisablehook, [signal.SIGINT], [False]
+    told, busy = sys.unraisablehook, False
+    lost: "Optional[int]" = None
 
     def dropped(unraisable: "UnraisableHookArgs") -> None:
+        nonlocal lost, busy
         number = RAISED.get(unraisable.exc_type)
         if number is None:
             told(unraisable)
             return
-        busy[0] = True
-        lost[0] = number
+        busy, lost = True, number
         signal.setitimer(signal.ITIMER_REAL, AGAIN_SECONDS)
-        busy[0] = False
+        busy = False
 
     def again(*_: object) -> None:
         # What is raised inside of the hook is dropped too, and nobody is told.
-        if busy[0]:
+        if busy or lost is None:
             signal.setitimer(signal.ITIMER_REAL, AGAIN_SECONDS)
         else:
-            signal.raise_signal(lost[0])
+            signal.raise_signal(lost)
 
     was = signal.signal(signal.SIGALRM, again)
     sys.unraisablehook = dropped
@@ -53,4 +55,7 @@ def ending_by_signal() -> "Iterator[None]":
         yield
     finally:
         sys.unraisablehook = told
-        signal.signal(signal.SIGALRM, was)
+        if lost is not None:
+            # Nobody waits for it any more, and without its handler it would end the process.
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, was or signal.SIG_DFL)
