@@ -1,7 +1,7 @@
 """What reports say one by one, in columns for people: noisy answers, and unbiased values where there are any.
 
 Of a number `noisy.ID` is the answer with its noise, in the question's unit, and unbiased as it is. Of a
-choice it is what was reported, a list in JSON where a report stands for several choices; `unbiased.ID.LABEL`
+choice it is what was reported, a list in JSON where a report stands for several choices; `unbiased.ID[LABEL]`
 (of a yes/no `unbiased.ID`) is on average over the noise 1 for who answers that and 0 for everybody else:
 its mean is the estimate of the share. `refused.ID` is the same of "prefer not to say"; where some say that,
 a number is not unbiased. All of it is computed from the payload, which remains what analyses read.
@@ -135,7 +135,8 @@ def _text(value: str | float | None) -> str | None:
 def _column(mechanism: ChoiceMechanism, label: str | int | None) -> str:
     if label is None:
         return f"refused.{mechanism.field}"
-    return f"unbiased.{mechanism.field}" + ("" if mechanism.boolean else f".{label}")
+    # No id has a bracket: after a dot a label could make it the name of another question's column.
+    return f"unbiased.{mechanism.field}" + ("" if mechanism.boolean else f"[{label}]")
 
 
 def _unbiased(mechanism: ChoiceMechanism | RefusableNumber) -> tuple[float, float]:

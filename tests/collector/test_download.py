@@ -142,7 +142,8 @@ def test_decoded_columns_stand_beside_what_is_read_back(filled, study, tmp_path,
         assert list(table["noisy.ever"] == "yes") == yes
         assert list(table["unbiased.ever"] > 0) == yes
         tables.append(table.filter(like="biased."))
-    assert list(tables[0]) == ["unbiased.hours", *(f"unbiased.fruit.{one}" for one in FRUIT), "unbiased.ever"]
+    fruit = [f"unbiased.fruit[{one}]" for one in FRUIT]
+    assert list(tables[0]) == ["unbiased.hours", *fruit, "unbiased.ever"]
     pandas.testing.assert_frame_equal(*tables)
 
 

@@ -53,9 +53,9 @@ def require_mean(values, truth):
 def test_a_choice_is_unbiased_whatever_the_mechanism(name):
     found = columns_of(choices_by(name), "worker")
     labels = studies.CHOICE["choices"]
-    assert list(found) == ["noisy.occupation", *(f"unbiased.occupation.{label}" for label in labels)]
+    assert list(found) == ["noisy.occupation", *(f"unbiased.occupation[{label}]" for label in labels)]
     for label in labels:
-        require_mean(found[f"unbiased.occupation.{label}"], float(label == "worker"))
+        require_mean(found[f"unbiased.occupation[{label}]"], float(label == "worker"))
     said = found["noisy.occupation"]
     if name == "randomized_response":
         assert set(said) == set(labels)
@@ -87,7 +87,7 @@ def test_refusals_have_a_column_and_leave_no_number_that_calls_itself_unbiased()
     found = columns_of(REFUSING, None)
     assert {"student", None} < set(found["noisy.colour"])
     require_mean(found["refused.colour"], 1.0)
-    require_mean(found["unbiased.colour.worker"], 0.0)
+    require_mean(found["unbiased.colour[worker]"], 0.0)
 
 
 def test_versions_and_questions_without_columns():
