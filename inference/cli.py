@@ -14,7 +14,7 @@ from inference.design.cli import SAME_NUMBERS
 from inference.projection.cli import add_project
 from inference.published import NAMES
 from inference.samplers import CHAINS, SAMPLERS
-from ldp_client.commands.output import add_output, progress_of, show_written
+from ldp_client.commands.output import add_output, progress_of, show, show_written
 from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import EXIT_NOT_TRUSTED, UsageError
 from ldp_client.files.disk import load_study
@@ -132,6 +132,7 @@ def _add_reproduce(reproduce: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="that were fitted, where they are not beside it, above it or here: known by their digests",
     )
+    add_output(reproduce)
     reproduce.set_defaults(run=run_reproduce)
 
 
@@ -139,10 +140,12 @@ def run_reproduce(arguments: argparse.Namespace) -> int:
     """ldpkit reproduce POSTERIOR.json [FILE …]: 0 the same, 4 not the same, 3 where an input is another."""
     from inference.results.reproducing import reproduce
 
+    progress_of(arguments)("repeating the fit")
     found = reproduce(Path(arguments.posterior), arguments.files)
-    for line in found.versions:
-        print(f"  {line}")
-    print("\n".join([found.in_words(), *[f"  {line}" for line in found.lines]]))
+    lines = [f"  {line}" for line in found.versions]
+    lines += [found.in_words(), *[f"  {line}" for line in found.lines]]
+    document = {"same": found.same, "verdict": found.in_words()}
+    show(arguments, lines, {**document, "differences": found.lines, "versions": found.versions})
     return 0 if found.same else EXIT_NOT_TRUSTED
 
 
@@ -163,7 +166,8 @@ def run_fit(arguments: argparse.Namespace) -> int:
     from inference.results.folder import save_report, whole_folder
     from inference.results.joined import read_earlier
     from inference.results.made import made_by
-    from summaries.reading import load_evidence
+    from summaries.reading import ReportFiles, load_evidence
+    from summaries.telling import reading_of
 
     chosen: dict[str, Any] = {
         "method": arguments.method or "nuts",
@@ -172,6 +176,8 @@ def run_fit(arguments: argparse.Namespace) -> int:
     earlier = read_earlier(study, arguments.plan, arguments.calibration, arguments.audit)
     with whole_folder(Path(arguments.out), study=study) as folder:
         evidence = load_evidence(study, arguments.reports)
+        if isinstance(evidence, ReportFiles):
+            evidence.told = reading_of(progress, [arguments.reports])
         made = made_by(arguments, **chosen)
         posteriors = fit(
             study,

@@ -37,12 +37,6 @@ def field_units(field: Field) -> Units:
     return Units((low + high) / 2, (high - low) / 2)
 
 
-def fields_of(question: Question) -> tuple[Field, ...]:
-    """A record's features, and its response last."""
-    assert question.response is not None
-    return (*question.features, question.response)
-
-
 def has_levels(question: Question) -> bool:
     """Whether a record's features are taken as cells: one is a choice, or has bins, or two interact."""
     return bool(question.interactions) or any(field.cuts or field.choices for field in question.features)

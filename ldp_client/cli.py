@@ -4,7 +4,6 @@ Each package registers its own subcommands under the entry point group `ldpkit.c
 """
 
 import argparse
-import os
 import sys
 from importlib.metadata import entry_points, version
 
@@ -24,7 +23,7 @@ from ldp_client.documents.errors import (
     MissingExtraError,
     UsageError,
 )
-from ldp_client.files.disk import STREAM, load_study
+from ldp_client.files.disk import STREAM, count_lines, load_study
 from ldp_client.words.text import say, visible
 
 TYPE_CHECKING = False
@@ -229,7 +228,7 @@ def run_perturb(arguments: argparse.Namespace) -> int:
     study = load_study(arguments.study)
     if study.public:
         _tell(say("cli.in_clear", fields=", ".join([field.id for field in study.public])))
-    progress, people = progress_of(arguments), _count_lines(arguments.answers)
+    progress, people = progress_of(arguments), count_lines(arguments.answers)
 
     def tell(count: int) -> None:
         progress(Step(say("cli.progress", count=count), count, max(count, people)))
@@ -240,18 +239,6 @@ def run_perturb(arguments: argparse.Namespace) -> int:
     show(arguments, [line], {"study": study.id, "reports": count, "file": arguments.out})
     _tell(say("cli.perturbed_once"))
     return 0
-
-
-def _count_lines(path: str) -> int:
-    """About how many people a file has; 0 for what cannot be read, which is said where it is."""
-    # A pipe can be read once.
-    if not os.path.isfile(path):
-        return 0
-    try:
-        with open(path, "rb") as file:
-            return sum([piece.count(b"\n") for piece in iter(lambda: file.read(1 << 20), b"")])
-    except OSError:
-        return 0
 
 
 def _tell(line: str) -> None:

@@ -168,8 +168,7 @@ def answers_in_words(question: "Question", words: Words = ENGLISH) -> str:
 
 def _offered(question: "Question", words: Words) -> str:
     if question.response is not None:
-        fields = (*question.features, question.response)
-        return ", ".join([f"{_named(field)} {_field(field, words)}" for field in fields])
+        return ", ".join([f"{_named(field)} {_field(field, words)}" for field in question.fields])
     if not question.choices:
         return _bounds(question, words)
     if question.numbered:

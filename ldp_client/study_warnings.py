@@ -39,9 +39,9 @@ def warnings_of(study: "Study", words: Words = ENGLISH) -> "list[str]":
 
 def _asked_both_ways(study: "Study", words: Words) -> "Iterator[str]":
     for question in study.questions:
-        parts = (*question.features, question.response) if question.response is not None else ()
         title = list_title(study.document, question.id)
-        texts = {_letters(text) for text in (question.text, title, *[part.text for part in parts]) if text}
+        shown = (question.text, title, *[part.text for part in question.fields])
+        texts = {_letters(text) for text in shown if text}
         for field in study.public:
             if field.text and _letters(field.text) in texts:
                 yield words.say("study.warning_both", question=question.id, field=field.id)

@@ -16,6 +16,7 @@ from typing import Any
 
 from ldp_client.documents.errors import InputError
 from ldp_client.documents.study_shape import FORMAT
+from ldpkit.records import feature, linear, logistic
 from ldpkit.stating import (
     Mechanism,
     Number,
@@ -25,7 +26,6 @@ from ldpkit.stating import (
     mechanism_of,
     model_of,
     question_of,
-    record_of,
     refusal_of,
     roughly,
     sections_of,
@@ -34,7 +34,10 @@ from ldpkit.stating import (
 )
 from schemas import Study
 
-__all__ = ["choice", "feature", "linear", "logistic", "number", "public", "scale", "study", "yes_no"]
+__all__ = [
+    "any_of", "choice", "feature", "linear", "logistic", "number", "public", "scale", "section", "study",
+    "yes_no",
+]  # fmt: skip
 
 
 def yes_no(
@@ -235,135 +238,6 @@ def number(
     if measured_in:
         own["measured_in"] = measured_in
     return question_of("number", id, "number", text, own)
-
-
-def linear(
-    id: str,
-    features: Sequence[Mapping[str, Any]],
-    response: Mapping[str, Any],
-    *,
-    epsilon: Number,
-    text: Spoken = "",
-    mechanism: Mechanism = "sampled_products",
-    delta: Number | None = None,
-    norm: Number | None = None,
-    weights: Mapping[str, int] | None = None,
-    products: int = 1,
-    interactions: Sequence[tuple[str, str]] = (),
-    prior: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    """Ask for a record, of which a linear regression explains one field by the others.
-
-    Args:
-        id: as for `yes_no`, and so are epsilon, text and prior.
-        features: what explains, each made by `feature`.
-        response: what is explained: a `feature` with bounds.
-        epsilon: see id.
-        text: see id.
-        mechanism: as for `yes_no`: "sampled_products", or others with a delta and a norm.
-        delta: as for `number`.
-        norm: of the features' vector, beyond which devices shrink it; sampled products take none.
-        weights: {kind: how often}: of sampled products, such as {"response": 4}.
-        products: how many sampled products a report has, 1 to 4.
-        interactions: pairs of features whose product explains too, as [("age", "sex")].
-        prior: see id.
-
-    Returns:
-        The question, for `study`.
-
-    Raises:
-        InputError: something does not fit; the error names the argument.
-    """
-    stated = mechanism_of(mechanism, epsilon, delta, weights, products)
-    own = record_of(features, response, stated, norm, interactions)
-    return question_of("linear", id, "record", text, {**own, "model": model_of("linear_regression", prior)})
-
-
-def logistic(
-    id: str,
-    features: Sequence[Mapping[str, Any]],
-    response: Mapping[str, Any],
-    *,
-    epsilon: Number,
-    text: Spoken = "",
-    mechanism: Mechanism = "sampled_products",
-    delta: Number | None = None,
-    norm: Number | None = None,
-    weights: Mapping[str, int] | None = None,
-    products: int = 1,
-    interactions: Sequence[tuple[str, str]] = (),
-    prior: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
-    """Ask for a record, of which a logistic regression explains a yes or no by the other fields.
-
-    Args:
-        id: as for `linear`, and so are all others.
-        features: see id.
-        response: a `feature` without bounds.
-        epsilon: see id.
-        text: see id.
-        mechanism: see id.
-        delta: see id.
-        norm: see id.
-        weights: see id.
-        products: see id.
-        interactions: see id.
-        prior: see id.
-
-    Returns:
-        The question, for `study`.
-
-    Raises:
-        InputError: something does not fit; the error names the argument.
-    """
-    stated = mechanism_of(mechanism, epsilon, delta, weights, products)
-    own = record_of(features, response, stated, norm, interactions)
-    return question_of(
-        "logistic", id, "record", text, {**own, "model": model_of("logistic_regression", prior)}
-    )
-
-
-def feature(
-    id: str,
-    low: Number | None = None,
-    high: Number | None = None,
-    *,
-    choices: Sequence[Spoken] | None = None,
-    cuts: Sequence[Number] = (),
-    text: Spoken = "",
-    measured_in: Spoken = "",
-) -> dict[str, Any]:
-    """Name a field of a record: a number with bounds, one of a few choices, or else yes or no.
-
-    Args:
-        id: its name within the record.
-        low: a number's lower bound.
-        high: a number's upper bound.
-        choices: labels.
-        cuts: where a number's bins meet, where it enters by bins.
-        text: what people read in place of its name.
-        measured_in: what a number counts, such as "years".
-
-    Returns:
-        The field, for `linear` and `logistic`.
-
-    Raises:
-        InputError: it has one bound alone, or bounds and choices, or a unit and no bounds.
-    """
-    if measured_in and low is None:
-        raise InputError(f"ask.feature({id!r}): measured_in is of a number, which has low and high")
-    named = {"id": id, **({"text": text} if text else {})}
-    if (low is None) != (high is None) or (low is not None and choices is not None):
-        raise InputError(
-            f"ask.feature({id!r}): a number has low and high; a choice has choices, and no bounds"
-        )
-    if low is not None and high is not None:
-        bounds = named | {"bounds": [decimal_of(low), decimal_of(high)]}
-        bounds |= {"measured_in": measured_in} if measured_in else {}
-        return {**bounds, "cuts": [decimal_of(cut) for cut in cuts]} if cuts else bounds
-    if choices is not None:
-        return {**named, "ask": "choice", "choices": list(choices)}
-    return {**named, "ask": "yes_no"}
 
 
 def public(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from ldp_client.commands.output import add_output, show
+from ldp_client.commands.output import add_output, progress_of, show
 from ldp_client.commands.parsers import add_command
 from ldp_client.files.disk import load_study
 
@@ -43,10 +43,12 @@ def run_summarize(arguments: argparse.Namespace) -> int:
     from ldp_client.files.disk import refuse_replacing, replacing
     from summaries.influence import FALSE_SHARE, influence_in_words
     from summaries.reading import summarize_files
+    from summaries.telling import reading_of
 
     read = (arguments.study, *arguments.reports)
     refuse_replacing(arguments.out, read)
-    summary = summarize_files(study, arguments.reports)
+    told = reading_of(progress_of(arguments), arguments.reports)
+    summary = summarize_files(study, arguments.reports, told)
     with replacing(arguments.out, read=read) as file:
         file.write(summary.to_json() + "\n")
     lines = [_cells_in_words(study, summary)] if study.public else []

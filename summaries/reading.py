@@ -33,6 +33,7 @@ Reports = (
     | PathLike[str] | ArrowTable
 )  # fmt: skip
 SHOWN = 3
+TOLD_EVERY = 4096
 # Other study documents that files may speak of: of one study there are a few versions.
 MOST_DOCUMENTS = 1000
 PARQUET = b"PAR1"
@@ -76,8 +77,12 @@ def summarize(study: Study | str | PathLike[str], reports: Reports) -> Summary:
     return found if isinstance(found, Summary) else reduce_reports(study, good_reports(study, found))
 
 
-def summarize_files(study: Study, paths: Iterable[str]) -> Summary:
+def summarize_files(
+    study: Study, paths: Iterable[str], told: Callable[[int], None] = lambda _: None
+) -> Summary:
     """One summary of all reports in the files, each report id counted once.
+
+    told: is told now and then how many were read.
 
     Raises InputError that counts and shows the reports that are impossible under the study, or
     that share an id but not their content, and where there is none; nothing is dropped in silence.
@@ -86,7 +91,9 @@ def summarize_files(study: Study, paths: Iterable[str]) -> Summary:
     if isinstance(paths, str | PathLike):
         raise InputError("paths must be a list of paths, not one path")
     names = [checked_path(path) for path in paths]
-    summary = summarize(study, ReportFiles(study, names))
+    files = ReportFiles(study, names)
+    files.told = told
+    summary = summarize(study, files)
     if not any(part.n for part in summary.questions.values()):
         raise InputError(f"there are no reports in {', '.join(names)}")
     return summary
@@ -197,6 +204,8 @@ class ReadReports(CheckedReports):
         self.left_out: Counter[tuple[int, str]] = Counter()
         self.read_elsewhere: frozenset[str] = frozenset()
         self.digest = study.digest
+        # Is told now and then how many reports were read.
+        self.told: Callable[[int], None] = lambda _: None
         self._study, self._read = study, read
 
     def notes(self) -> tuple[str, ...]:
@@ -219,7 +228,9 @@ class ReadReports(CheckedReports):
         bad = Refused()
         good = 0
         others = Others(self._study)
-        for where, read in self._read():
+        for count, (where, read) in enumerate(self._read(), 1):
+            if count % TOLD_EVERY == 0:
+                self.told(count)
             try:
                 report = read()
                 if others.hold(report, where):
@@ -236,8 +247,8 @@ class ReadReports(CheckedReports):
         refused = bad.count + others.foreign.count
         if refused:
             shown = "; ".join([*bad.shown, *others.foreign.shown][:SHOWN])
-            count = good + seen.repeated + refused + others.versions.total()
-            raise InputError(f"{refused} of {count} reports cannot belong to this study: {shown}")
+            total = good + seen.repeated + refused + others.versions.total()
+            raise InputError(f"{refused} of {total} reports cannot belong to this study: {shown}")
         self.left_out = others.versions
         seen.tell()
         for line in self.notes():

@@ -61,11 +61,12 @@ export function entriesOf(form, study) {
   const entered = new FormData(form);
   const read = (name, asked, field) => ({ name, asked, ...entry(entered.getAll(name), field) });
   const listWith = (id) => study.sections?.find(({ any_of: isList, questions }) => isList && questions.includes(id));
-  const private_ = study.questions.flatMap(({ id, text = id, features, response, ...one }) =>
-    features
-      ? [...features, response].map((part) => read(`${id}/${part.id}`, `${text}: ${part.text ?? part.id}`, part))
-      : [listWith(id) ? { name: id, asked: text, ...boxed(id, listWith(id), entered) } : read(id, text, one)],
-  );
+  const private_ = study.questions.flatMap(({ id, text = id, features, response, ...one }) => {
+    if (features)
+      return [...features, response].map((part) => read(`${id}/${part.id}`, `${text}: ${part.text ?? part.id}`, part));
+    const list = listWith(id);
+    return [list ? { name: id, asked: text, ...boxed(id, list, entered) } : read(id, text, one)];
+  });
   const inClear = (study.public ?? [])
     .filter(({ source }) => !source)
     .map((field) => read(field.id, field.text ?? field.id, field));

@@ -138,14 +138,14 @@ def _carried(session: Session, study_id: str, public: Mapping[str, str]) -> dict
     for name in public:
         if name not in fields:
             known = ", ".join(fields) or "none"
-            raise InputError(f"--public {name[:64]}: invitations to {study_id} carry {known}")
+            raise InputError(f"{name[:64]}: of public fields invitations to {study_id} carry {known}")
     for name in fields:
         if name not in public:
-            raise InputError(f"--public {name}=VALUE is missing: the invitation has to carry it")
+            raise InputError(f"{name}: its value is missing, which invitations to {study_id} carry")
     try:
         return {name: field.value_of(public[name]) for name, field in fields.items()}
     except AnswerError as error:
-        raise InputError(f"--public {error.field}: {error.problem}") from None
+        raise InputError(f"{error.field}: {error.problem}") from None
 
 
 def list_text(study_id: str, node: str, hashes: Iterable[bytes]) -> str:

@@ -8,7 +8,6 @@ from typing import Any
 
 from inference.analyses.formula import parse
 from inference.analyses.matrices import Term, terms_of
-from inference.units import fields_of
 from ldp_client.documents.errors import InputError
 from schemas import Question, Study
 
@@ -81,7 +80,7 @@ def _record(study: Study, outcome: str) -> Question | None:
     elif outcome in [field.id for field in study.public]:
         found = []
     else:
-        found = [one for one in study.questions if one.ask == "record" and fields_of(one)[-1].id == outcome]
+        found = [one for one in study.questions if one.ask == "record" and one.fields[-1].id == outcome]
     if len(found) > 1:
         both = ", ".join(one.id for one in found)
         raise InputError(f"several records have the response {outcome}: write one of {both} instead")

@@ -17,7 +17,7 @@ from scipy import stats
 
 from inference.models import family_of
 from inference.models.base import Truth
-from inference.models.number import cell_edges
+from inference.models.number import cell_edges, channel_of
 from inference.models.number_law import NumberLaw
 from inference.results.intervals import REFUSED
 from inference.units import number_units
@@ -38,7 +38,7 @@ MOST_TOGETHER = 500
 OF_ANY_SIZE = ("oue", "sue", "olh", "memoized")
 # Of answers between the bounds, and of a parameter its step, as a part of its prior's sd.
 PLACES, STEP = 1025, 1e-4
-NOISE = {"laplace": stats.laplace, "gaussian": stats.norm}
+NOISE = ("laplace", "gaussian")
 
 
 def half_widths(
@@ -70,14 +70,17 @@ def rough_note(
     epsilon: str, halves: Mapping[str, Vector], devices: Sequence[int], prior: Mapping[str, float]
 ) -> tuple[str, ...]:
     """A note where a posterior is too wide to be normal, so that the formula may be far off; or nothing."""
-    rough = np.max([half / prior[name] for name, half in halves.items()], axis=0) > ROUGH
-    if not rough.any():
+    relative = np.max([half / prior[name] for name, half in halves.items()], axis=0)
+    return rough_at(epsilon, relative, devices, "the formula is rough: simulate there")
+
+
+def rough_at(epsilon: str, relative: Vector, devices: Sequence[int], so: str) -> tuple[str, ...]:
+    """That note. relative: (devices,), of the prior's width. so: what follows from it."""
+    rough = np.flatnonzero(relative > ROUGH)
+    if not len(rough):
         return ()
-    most = devices[int(np.flatnonzero(rough)[-1])]
-    return (
-        f"at epsilon {epsilon} up to {most:,} devices posteriors are not normal, and the formula is rough: "
-        "simulate there",
-    )
+    most = devices[int(rough[-1])]
+    return (f"at epsilon {epsilon} up to {most:,} devices posteriors are not normal, and {so}",)
 
 
 def _half_at(
@@ -200,11 +203,8 @@ def _places(law: NumberLaw, question: Question) -> Vector:
 def _seen(question: Question) -> Vector:
     """(places, cells): probabilities of reports in cells, given each answer."""
     mechanism = mechanism_for(question)
-    edges, scale = cell_edges(mechanism)
-    places = _places(cast(NumberLaw, family_of(question)), question)[:, None]
-    below = NOISE[mechanism.name].cdf(edges, places, scale)
-    ends = np.zeros((len(places), 1))
-    return np.diff(np.concatenate([ends, below, ends + 1], axis=1), axis=1)
+    places = _places(cast(NumberLaw, family_of(question)), question)
+    return channel_of(mechanism, *cell_edges(mechanism), places)
 
 
 def _masses(law: NumberLaw, question: Question, names: Sequence[str], points: Vector) -> Vector:

@@ -14,7 +14,7 @@ from inference.design.formula_cli import (
     whole_numbers,
 )
 from inference.design.quick_cli import add_quick, run_quick
-from ldp_client.commands.output import add_output, progress_of, show_written
+from ldp_client.commands.output import add_output, progress_of, show, show_written
 from ldp_client.commands.parsers import actions_of, add_command
 from ldp_client.documents.errors import EXIT_NOT_TRUSTED, InputError, UsageError
 from ldp_client.files.disk import chosen_questions, load_study
@@ -34,6 +34,7 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     pack = add_command(actions, "pack", text, "study pack study.json --out pack")
     pack.add_argument("study", metavar="STUDY.json")
     pack.add_argument("--out", required=True, metavar="DIR", help="a new folder: gets pack.md and pack.html")
+    add_output(pack)
     pack.set_defaults(run=run_pack)
 
     text = "simulate how wide posteriors will be, by devices and epsilon"
@@ -85,7 +86,8 @@ def run_pack(arguments: argparse.Namespace) -> int:
 
     folder = Path(arguments.out)
     save_pack(load_study(arguments.study), folder)
-    print(f"{' and '.join(str(folder / name) for name in FILES)}: fill in what is marked “to write”")
+    line = f"{' and '.join(str(folder / name) for name in FILES)}: fill in what is marked “to write”"
+    show(arguments, [line], {"folder": arguments.out, "files": FILES})
     return 0
 
 
@@ -117,8 +119,6 @@ def run_plan(arguments: argparse.Namespace) -> int:
     use_compile_cache()
     progress = progress_of(arguments)
     unfinished = Unfinished(None if arguments.at_once else out.with_name(f"{out.name}.unfinished"))
-    if len(unfinished):
-        progress("going on where an interrupted plan ended")
     with whole_folder(out, PLAN_FILES) as folder:
         options = {"parameter": arguments.parameter, "mechanisms": arguments.mechanisms}
         options |= {"simulated": not arguments.at_once, "unfinished": unfinished}

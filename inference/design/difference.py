@@ -10,7 +10,7 @@ from zlib import crc32
 import numpy as np
 from scipy import stats
 
-from inference.design.at_once import AT_ONCE, HALF, ROUGH, Vector, half_widths
+from inference.design.at_once import AT_ONCE, HALF, Vector, half_widths, rough_at
 from inference.design.plan import answers_of, prior_half_widths, questions_to_plan, truths_of
 from ldp_client.documents.errors import InputError, UsageError
 from schemas import Question, Study
@@ -163,14 +163,9 @@ class _Groups:
 
     def notes(self, devices: Sequence[int]) -> tuple[str, ...]:
         """A note where posteriors are too wide to be normal."""
-        rough = self.half_widths(devices) > ROUGH * np.sqrt(2) * self._prior[self._parameter]
-        if not rough.any():
-            return ()
-        most = devices[int(np.flatnonzero(rough)[-1])]
-        return (
-            f"at epsilon {self._question.mechanism.epsilon} up to {most:,} devices posteriors are not "
-            "normal: what is said of them here is rough",
-        )
+        relative = self.half_widths(devices) / (np.sqrt(2) * self._prior[self._parameter])
+        epsilon = str(self._question.mechanism.epsilon)
+        return rough_at(epsilon, relative, devices, "what is said of them here is rough")
 
     def power(self, devices: Sequence[int]) -> Vector:
         """How often the interval lies on the truth's side of 0, (devices,)."""

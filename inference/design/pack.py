@@ -359,8 +359,16 @@ def _consent(study: Study) -> Iterator[Part]:
         "Taking part is voluntary; nothing is sent unless you agree. You can withdraw later, on this device; "
         "what was calculated, copied or published before then stays."
     )
+    for language in study.languages[1:]:
+        yield from _in_language(study.shown_in(language), language)
     yield blank("How long the reports are kept, whom to ask, and where to complain.")
     yield blank("I have read this and agree to take part: ☐  (day)")
+
+
+def _in_language(study: Study, language: str) -> Iterator[Part]:
+    yield says(f"The study's own words in “{language}”, as the participant's page shows them:")
+    words = (study.title, study.purpose, *(one.text for one in study.questions))
+    yield listed([visible(text) for text in words if text])
 
 
 def _consequence(study: Study, question: Question) -> str:

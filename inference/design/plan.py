@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from zlib import crc32
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference.design import at_once
+from inference.design.budgets import around, at_epsilon
 from inference.design.calibration import empty_model, mixing_notes, prior_truths
 from inference.design.comparing import Offer, offers
 from inference.design.simulated_posteriors import poorly_mixed, posterior_draws
@@ -215,8 +215,6 @@ def _simulated(
     found: dict[str, Widths] = {}
     for place, question in enumerate(questions):
         epsilon = str(question.mechanism.epsilon)
-        said = f"{question.id}: simulating {REPEATS} studies for each number of devices at epsilon {epsilon}"
-        progress(Step(said, place, len(questions)))
         key: dict[str, Any] = {
             "study": study.digest,
             "question": question.id,
@@ -225,6 +223,9 @@ def _simulated(
         }
         key |= {"truths": [dict(one.parameters) for one in truths], "seed": seed}
         kept = unfinished.get(key)
+        doing = "simulating" if kept is None else "an interrupted plan has simulated"
+        said = f"{doing} {REPEATS} studies for each number of devices at epsilon {epsilon}"
+        progress(Step(f"{question.id}: {said}", place, len(questions)))
         if kept is None:
             widths = _half_widths if question.route is None else _summed_half_widths
             one = widths(question, truths, answers, seed)
@@ -288,7 +289,7 @@ def questions_to_plan(
         check_devices(n)
         answers_of(study, n)
     questions = [
-        _at_epsilon(study, question_id, epsilon) for epsilon in epsilons or _around(study, question_id)
+        at_epsilon(study, question_id, epsilon) for epsilon in epsilons or around(study, question_id)
     ]
     for question in questions:
         empty_model(for_clients(question, min(devices)))
@@ -307,21 +308,6 @@ def answers_of(study: Study, devices: int) -> int:
             f"each device answers one of {len(study.questions)} questions: {devices} are too few for that"
         )
     return devices // len(study.questions)
-
-
-def _around(study: Study, question_id: str) -> list[str]:
-    epsilon = float(study.question(question_id).mechanism.epsilon)
-    return [f"{epsilon * factor:.6g}" for factor in (0.5, 1, 2)]
-
-
-def _at_epsilon(study: Study, question_id: str, epsilon: str) -> Question:
-    """The study's question with another epsilon. Raises StudyError."""
-    document = deepcopy(study.document)
-    (stated,) = (one for one in document["questions"] if one["id"] == question_id)
-    stated["mechanism"]["epsilon"] = epsilon
-    question = Study(document).question(question_id)
-    mechanism_for(question)
-    return question
 
 
 class Widths(NamedTuple):

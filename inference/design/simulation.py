@@ -17,7 +17,7 @@ from inference.models import family_of
 from inference.models.base import Truth
 from inference.models.product_cells import cell_probabilities, moments_of
 from inference.models.sampled_products import signs_of
-from inference.units import RecordUnits, field_units, fields_of, number_units
+from inference.units import RecordUnits, field_units, number_units
 from ldp_client import Mechanism
 from ldp_client.bulk import randomise_many
 from ldp_client.bulk.quantising import quantise_many
@@ -107,7 +107,7 @@ def _raked(shares: Vector, positive: NDArray[np.bool_], margins: Vector) -> Vect
 def _entries(question: Question, mechanism: SampledProducts, answers: Mapping[str, NDArray[Any]]) -> Vector:
     """u of each record, its numbers not clipped."""
     entries = np.asarray(quantise_many(mechanism, answers), np.float64) / UNIT
-    for place, field in enumerate(fields_of(question), 1):
+    for place, field in enumerate(question.fields, 1):
         if field.bounds is not None and not field.cuts:
             entries[:, mechanism.owners.index(place)] = _signed(answers[field.id], *field_units(field))
     return entries
@@ -177,7 +177,7 @@ def exact_total(question: Question, mechanism: Mechanism, answers: Any, clip: bo
         counts_cells = isinstance(summed, SummedHistogram)
         return summed.grid * (_cells(places, summed.size) if counts_cells else _moments(places))
     if question.ask == "record":
-        columns = [_signed(answers[field.id], *field_units(field)) for field in fields_of(question)]
+        columns = [_signed(answers[field.id], *field_units(field)) for field in question.fields]
         return summed.grid * np.concatenate([_moments(column) for column in columns])
     labels, counts = np.unique(answers, return_counts=True)
     vectors = [summed.quantise(label) for label in labels.tolist()]

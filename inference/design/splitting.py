@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from copy import deepcopy
 from dataclasses import dataclass
 from decimal import ROUND_DOWN, Decimal
 from typing import Any, NamedTuple
@@ -16,6 +15,7 @@ from zlib import crc32
 import numpy as np
 
 from inference.design.at_once import Vector, half_widths
+from inference.design.budgets import with_epsilons
 from inference.design.calibration import empty_model
 from inference.design.plan import prior_half_widths, truths_of
 from inference.models.base import Truth
@@ -161,17 +161,3 @@ def _allotted(curves: Mapping[str, tuple[Vector, Vector]], left: Decimal) -> dic
             f"a total of {left} does not suffice for {len(rounded)} questions: take a larger one"
         )
     return {name: f"{one.normalize():f}" for name, one in rounded.items()}
-
-
-def with_epsilons(study: Study, epsilons: Mapping[str, str]) -> dict[str, Any]:
-    """The study's document with other epsilons; what a memoized mechanism spends each time goes with them."""
-    document = deepcopy(study.document)
-    for question in document["questions"]:
-        if question["id"] in epsilons:
-            mechanism, epsilon = question["mechanism"], epsilons[question["id"]]
-            if "instantaneous_epsilon" in mechanism:
-                part = Decimal(mechanism["instantaneous_epsilon"]) / Decimal(mechanism["epsilon"])
-                again = (part * Decimal(epsilon)).quantize(Decimal("0.000001"), ROUND_DOWN)
-                mechanism["instantaneous_epsilon"] = f"{again:f}"
-            mechanism["epsilon"] = f"{Decimal(epsilon):f}"
-    return document

@@ -35,9 +35,6 @@ class Unfinished:
             raise InputError(f"{path} is not what an interrupted plan left: move it away")
         self._known = known
 
-    def __len__(self) -> int:
-        return len(self._known)
-
     def get(self, key: Mapping[str, Any]) -> Any:
         """What was kept under this key, or None."""
         return self._known.get(_digest(key))

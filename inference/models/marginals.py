@@ -18,7 +18,7 @@ from inference.models.family import Family, Priors, Sets, priors_of, register
 from inference.models.plain_means import PlainMean, of_two_sums, two_sums_notes
 from inference.models.totals import SQUARE_WEIGHT, total_of
 from inference.priors.laws import state, vector_law
-from inference.units import field_units, fields_of
+from inference.units import field_units
 from ldp_client import Mechanism
 from schemas import Question
 from summaries import QuestionSummary
@@ -36,7 +36,7 @@ class Marginals(Family):
     reads = ("summed_gaussian",)
 
     def priors(self, question: Question) -> Priors:
-        spans = [(field.id, *field_units(field)) for field in fields_of(question)]
+        spans = [(field.id, *field_units(field)) for field in question.fields]
         return {
             "mean": {name: state("normal", loc=zero, scale=2 * unit) for name, zero, unit in spans},
             "sd": {name: state("gamma", shape=2.0, rate=2.0 / unit) for name, _, unit in spans},
@@ -64,13 +64,13 @@ class Marginals(Family):
 
     def simulate(self, question: Question, truth: Truth, n: int, random: Generator) -> Any:
         found = truth.parameters
-        names = [field.id for field in fields_of(question)]
+        names = [field.id for field in question.fields]
         return {name: random.normal(found[f"mean[{name}]"], found[f"sd[{name}]"], n) for name in names}
 
 
 def _sites(question: Question) -> tuple[Array, Array]:
     """Mean and sd of every field of a record (fields,), its bounds at −1 and 1."""
-    priors, fields = priors_of(question), fields_of(question)
+    priors, fields = priors_of(question), question.fields
     zero, unit = np.asarray([field_units(field) for field in fields]).T
     means, sds = ([priors[key][field.id] for field in fields] for key in ("mean", "sd"))
     mean = numpyro.sample("mean", vector_law(means, zero, unit))
@@ -82,12 +82,12 @@ def _plain_means(
 ) -> dict[str, PlainMean]:
     return {
         field.id: of_two_sums(sums, n, noise_sd, *field_units(field))
-        for field, sums in zip(fields_of(question), total, strict=True)
+        for field, sums in zip(question.fields, total, strict=True)
     }
 
 
 def _own(question: Question, draws: Draws) -> dict[str, NDArray[np.float64]]:
-    fields = fields_of(question)
+    fields = question.fields
     units = [field_units(field) for field in fields]
     own = {
         f"mean[{field.id}]": zero + unit * draws["mean"][..., index]

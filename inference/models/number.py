@@ -315,11 +315,17 @@ def middle_cells(mechanism: Mechanism) -> NDArray[np.float64]:
     return np.diff(np.concatenate([[0.0], below, [1.0]]))
 
 
-def channel_of(mechanism: Mechanism, edges: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
-    """Probabilities (answers, cells) of reports in the cells, given answers from bound to bound."""
-    answers = np.linspace(0, 1, ANSWERS)[:, None]
-    below = _BELOW[mechanism.name]((edges - answers) / scale)
-    ends = np.zeros((ANSWERS, 1))
+def channel_of(
+    mechanism: Mechanism,
+    edges: NDArray[np.float64],
+    scale: float,
+    answers: NDArray[np.float64] | None = None,
+) -> NDArray[np.float64]:
+    """Probabilities (answers, cells) of reports in the cells, given answers, or some from bound to bound."""
+    if answers is None:
+        answers = np.linspace(0, 1, ANSWERS)
+    below = _BELOW[mechanism.name]((edges - answers[:, None]) / scale)
+    ends = np.zeros((len(answers), 1))
     return np.diff(np.concatenate([ends, below, ends + 1], axis=1), axis=1)
 
 

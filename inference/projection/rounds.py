@@ -16,7 +16,7 @@ from inference.models.clipping import cuts_records
 from inference.models.from_reports import holder_statistics
 from inference.models.holders import rows_of
 from inference.results.saving import RESULT
-from inference.units import field_units, fields_of
+from inference.units import field_units
 from ldp_client import mechanism_for
 from ldp_client.documents.errors import InputError
 from ldp_client.files.disk import read_bytes
@@ -118,7 +118,7 @@ def moments_of(question: Question, statistics: HolderStatistics, records: int) -
     unsure = np.hypot(np.diag(noise)[1:], 2 * mean * noise[0, 1:])
     sd = np.sqrt(np.maximum(squares - mean**2, unsure))
     rows: dict[str, Mapping[str, float]] = {}
-    for index, field in enumerate(fields_of(question)):
+    for index, field in enumerate(question.fields):
         zero, unit = field_units(field)
         own, around = unit * float(sd[index]), unit * float(noise[0, index + 1])
         spread = unit * float(unsure[index] / (2 * sd[index]))

@@ -13,7 +13,7 @@ import numpy as np
 
 from inference.projection.rounds import FirstRound, Rows, first_rounds
 from inference.projection.thresholds import Projection, Thresholds, expected_error, find_thresholds
-from inference.units import field_units, fields_of
+from inference.units import field_units
 from ldp_client import mechanism_for
 from ldp_client.documents.errors import InputError
 from ldp_client.documents.study import Field
@@ -98,7 +98,7 @@ def _projected(study: Study, first: FirstRound, seed: int) -> Projected:
     document = _regression(first, rest, str(found.projection.norm))
     for field, item in zip(question.features, document["features"], strict=True):
         item["bounds"] = list(projected_bounds(field, rows, found.projection.feature))
-    response = fields_of(question)[-1]
+    response = question.fields[-1]
     document["response"]["bounds"] = list(projected_bounds(response, rows, found.projection.response))
     document["norm"] = f"{_fitting_norm(question, rows, document, found.projection):.6f}"
     return Projected(document, found, assumed)
@@ -106,7 +106,7 @@ def _projected(study: Study, first: FirstRound, seed: int) -> Projected:
 
 def _assumed(question: Question, rows: Rows) -> Projection:
     """The first study's bounds in sd, of the features on average; they clip no norm."""
-    widths = [field_units(field).unit / field_spread(field, rows)[1] for field in fields_of(question)]
+    widths = [field_units(field).unit / field_spread(field, rows)[1] for field in question.fields]
     return Projection(float(np.mean(widths[:-1])), widths[-1], sqrt(len(question.features)))
 
 
@@ -127,8 +127,7 @@ def _regression(first: FirstRound, budget: tuple[str, str], norm: str) -> dict[s
     question, stated = first.question, first.question.mechanism
     prior = {"prior": first.prior} if first.prior else {}
     fields = [
-        {"id": field.id, "bounds": [str(bound) for bound in field.bounds or ()]}
-        for field in fields_of(question)
+        {"id": field.id, "bounds": [str(bound) for bound in field.bounds or ()]} for field in question.fields
     ]
     text = {"text": question.text} if question.text else {}
     count = {} if stated.count_share is None else {"count_share": str(stated.count_share)}

@@ -68,10 +68,7 @@ def _numbers(question: Question, posterior: Posterior, interval: Interval) -> st
     known = [name for name in found if _learnt(posterior, name)]
     if not known:
         return f"of {_listed(list(found.values()))} the reports do not say more than the prior"
-    unit = f" {question.measured_in}" if question.ask == "number" and question.measured_in else ""
-    units = [unit if name == "mean" else "" for name in known]
-    each = zip(known[:MOST_SAID], units, strict=False)
-    said = [_one(posterior, name, found[name], interval, unit) for name, unit in each]
+    said = [_one(question, posterior, name, found[name], interval) for name in known[:MOST_SAID]]
     said[0] = said[0].replace(" (", f" ({interval.name} ", 1)
     if question.ordered and any(name != REFUSED for name in known):
         said += [_middle(question, posterior)]
@@ -133,6 +130,7 @@ def _learnt(posterior: Posterior, name: str) -> bool:
     return bool(posterior.draws[name].std() <= DROWNED * before)
 
 
-def _one(posterior: Posterior, name: str, called: str, interval: Interval, unit: str) -> str:
+def _one(question: Question, posterior: Posterior, name: str, called: str, interval: Interval) -> str:
+    unit = f" {question.measured_in}" if name == "mean" and question.measured_in else ""
     said = in_words(posterior.draws[name], posterior.is_share(name), interval)
     return f"{called} is {said['median']}{unit} ({said['interval']})"

@@ -107,8 +107,7 @@ def _records(question: "Question") -> "Answers":
 def inside_answers(question: "Question") -> "Answers":
     """Records between their bounds, and at corners where entries differ; always the same."""
     random = Random(question.id)
-    assert question.response is not None
-    fields = [*question.features, question.response]
+    fields = question.fields
     shapes = {"middle": [0.0] * len(fields)}
     for number in range(INSIDE):
         shapes[f"inside {number}"] = [random.uniform(-0.9, 0.9) for _ in fields]
@@ -141,8 +140,7 @@ def random_answers(question: "Question", some: int = SOME) -> "list[Any]":
     random = Random(question.id)
     if question.bounds is not None:
         return [_place(question.bounds, random.uniform(-3, 3)) for _ in range(some)]
-    assert question.response is not None
-    fields = [*question.features, question.response]
+    fields = question.fields
     columns = [_any_values(field, some, random) for field in fields]
     records = [dict(zip([field.id for field in fields], values)) for values in zip(*columns)]
     if question.ask != "table":

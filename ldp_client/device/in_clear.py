@@ -27,8 +27,7 @@ CLEAR = "+"
 
 def marks_of(question: "Question") -> "list[str]":
     """What a public field may be recognised by: the question's text, ids and texts of a record's fields."""
-    parts = (*question.features, question.response) if question.response is not None else ()
-    names = [name for part in parts for name in (part.id, part.text)]
+    names = [name for part in question.fields for name in (part.id, part.text)]
     return [mark(name) for name in (question.text, *names) if name]
 
 

@@ -105,6 +105,7 @@ class Question:
         features: the fields of a record, with their bounds.
         norm: the largest Euclidean norm of a record's features.
         response: the field of a record that a regression explains.
+        fields: the features, and the response last.
         refusal: whether no answer, None, is one of the answers: "prefer not to say".
         refusal_share: of a number, which share of epsilon is for the coin that says so; None elsewhere.
         interactions: pairs of places among the features, whose products the regression has beside them.
@@ -132,6 +133,7 @@ class Question:
         self.features: "tuple[Field, ...]" = tuple([Field(item) for item in parsed.get("features", ())])
         self.norm: "Optional[Rational]" = parsed.get("norm")
         self.response: "Optional[Field]" = Field(parsed["response"]) if "response" in parsed else None
+        self.fields = self.features + (() if self.response is None else (self.response,))
         self.interactions: "tuple[tuple[int, int], ...]" = _places(self.features, parsed.get("interactions"))
         self.mechanism = MechanismSpec(parsed["mechanism"])
         self.model = ModelSpec(parsed["model"])

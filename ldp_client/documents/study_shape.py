@@ -154,7 +154,7 @@ _OWN_OPTIONAL_FIELDS: "dict[str, dict[str, Any]]" = {
     "choice": {"refusal": Boolean(), "ordered": Boolean()},
     "yes_no": {"refusal": Boolean()},
     # Of a number by a coin of its own, which gets this share of epsilon.
-    "number": {"refusal": Record({"share": Decimal(above="0", below="1")}), "measured_in": Spoken(40)},
+    "number": {"refusal": Record({"share": Decimal(above="0", below="1")}), **_MEASURED},
 }
 
 QUESTION = Tagged("ask", {ask: _question_shape(ask, _OWN_FIELDS[ask]) for ask in ASKS})

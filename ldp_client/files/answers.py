@@ -130,7 +130,7 @@ def columns_of(question: "Question") -> "list[str]":
     """The columns that hold one question's answer: its id, or `question.field` for a record."""
     if question.response is None:
         return [question.id]
-    return [f"{question.id}.{field.id}" for field in (*question.features, question.response)]
+    return [f"{question.id}.{field.id}" for field in question.fields]
 
 
 def answers_from_text(study: "Study", texts: "dict[str, str]") -> "dict[str, Any]":
@@ -145,7 +145,7 @@ def answers_from_text(study: "Study", texts: "dict[str, str]") -> "dict[str, Any
             field.id: texts[column]
             if field.choices
             else _field_answer(field.bounds is None, texts[column], column)
-            for field, column in zip((*question.features, question.response), columns_of(question))
+            for field, column in zip(question.fields, columns_of(question))
             if column in texts
         }
         if record:

@@ -57,6 +57,18 @@ def read_bytes(path: "str | os.PathLike[str]") -> bytes:
         raise InputError(say("files.cannot_read", path=path, reason=error.strerror)) from None
 
 
+def count_lines(path: str) -> int:
+    """About how many lines a file has; 0 for what cannot be read, which is said where it is."""
+    # A pipe can be read once.
+    if not os.path.isfile(path):
+        return 0
+    try:
+        with open(path, "rb") as file:
+            return sum([piece.count(b"\n") for piece in iter(lambda: file.read(1 << 20), b"")])
+    except OSError:
+        return 0
+
+
 def standard_input() -> "BinaryIO":
     """What `-` names. Raises UsageError for the second who asks: nothing would be left."""
     if sys.stdin in _read:

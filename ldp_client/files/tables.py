@@ -153,9 +153,8 @@ if TYPE_CHECKING:
 
 
 def _columns_of(study: "Study", question: "Question") -> "dict[str, str]":
-    assert question.response is not None
     prefix = f"{question.id}." if len(study.questions) > 1 else ""
-    return {field.id: prefix + field.id for field in (*question.features, question.response)}
+    return {field.id: prefix + field.id for field in question.fields}
 
 
 def _numbers(texts: "list[str]") -> "list[Any]":

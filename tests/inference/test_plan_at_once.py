@@ -9,9 +9,10 @@ from scipy import stats
 
 from inference.design import plan as planning
 from inference.design.at_once import HALF, _masses, half_widths, share_variances
+from inference.design.budgets import with_epsilons
 from inference.design.difference import plan_difference
 from inference.design.plan import Widths, plan
-from inference.design.splitting import split_epsilon, with_epsilons
+from inference.design.splitting import split_epsilon
 from inference.models import family_of
 from inference.models.base import Truth
 from ldp_client import mechanism_for
@@ -118,7 +119,7 @@ def test_an_interrupted_plan_goes_on(tmp_path, monkeypatch, capsys):
     assert kept.exists()
     assert not (tmp_path / "plan").exists()
     assert main(command) == 0
-    assert "going on where an interrupted plan ended" in capsys.readouterr().err
+    assert "an interrupted plan has simulated 10 studies" in capsys.readouterr().err
     assert made == ["0.5", "1", "1"]
     assert not kept.exists()
     assert (tmp_path / "plan" / "plan.json").exists()

@@ -1,0 +1,34 @@
+"""Progress of reading reports, which takes minutes where there are many millions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from ldp_client.commands.output import Progress, Step
+from ldp_client.files.disk import STREAM, count_lines
+
+
+def reading_of(progress: Progress, paths: Iterable[str]) -> Callable[[int], None]:
+    """Tell of how many reports in these files one was read."""
+    total = sum(_about_how_many(path) for path in paths)
+
+    def tell(count: int) -> None:
+        progress(Step(f"{count:,} reports read", count, max(count, total)))
+
+    return tell
+
+
+def _about_how_many(path: str) -> int:
+    """0 where that is not known."""
+    if path == STREAM:
+        return 0
+    if not path.lower().endswith(".parquet"):
+        return count_lines(path)
+    from pyarrow import ArrowException
+    from pyarrow.parquet import read_metadata
+
+    try:
+        return int(read_metadata(path).num_rows)
+    except (ArrowException, OSError):
+        # Reading says what is wrong with it.
+        return 0
