@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from collector.operator.access_commands import add_access_commands
 from collector.operator.admin_cli import add_admin, add_backup
@@ -30,10 +30,10 @@ from ldp_client.files.disk import STREAM
 from ldp_client.words.text import counted
 
 if TYPE_CHECKING:
-    from schemas import Report
     from summaries.decoding import Decoding
 
 REPORTS_BETWEEN_LINES = 1000
+Fetched = TypeVar("Fetched")
 SERVERS = {"gunicorn": "collector.serving.gunicorn_server", "granian": "collector.serving.granian_server"}
 
 
@@ -134,19 +134,24 @@ def run_export(arguments: argparse.Namespace) -> int:
 
 
 def _write_reports(arguments: argparse.Namespace, token: str) -> tuple[str, dict[str, int]]:
-    from collector.remote.download import fetch_reports, write_reports
+    from collector.remote.download import fetch_dated, fetch_reports
+    from collector.remote.writing import write_decoded, write_reports
 
-    decoding = _decoding(arguments) if arguments.decoded else None
-    reports = _counted_aloud(fetch_reports(arguments.collector, arguments.study, token), arguments)
-    count = write_reports(reports, arguments.out, decoding)
-    for question in decoding.undecoded if decoding else ():
-        print(f"{question} has no decoded columns: only `ldpkit fit` reads its reports", file=sys.stderr)
+    wanted = (arguments.collector, arguments.study, token)
+    if arguments.decoded:
+        decoding = _decoding(arguments)
+        count = write_decoded(_counted_aloud(fetch_dated(*wanted), arguments), arguments.out, decoding)
+        for question in decoding.undecoded:
+            print(f"{question} has no decoded columns: only `ldpkit fit` reads its reports", file=sys.stderr)
+    else:
+        count = write_reports(_counted_aloud(fetch_reports(*wanted), arguments), arguments.out)
     return f"{counted(count, 'report')} in {arguments.out}", {"reports": count}
 
 
 def _decoding(arguments: argparse.Namespace) -> Decoding:
     """What decodes the reports of each version. Raises UsageError where there are no columns for it."""
-    from collector.remote.download import TABLES, fetch_study
+    from collector.remote.download import fetch_study
+    from collector.remote.writing import TABLES
     from summaries.decoding import Decoding
 
     if arguments.out.suffix.lower() not in TABLES and str(arguments.out) != STREAM:
@@ -154,7 +159,7 @@ def _decoding(arguments: argparse.Namespace) -> Decoding:
     return Decoding(partial(fetch_study, arguments.collector, arguments.study))
 
 
-def _counted_aloud(reports: Iterable[Report], arguments: argparse.Namespace) -> Iterator[Report]:
+def _counted_aloud(reports: Iterable[Fetched], arguments: argparse.Namespace) -> Iterator[Fetched]:
     """The reports, with progress; nothing says how many are still to come."""
     progress = progress_of(arguments)
     for count, report in enumerate(reports, 1):

@@ -1,12 +1,12 @@
 """Reports as Arrow columns: report_id, study, version, digest, and a struct `payloads` of one binary
 column for each question; where versions have public fields, also a struct `public` of one text column each;
-in a decoded export what is decoded, see summaries/decoding.py.
+in a decoded export the day and what is decoded, see summaries/decoding.py.
 A question or field that a report's version does not have is null.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,9 +22,9 @@ NAMES = pa.dictionary(pa.int32(), pa.string())
 
 
 def schema_of(
-    questions: Iterable[str], public: Sequence[str] = (), decoded: Mapping[str, bool] | None = None
+    questions: Iterable[str], public: Sequence[str] = (), shown: Mapping[str, bool] | None = None
 ) -> pa.Schema:
-    """The columns for these questions and public fields. decoded: whether each such column has numbers."""
+    """The columns for these questions and public fields. shown: others, and whether each has numbers."""
     columns = {"report_id": pa.string(), "study": NAMES, "version": pa.int64(), "digest": NAMES}
     payloads = [(question, pa.binary()) for question in questions]
     if public:
@@ -32,15 +32,13 @@ def schema_of(
     # Parquet has no struct without fields; without reports the client knows of no question.
     if payloads:
         columns["payloads"] = pa.struct(payloads)
-    kinds = {name: pa.float64() if is_number else pa.string() for name, is_number in (decoded or {}).items()}
+    kinds = {name: pa.float64() if is_number else pa.string() for name, is_number in (shown or {}).items()}
     return pa.schema({**columns, **kinds})
 
 
-def rows_batch(
-    schema: pa.Schema, reports: Iterable[Report], decoded: Callable[[Report], dict[str, Any]]
-) -> pa.RecordBatch:
-    """Reports as columns. decoded: a report's cells beside those of every export."""
-    rows = [{**_row(report), **decoded(report)} for report in reports]
+def rows_batch(schema: pa.Schema, reports: Iterable[tuple[Report, Mapping[str, Any]]]) -> pa.RecordBatch:
+    """Reports as columns, each with its cells beside those of every export."""
+    rows = [{**_row(report), **shown} for report, shown in reports]
     return pa.RecordBatch.from_pylist(rows, schema=schema)
 
 

@@ -8,6 +8,7 @@ from binascii import b2a_base64
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from collector.exports.dated import dated_line
 from collector.reports.paging import Export
 from collector.storage.failures import problem_of
 from collector.storage.packing import PackedReport
@@ -19,7 +20,7 @@ class CutOffError(Exception):
 
 
 class Format(NamedTuple):
-    """media_type: what it is. write: the bytes of an export.
+    """media_type: what it is. write: the bytes of an export. dated: whether its reports need their days.
 
     cut_off: what stands in place of the rest when it cannot be read, so that no reader takes the part for
     the whole: granian ends even a stream that failed as if it were complete. Nothing, where an end is missed.
@@ -28,6 +29,7 @@ class Format(NamedTuple):
     media_type: str
     write: Callable[[Export], Iterator[bytes]]
     cut_off: bytes = b""
+    dated: bool = False
 
     def stream(self, export: Export) -> Iterator[bytes]:
         """`write`, and where that fails in the middle `cut_off` before CutOffError."""
@@ -49,6 +51,17 @@ def ndjson(export: Export) -> Iterator[bytes]:
         count += len(page)
         reports = map(PackedReport._make, page)
         yield b"".join([export.rules[report.version].form.write(report) + b"\n" for report in reports])
+    yield end_line(count).encode()
+
+
+def dated(export: Export) -> Iterator[bytes]:
+    """The same, each report under its day."""
+    count = 0
+    for page in export.pages:
+        count += len(page)
+        for row in page:
+            report, day = PackedReport._make(row[:3]), str(row[3])  # type: ignore[misc]
+            yield dated_line(day.encode(), export.rules[report.version].form.write(report)) + b"\n"
     yield end_line(count).encode()
 
 
@@ -105,6 +118,7 @@ ARROW_CUT_OFF = b"\xff" * 8
 
 FORMATS = {
     "ndjson": Format("application/x-ndjson", ndjson),
+    "dated": Format("application/x-ndjson", dated, dated=True),
     "csv": Format("text/csv; charset=utf-8", csv_lines, CSV_CUT_OFF),
     "arrow": Format("application/vnd.apache.arrow.stream", arrow, ARROW_CUT_OFF),
     "parquet": Format("application/vnd.apache.parquet", parquet),

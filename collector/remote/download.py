@@ -1,20 +1,13 @@
-"""Fetching an export over HTTP, knowing that nothing of it is missing, into a file; or the running summary.
-
-The file is NDJSON, or CSV or Parquet where its name ends so.
-"""
+"""Fetching an export over HTTP, knowing that nothing of it is missing; or the running summary."""
 
 from __future__ import annotations
 
-import csv
 import json
-from base64 import b64encode
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
-from pathlib import Path
-from tempfile import TemporaryFile
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import quote
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+from urllib.parse import quote, urlencode
 
+from collector.exports.dated import MOST_AROUND, DatedReport
 from collector.remote.client import (
     Allowance,
     PassingError,
@@ -28,17 +21,13 @@ from ldp_client.documents.errors import DocumentError, StudyError, TransferError
 from ldp_client.documents.export_end import end_line, is_end_line
 from ldp_client.documents.report import MAX_BYTES
 from ldp_client.documents.study import MAX_BYTES as STUDY_BYTES
-from ldp_client.files.disk import STREAM, replacing
-from ldp_client.files.tables import no_formula
 from schemas import Report, Study
-
-if TYPE_CHECKING:
-    from summaries.decoding import Decoding
 
 DEADLINE_SECONDS = 300.0
 # A summary of a million choices has some ten.
 MOST_SUMMARY_BYTES = 256 << 20
 WHO = "the collector"
+Read = TypeVar("Read", bound=Report)
 
 
 def fetch_reports(base_url: str, study_id: str, token: str) -> Iterator[Report]:
@@ -47,13 +36,25 @@ def fetch_reports(base_url: str, study_id: str, token: str) -> Iterator[Report]:
     Raises InputError for a URL that a key must not go to, TransferError when the collector refuses or
     cannot be reached in 5 attempts that bring nothing new, or sends too slowly.
     """
+    return _fetch(base_url, study_id, token, "ndjson", Report.from_json)
+
+
+def fetch_dated(base_url: str, study_id: str, token: str) -> Iterator[DatedReport]:
+    """The same with the day on which each came."""
+    return _fetch(base_url, study_id, token, "dated", DatedReport.from_line)
+
+
+def _fetch(
+    base_url: str, study_id: str, token: str, form: str, parse: Callable[[bytes], Read]
+) -> Iterator[Read]:
     require_private(base_url)
     require_address(base_url)
     after = ""
     patience, allowance = Patience(), Allowance()
     while True:
         try:
-            for report in _fetch_once(_export_url(base_url, study_id, after), token, allowance):
+            url = _export_url(base_url, study_id, form, after)
+            for report in _fetch_once(url, token, allowance, parse):
                 if report.id <= after:
                     raise TransferError(f"report {report.id} came again: is the query lost on the way?")
                 patience.renew()
@@ -99,18 +100,18 @@ def fetch_study(base_url: str, study_id: str, version: int, digest: str) -> Stud
     return study
 
 
-def _export_url(base_url: str, study_id: str, after: str) -> str:
-    url = f"{_study_url(base_url, study_id)}/export"
-    return f"{url}?after={after}" if after else url
+def _export_url(base_url: str, study_id: str, form: str, after: str) -> str:
+    query = urlencode({"format": form, **({"after": after} if after else {})})
+    return f"{_study_url(base_url, study_id)}/export?{query}"
 
 
 def _study_url(base_url: str, study_id: str) -> str:
     return f"{base_url.rstrip('/')}/v1/studies/{quote(study_id, safe='')}"
 
 
-def _fetch_once(url: str, token: str, allowance: Allowance) -> Iterator[Report]:
+def _fetch_once(url: str, token: str, allowance: Allowance, parse: Callable[[bytes], Read]) -> Iterator[Read]:
     with stream(url, token, WHO, allowance) as pieces:
-        yield from _whole_export(_lines(pieces))
+        yield from _whole_export(_lines(pieces), parse)
 
 
 def _lines(pieces: Iterator[bytes]) -> Iterator[bytes]:
@@ -120,7 +121,7 @@ def _lines(pieces: Iterator[bytes]) -> Iterator[bytes]:
     for piece in pieces:
         first, *others = piece.split(b"\n")
         size += len(first)
-        if max(size, *map(len, others), 0) > MAX_BYTES:
+        if max(size, *map(len, others), 0) > MAX_BYTES + MOST_AROUND:
             raise TransferError(f"{WHO} sent a line of more than {MAX_BYTES} bytes: no report is longer")
         held.append(first)
         if others:
@@ -131,7 +132,7 @@ def _lines(pieces: Iterator[bytes]) -> Iterator[bytes]:
         yield b"".join(held)
 
 
-def _whole_export(lines: Iterator[bytes]) -> Iterator[Report]:
+def _whole_export(lines: Iterator[bytes], parse: Callable[[bytes], Read]) -> Iterator[Read]:
     """The reports before the end line. Raises PassingError when there is no end line or it disagrees."""
     count = 0
     for line in lines:
@@ -141,112 +142,9 @@ def _whole_export(lines: Iterator[bytes]) -> Iterator[Report]:
             return
         if is_end_line(line):
             raise TransferError(f"the export ends after {count} reports, but its last line says otherwise")
-        yield _parse_report(line)
+        try:
+            yield parse(line)
+        except DocumentError as error:
+            raise TransferError(f"the collector sent what is not a report: {error}") from None
         count += 1
     raise PassingError(f"the export was cut off after {count} reports")
-
-
-def _parse_report(line: bytes) -> Report:
-    try:
-        return Report.from_json(line)
-    except DocumentError as error:
-        raise TransferError(f"the collector sent what is not a report: {error}") from None
-
-
-ROWS_PER_GROUP = 10_000
-
-
-class Names(NamedTuple):
-    """Of columns: those of questions and of public fields. decoding: names and fills the others."""
-
-    questions: Sequence[str]
-    public: Sequence[str]
-    decoding: Decoding | None
-
-
-def write_reports(reports: Iterable[Report], path: Path, decoding: Decoding | None = None) -> int:
-    """Write reports to `path`, whole or not at all; returns how many.
-
-    decoding: gives a table its decoded columns. Raises InputError when the file cannot be written. Parquet
-    needs pyarrow.
-    """
-    write = TABLES.get(path.suffix.lower(), None if decoding is None else _write_csv)
-    if write is not None:
-        return _write_table(reports, path, write, decoding)
-    with replacing(str(path), private=True) as file:
-        count = sum(1 for _ in _written(reports, file))
-        # As in the export that it came from: whoever reads the file knows whether it is whole.
-        file.write(end_line(count))
-        return count
-
-
-def _write_table(
-    reports: Iterable[Report],
-    path: Path,
-    write: Callable[[Names, Iterator[Report], IO[str]], None],
-    decoding: Decoding | None,
-) -> int:
-    with (
-        replacing(str(path), private=True) as file,
-        TemporaryFile("w+", encoding="utf-8", dir=None if str(path) == STREAM else path.parent) as spool,
-    ):
-        # The questions are known only when the last report has come: a study may have versions.
-        questions: set[str] = set()
-        public: set[str] = set()
-        count = 0
-        for report in _written(reports, spool):
-            questions.update(report.payloads)
-            public.update(report.public)
-            if decoding is not None:
-                decoding.meet(report)
-            count += 1
-        spool.seek(0)
-        write(Names(sorted(questions), sorted(public), decoding), map(Report.from_json, spool), file)
-        return count
-
-
-def _write_csv(names: Names, reports: Iterator[Report], file: IO[str]) -> None:
-    from collector.exports.formats import csv_header
-
-    writer = csv.writer(file, lineterminator="\n")
-    questions, public, decoding = names
-    decoded = [] if decoding is None else list(decoding.columns)
-    writer.writerow(csv_header(questions, public) + decoded)
-    for report in reports:
-        values = [report.public.get(field, "") for field in public]
-        cells = [b64encode(report.payloads.get(question, b"")).decode() for question in questions]
-        found = {} if decoding is None else decoding.cells(report)
-        said = [_cell(found.get(name)) for name in decoded]
-        writer.writerow([report.id, report.study, report.version, report.digest, *values, *cells, *said])
-
-
-def _cell(value: str | float | None) -> str | float:
-    if value is None:
-        return ""
-    return no_formula(value) if isinstance(value, str) else value
-
-
-def _write_parquet(names: Names, reports: Iterator[Report], file: IO[str]) -> None:
-    from pyarrow.parquet import ParquetWriter
-
-    from collector.exports.columns import rows_batch, schema_of
-
-    decoding = names.decoding
-    schema = schema_of(names.questions, names.public, {} if decoding is None else decoding.columns)
-    cells = _nothing if decoding is None else decoding.cells
-    with ParquetWriter(file.buffer, schema, write_page_checksum=True) as writer:  # type: ignore[attr-defined]
-        while group := list(islice(reports, ROWS_PER_GROUP)):
-            writer.write_batch(rows_batch(schema, group, cells))
-
-
-def _nothing(_report: Report) -> dict[str, Any]:
-    return {}
-
-
-TABLES = {".csv": _write_csv, ".parquet": _write_parquet}
-
-
-def _written(reports: Iterable[Report], file: IO[str]) -> Iterator[Report]:
-    for report in reports:
-        file.write(report.to_json() + "\n")
-        yield report

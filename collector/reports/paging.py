@@ -21,6 +21,7 @@ from collector.storage.database import Database
 PAGE_REPORTS = 10_000
 PAGE_BYTES = 4 << 20
 
+# Of a dated export the day stands behind each row.
 Page = list[queries.StoredRow]
 
 
@@ -62,8 +63,10 @@ class Export:
         return sorted({field.id for rules in self.rules.values() for field in rules.study.public})
 
 
-def open_export(source: Source, study_id: str, after: bytes = b"", through: date | None = None) -> Export:
-    """The reports with ids above `after` that came on or before `through`.
+def open_export(
+    source: Source, study_id: str, after: bytes = b"", through: date | None = None, *, dated: bool = False
+) -> Export:
+    """The reports with ids above `after` that came on or before `through`. dated: with their days.
 
     Raises ProblemError for a study that is not published.
     """
@@ -74,7 +77,7 @@ def open_export(source: Source, study_id: str, after: bytes = b"", through: date
         raise unknown_study(study_id)
     rules = {version: source.rules.find(study_id, version) for version in sorted(digests)}
     require_same(digests, rules.values())
-    return Export(study_id, rules, _pages(source.database, study.number, rules, after, through))
+    return Export(study_id, rules, _pages(source.database, study.number, rules, after, through, dated))
 
 
 def page_limit(rules: Iterable[Rules]) -> int:
@@ -83,12 +86,17 @@ def page_limit(rules: Iterable[Rules]) -> int:
 
 
 def _pages(
-    database: Database, study: int, rules: Mapping[int, Rules], after: bytes, through: date | None
+    database: Database,
+    study: int,
+    rules: Mapping[int, Rules],
+    after: bytes,
+    through: date | None,
+    dated: bool,
 ) -> Iterator[Page]:
     limit = page_limit(rules.values())
     while True:
         with database.read() as session:
-            page = queries.report_page(session, study, max(rules), after, through, limit)
+            page = queries.report_page(session, study, max(rules), after, through, limit, dated)
         if not page:
             return
         yield page

@@ -332,23 +332,32 @@ def _held_by_postgresql(connection: Connection, study: int, ids: Sequence[bytes]
 
 
 def report_page(
-    session: Session, study: int, newest: int, after: bytes, through: date | None, limit: int
+    session: Session,
+    study: int,
+    newest: int,
+    after: bytes,
+    through: date | None,
+    limit: int,
+    dated: bool = False,
 ) -> list[StoredRow]:
     """The next reports of a study in the order of their ids, without withdrawn ones.
 
-    newest: the last version; through: the last day of arrival.
+    newest: the last version; through: the last day of arrival; dated: with the day behind each row.
     """
     conditions = [REPORTS.c.study == study, REPORTS.c.id > after, REPORTS.c.payloads != b""]
     conditions.append(REPORTS.c.version <= newest)
     if through is not None:
         conditions.append(REPORTS.c.day <= through)
-    return _select_rows(session, *conditions, limit=limit)
+    return _select_rows(session, *conditions, limit=limit, more=(REPORTS.c.day,) if dated else ())
 
 
 def _select_rows(
-    session: Session, *conditions: ColumnElement[bool], limit: int | None = None
+    session: Session,
+    *conditions: ColumnElement[bool],
+    limit: int | None = None,
+    more: Sequence[ColumnElement[Any]] = (),
 ) -> list[StoredRow]:
-    statement = select(REPORTS.c.id, REPORTS.c.version, REPORTS.c.payloads).where(*conditions)
+    statement = select(REPORTS.c.id, REPORTS.c.version, REPORTS.c.payloads, *more).where(*conditions)
     result = session.connection().execute(statement.order_by(REPORTS.c.id).limit(limit))
     return _driver_rows(result)
 

@@ -45,7 +45,8 @@ def stream(study_id: str) -> Response:
     collector = current_collector()
     form = FORMATS[choice_parameter("format", list(FORMATS))]
     through = past_day_parameter("through", collector.today())
-    parts = form.stream(open_export(collector, study_id, report_id_parameter("after"), through))
+    after = report_id_parameter("after")
+    parts = form.stream(open_export(collector, study_id, after, through, dated=form.dated))
     held = HeldParts(collector.exports, parts)
     # The first page is read now, while an error can still become a status.
     response = Response(chain([next(held)], held), content_type=form.media_type)

@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from pathlib import Path
@@ -76,13 +76,16 @@ class Repeated:
         return _SENTENCES[self.verdict]
 
 
-def reproduce(path: Path, given: Sequence[str]) -> Repeated:
+def reproduce(
+    path: Path, given: Sequence[str], progress: Callable[[str], None] = lambda _message: None
+) -> Repeated:
     """Repeat a fit.
 
     Args:
         path: its posterior.json.
         given: files, among which those that it read are found by digest; others are looked for by name beside
             posterior.json, in the folder above it and in the current one.
+        progress: is told when the fit begins.
 
     Returns:
         Whether it is the same, and what differs.
@@ -101,6 +104,7 @@ def reproduce(path: Path, given: Sequence[str]) -> Repeated:
     files = [found_input(one, given, path.resolve().parent) for one in made.inputs]
     with tempfile.TemporaryDirectory(prefix="ldpkit-again-") as name:
         folder = Path(name) / "fit"
+        progress("repeating the fit")
         _fit(made, files, folder)
         again = _document(folder / RESULT)
         lines, verdict = compared(document, again, path.parent, folder)

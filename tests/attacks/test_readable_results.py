@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from collector.remote.download import write_reports
+from collector.remote.writing import write_reports
 from inference.results.folder import FIT_FILES, whole_folder
 from ldp_client.cli import main
 from ldp_client.files.disk import replacing

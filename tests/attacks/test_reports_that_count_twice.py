@@ -6,7 +6,8 @@ import gzip
 
 import pytest
 
-from collector.remote.download import _whole_export, write_reports
+from collector.remote.download import _whole_export
+from collector.remote.writing import write_reports
 from inference import fit, summarize
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
@@ -49,7 +50,7 @@ def test_a_label_that_looks_like_an_end_line_ends_nothing(tmp_path):
     mechanisms = {question.id: mechanism_for(question) for question in study.questions}
     reports = [perturb_answers(study, mechanisms, {"ever": True, "region": label}) for label in labels]
     lines = [*(report.to_json() + "\n" for report in reports), end_line(3)]
-    assert list(_whole_export(line.encode() for line in lines)) == reports
+    assert list(_whole_export((line.encode() for line in lines), Report.from_json)) == reports
     assert summarize_files(study, [write(tmp_path / "reports.ndjson", *lines)]).questions["ever"].n == 3
 
 

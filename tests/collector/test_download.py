@@ -141,6 +141,7 @@ def test_decoded_columns_stand_beside_what_is_read_back(filled, study, tmp_path,
         yes = [report.payloads["ever"] == b"\x01" for report in filled.sent]
         assert list(table["noisy.ever"] == "yes") == yes
         assert list(table["unbiased.ever"] > 0) == yes
+        assert set(table["day"]) == {filled.day.isoformat()}
         tables.append(table.filter(like="biased."))
     fruit = [f"unbiased.fruit[{one}]" for one in FRUIT]
     assert list(tables[0]) == ["unbiased.hours", *fruit, "unbiased.ever"]

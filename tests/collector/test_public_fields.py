@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from collector.operator.inviting import forget, invite, lift
-from collector.remote.download import write_reports
+from collector.remote.writing import write_reports
 from collector.reports.rules import Rules
 from collector.reports.running_summary import recount
 from collector.storage.invitations import delete_used_invitations

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from collector.exports.formats import CSV_CUT_OFF
-from collector.remote.download import write_reports
+from collector.remote.writing import write_reports
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from ldp_client.documents.errors import InputError, SummaryError

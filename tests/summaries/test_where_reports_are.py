@@ -13,7 +13,7 @@ import pyarrow.parquet
 import pytest
 
 import ldpkit
-from collector.remote.download import write_reports
+from collector.remote.writing import write_reports
 from ldp_client import mechanisms_of
 from ldp_client.answering import perturb_answers
 from ldp_client.core.randomness import NotForRealAnswers
