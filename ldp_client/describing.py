@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, Callable
 
+    from ldp_client.documents.sections import Section
     from ldp_client.documents.study import Field, Question, Study
     from ldp_client.mechanisms import Mechanism
 
@@ -92,18 +93,23 @@ def describe(study: "Study", words: Words = ENGLISH) -> "list[str]":
     ]
     mechanisms = mechanisms_of(study)
     for question in study.questions:
-        asked = words.say("study.question", id=question.id, text=visible(question.text or question.ask))
+        asked = words.say("study.question", id=question.id, text=visible(question.full_text or question.ask))
         lines += ["", asked]
         lines += [f"  {line}" for line in _question(study, question, mechanisms[question.id], words)]
     return [*lines, "", _total(study, words)]
 
 
 def _sections(study: "Study", words: Words) -> "list[str]":
-    shown = [
-        words.say("study.section", title=visible(one.title), questions=", ".join(one.questions))
-        for one in study.sections
-    ]
+    shown = [_section(study, one, words) for one in study.sections]
     return [words.say("study.sections", count=len(shown)), *shown] if shown else []
+
+
+def _section(study: "Study", section: "Section", words: Words) -> str:
+    facts = {"title": visible(section.title), "questions": ", ".join(section.questions)}
+    if not section.any_of:
+        return words.say("study.section", **facts)
+    epsilon = sum([study.question(name).mechanism.epsilon for name in section.questions], Rational(0))
+    return words.say("study.list", epsilon=rounded_up(float(epsilon)), **facts)
 
 
 def who_asks(study: "Study", words: Words = ENGLISH) -> "list[str]":

@@ -4,7 +4,6 @@ from math import log
 
 from ldp_client.describing import factors
 from ldp_client.documents.asker import ASKER
-from ldp_client.documents.sections import list_title
 from ldp_client.mechanisms import mechanisms_of
 from ldp_client.words.public import names_in_words
 from ldp_client.words.text import ENGLISH, Words, rounded_up, visible
@@ -39,8 +38,7 @@ def warnings_of(study: "Study", words: Words = ENGLISH) -> "list[str]":
 
 def _asked_both_ways(study: "Study", words: Words) -> "Iterator[str]":
     for question in study.questions:
-        title = list_title(study.document, question.id)
-        shown = (question.text, title, *[part.text for part in question.fields])
+        shown = (question.text, question.list_title, *[part.text for part in question.fields])
         texts = {_letters(text) for text in shown if text}
         for field in study.public:
             if field.text and _letters(field.text) in texts:

@@ -176,7 +176,12 @@ def test_a_list_is_a_section_of_boxes():
     ]
     assert float(built.epsilon) == pytest.approx(3, abs=1e-6)
     assert built.question("hours").measured_in == "hours"
-    assert "  answers: from 0 to 24 (hours)" in describe(built)
+    said = describe(built)
+    assert "  answers: from 0 to 24 (hours)" in said
+    assert (
+        "  Which of these? (a list of boxes, of which people tick any; together epsilon 2): asa, ibu" in said
+    )
+    assert "ibu: Which of these? Ibuprofen" in said
     with pytest.raises(InputError, match="'hours' is no yes/no that is asked once and without refusal"):
         ask.study("one", "One", [hours], sections=[ask.section("Which?", ["hours"], any_of=True)])
 

@@ -207,7 +207,7 @@ def _questions(rules: Rules, fitted: Fitted | None, reports: int) -> list[dict[s
     return [
         {
             "id": question.id,
-            "text": question.text or ASKS[question.ask].format(len(question.choices)),
+            "text": question.full_text or ASKS[question.ask].format(len(question.choices)),
             "words": rules.mechanisms[question.id].in_words(),
             "epsilon": rounded_up(float(rules.mechanisms[question.id].privacy.epsilon)),
             "influence": influence_in_words(rules.mechanisms[question.id], FALSE_SHARE),

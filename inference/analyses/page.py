@@ -117,6 +117,7 @@ def _texts(posterior: AnalysisPosterior, title: str, interval: Interval, made: M
         "title": title or f"What is said of {posterior.question}",
         "lead": f"From {size} with the noise that is stated, which the reports do not prove.",
         "headlines": [line],
+        "lists": [],
         "all_ok": posterior.verdict.ok,
         "earlier": NOTHING,
         "items": [item],

@@ -19,7 +19,6 @@ from inference.analyses.result import AnalysisPosterior
 from inference.analyses.survey import REFUSE
 from inference.analyses.table import Table
 from ldp_client.documents.errors import InputError, UsageError
-from ldp_client.documents.sections import list_title
 from schemas import Report, Study
 from summaries import Summary, check_study
 from summaries.reading import ReadReports, Reports, evidence_of
@@ -217,7 +216,7 @@ class _Once(CheckedReports):
 
 def _words(study: Study, question: str) -> tuple[str | None, object]:
     """What people read of a question, with the title of its list."""
-    return study.question(question).text, list_title(study.document, question)
+    return study.question(question).text, study.question(question).list_title
 
 
 def _notes(studies: Mapping[str, Study], names: Sequence[str]) -> list[str]:

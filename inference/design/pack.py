@@ -120,7 +120,7 @@ def _asked(study: Study) -> Iterator[Part]:
     days = f"from {study.opens or 'any day'} to {study.closes or 'any day'}"
     yield says(f"The study takes reports {days} (UTC). {_once(study)}")
     rows = tuple(
-        (visible(one.text or one.id), one.id, answers_in_words(one), one.mechanism.name)
+        (visible(one.full_text or one.id), one.id, answers_in_words(one), one.mechanism.name)
         for one in study.questions
     )
     yield Part("table", "", ("question", "id", "possible answers", "mechanism"), rows)
@@ -350,7 +350,7 @@ def _consent(study: Study) -> Iterator[Part]:
         else "Your answers leave the device as pieces, one for each of several parties. Who puts all pieces "
         "together knows your answers. While nobody does:"
     )
-    rows = tuple((visible(one.text or one.id), _consequence(study, one)) for one in study.questions)
+    rows = tuple((visible(one.full_text or one.id), _consequence(study, one)) for one in study.questions)
     yield Part("table", "", ("question", "what can be known"), rows)
     if study.public:
         fields = ", ".join(visible(field.text or field.id) for field in study.public)
@@ -367,7 +367,7 @@ def _consent(study: Study) -> Iterator[Part]:
 
 def _in_language(study: Study, language: str) -> Iterator[Part]:
     yield says(f"The study's own words in “{language}”, as the participant's page shows them:")
-    words = (study.title, study.purpose, *(one.text for one in study.questions))
+    words = (study.title, study.purpose, *(one.full_text for one in study.questions))
     yield listed([visible(text) for text in words if text])
 
 

@@ -6,7 +6,7 @@ reports taught it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from inference.results.intervals import PLACE, REFUSED, USUAL, Interval, in_word
 from inference.results.posterior import Posterior
 from inference.results.prior_notes import DROWNED
 from inference.results.verdict import BAD
+from ldp_client.documents.rational import Rational
 from schemas import Question, Study
 
 # Of many choices or coefficients a headline has the first; the question's own table has all.
@@ -46,12 +47,27 @@ def headlines(
     return [headline(question, posteriors[question.id], interval) for question in asked]
 
 
+def lists_in_words(study: Study, fitted: Collection[str]) -> list[str]:
+    """A sentence for each list of boxes of which some were fitted."""
+    found = []
+    for section in study.sections:
+        if not section.any_of or not any(name in fitted for name in section.questions):
+            continue
+        boxes = [study.question(name).mechanism.epsilon for name in section.questions]
+        found.append(
+            f"“{section.title}” is a list, of which people tick any: each box has a share of its own, and "
+            f"the shares need not add up to 100 %. One person's {len(boxes)} boxes cost epsilon "
+            f"{float(sum(boxes, Rational(0))):g} together."
+        )
+    return found
+
+
 def headline(question: Question, posterior: Posterior, interval: Interval = USUAL) -> Headline:
     """What one question's posterior says."""
     said = _numbers(question, posterior, interval)
     # A label or a feature's name stays as it is.
     says = f"{said[0].upper()}{said[1:]}." if said.startswith(("the ", "of ")) else f"{said}."
-    return judged_line(question.text or question.id, says, posterior)
+    return judged_line(question.full_text or question.id, says, posterior)
 
 
 def judged_line(text: str, says: str, posterior: Posterior) -> Headline:

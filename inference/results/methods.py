@@ -104,7 +104,7 @@ def _question(study: Study, question: Question, posterior: Posterior) -> str:
     sources = "; ".join(references.short(paper) for paper in references.papers(name))
     delta = f" and {_delta(mechanism.privacy.delta)}" if float(mechanism.privacy.delta) else ""
     priors = listed([line for line in prior_lines(dict(posterior.prior))])
-    text = f"“{visible(question.text)}” ({question.id})" if question.text else question.id
+    text = f"“{visible(question.full_text)}” ({question.id})" if question.full_text else question.id
     return (
         f"{text} asked for {KINDS.get(question.ask, question.ask)}, under {references.called(name)}"
         f"{f' ({sources})' if sources else ''} with ε = "

@@ -9,7 +9,7 @@ from typing import Any
 
 from inference.results.chain_plots import chains_in_words
 from inference.results.defence import defence_of
-from inference.results.headline import headlines
+from inference.results.headline import headlines, lists_in_words
 from inference.results.identified import set_of
 from inference.results.intervals import USUAL, Interval, in_words, written
 from inference.results.joined import NOTHING, Earlier
@@ -86,6 +86,7 @@ def _shown(
         "title": study.title,
         "lead": f"From {size} with the noise that the study states, which the reports do not prove.",
         "headlines": headlines(study, posteriors, interval),
+        "lists": lists_in_words(study, names),
         "all_ok": earlier.ok and all(found.verdict.ok for found in posteriors.values()),
         "earlier": earlier,
         "items": [_item(study, posteriors[name], known.get(name), drawn[name], interval) for name in names],
@@ -107,11 +108,11 @@ def _item(
     mechanism = mechanisms_of(study)[question.id]
     return {
         "id": question.id,
-        "text": question.text or question.id,
+        "text": question.full_text or question.id,
         "mechanism": question.mechanism.name,
         "model": question.model.name,
         "size": posterior.size_in_words(),
-        "about": f"{f'{question.id}, ' if question.text else ''}{question.mechanism.name}, "
+        "about": f"{f'{question.id}, ' if question.full_text else ''}{question.mechanism.name}, "
         f"{question.model.name}, {posterior.size_in_words()}",
         "verdict": verdict_in_words(posterior),
         "ok": posterior.verdict.ok,

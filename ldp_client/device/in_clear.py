@@ -10,7 +10,6 @@ import sqlite3
 from unicodedata import normalize
 
 from ldp_client.documents.errors import AnswerError, RefusedError
-from ldp_client.documents.sections import list_title
 from ldp_client.words.text import say
 
 TYPE_CHECKING = False
@@ -26,9 +25,9 @@ CLEAR = "+"
 
 
 def marks_of(question: "Question") -> "list[str]":
-    """What a public field may be recognised by: the question's text, ids and texts of a record's fields."""
+    """What a public field may be recognised by: texts of it and its list, ids and texts of fields."""
     names = [name for part in question.fields for name in (part.id, part.text)]
-    return [mark(name) for name in (question.text, *names) if name]
+    return [mark(name) for name in (question.text, question.list_title, *names) if name]
 
 
 def clear_mark(field: "Any") -> str:
@@ -50,9 +49,7 @@ def kept_marks(study: "Study", shown: "list[Study]", question: "Question", words
     clear = {clear_mark(field) for field in study.document.get("public", [])}
     known = {one for one in words.split() if one[:1] != CLEAR or one in clear}
     told = [one.question(question.id) for one in shown]
-    titles = [list_title(one.document, question.id) for one in shown]
-    lists = [mark(title) for title in titles if title]
-    return known.union(*[marks_of(one) for one in told], lists, () if words else clear)
+    return known.union(*[marks_of(one) for one in told], () if words else clear)
 
 
 def mark(name: str) -> str:

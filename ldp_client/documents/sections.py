@@ -31,16 +31,6 @@ class Section:
         self.any_of: bool = bool(parsed["any_of"])
 
 
-def list_title(document: "dict[str, Any]", question: str) -> "Optional[str]":
-    """The title of the list of which a question is a box, if it is one, in a study's document."""
-    titles = [
-        section["title"]
-        for section in document.get("sections", [])
-        if section.get("any_of") and question in section["questions"]
-    ]
-    return titles[0] if titles else None
-
-
 def check_sections(parsed: "dict[str, Any]") -> None:
     """Raises StudyError unless each question of a parsed study stands in one of its sections, once."""
     if parsed["unit"] == "holder":

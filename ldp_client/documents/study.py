@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 1 << 20
 YES_NO = ("no", "yes")
+# Behind what ends with one of these nothing need stand before more.
+ENDS = "?:.!…؟？：。"
 
 
 class Field:
@@ -97,6 +99,7 @@ class Question:
         ask: "number" (has bounds), "choice" (choices), "yes_no" (choices are no, yes), "record" (features,
             norm, response) or "table" (the same, of a data holder's many records).
         text: what people are asked; "" where the document does not say.
+        list_title: of a box of a list what the list asks; "" elsewhere.
         bounds: the lowest and highest number, in the question's own unit.
         measured_in: that unit, such as "hours"; "" where the document does not say.
         choices: labels, or range(count) where they are `numbered`.
@@ -120,6 +123,7 @@ class Question:
         self.route = route
         self.ask: str = parsed["ask"]
         self.text: str = parsed["text"] or ""
+        self.list_title = ""
         self.measured_in: str = parsed.get("measured_in") or ""
         self.bounds: "Optional[tuple[Rational, Rational]]" = parsed.get("bounds")
         self.choices: "tuple[str, ...] | range" = (
@@ -139,6 +143,14 @@ class Question:
         self.model = ModelSpec(parsed["model"])
         # Whether each version of the study may ask it again.
         self.repeats = self.mechanism.name == "memoized"
+
+    @property
+    def full_text(self) -> str:
+        """What people read of it: of a box of a list first what the list asks."""
+        if not self.list_title:
+            return self.text
+        ends = "" if self.list_title[-1] in ENDS else ":"
+        return f"{self.list_title}{ends} {self.text or self.id}"
 
 
 def _read(document: "Any", languages: "tuple[str, ...]") -> "dict[str, Any]":
@@ -217,6 +229,10 @@ class Study:
             ]
         )
         self.sections: "tuple[Section, ...]" = tuple([Section(item) for item in parsed["sections"] or ()])
+        for section in self.sections:
+            if section.any_of:
+                for name in section.questions:
+                    self.question(name).list_title = section.title
         self.public: "tuple[PublicField, ...]" = tuple([PublicField(item) for item in parsed["public"] or ()])
         labels = {
             one.id: tuple([str(label) for label in one.choices]) for one in self.questions if not one.numbered

@@ -36,7 +36,8 @@ UNITS = ("person", "holder")
 MOST_LEVELS = 16
 # What people read in place of a field's id, and what its number counts, such as hours.
 _LABEL: "dict[str, Any]" = {"text": Spoken(200)}
-_MEASURED: "dict[str, Any]" = {"measured_in": Spoken(40)}
+_UNIT = Spoken(40)
+_MEASURED: "dict[str, Any]" = {"measured_in": _UNIT}
 _OF_NUMBER = dict(_LABEL)
 _OF_NUMBER.update(_MEASURED)
 _OF_CUT = dict(_OF_NUMBER)
@@ -154,7 +155,7 @@ _OWN_OPTIONAL_FIELDS: "dict[str, dict[str, Any]]" = {
     "choice": {"refusal": Boolean(), "ordered": Boolean()},
     "yes_no": {"refusal": Boolean()},
     # Of a number by a coin of its own, which gets this share of epsilon.
-    "number": {"refusal": Record({"share": Decimal(above="0", below="1")}), **_MEASURED},
+    "number": {"refusal": Record({"share": Decimal(above="0", below="1")}), "measured_in": _UNIT},
 }
 
 QUESTION = Tagged("ask", {ask: _question_shape(ask, _OWN_FIELDS[ask]) for ask in ASKS})

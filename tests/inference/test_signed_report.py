@@ -15,7 +15,7 @@ from inference.results import methods, references
 from inference.results.defence import defence_of
 from inference.results.diagnostics import diagnose
 from inference.results.folder import save_report
-from inference.results.headline import headline
+from inference.results.headline import headline, lists_in_words
 from inference.results.joined import read_earlier
 from inference.results.made import Input, made_now
 from inference.results.page import render_page
@@ -181,6 +181,17 @@ def test_a_headline_says_what_a_number_counts():
     study = Study(studies.document({**studies.AGE, "measured_in": "years"}))
     says = headline(study.question("age"), posterior_of("age", ["mean", "sd"], study=study)).says
     assert says.startswith("The mean is 0.3 years (")
+
+
+def test_boxes_of_a_list_are_said_under_its_title():
+    boxes = [{**studies.YES_NO, "id": name, "text": name.upper()} for name in ("asa", "ibu")]
+    listed = [{"title": "Pills you take", "questions": ["asa", "ibu"], "any_of": True}]
+    study = Study(studies.document(*boxes, sections=listed))
+    assert headline(study.question("ibu"), POSTERIORS["ever"]).text == "Pills you take: IBU"
+    (said,) = lists_in_words(study, {"asa"})
+    assert said.startswith("“Pills you take” is a list")
+    assert said.endswith("2 boxes cost epsilon 2 together.")
+    assert lists_in_words(study, set()) == []
 
 
 def test_a_headline_says_of_whom_a_share_is_where_people_may_refuse():
