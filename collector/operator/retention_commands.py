@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from collector.operator.at_a_collector import (
     add_certainty,
@@ -16,8 +16,11 @@ from collector.operator.at_a_collector import (
     show,
 )
 from ldp_client.commands.parsers import add_command
-from ldp_client.documents.errors import InputError
+from ldp_client.documents.errors import InputError, TransferError
 from ldp_client.words.text import counted, visible
+
+if TYPE_CHECKING:
+    from collector.remote.operating import RemoteCollector
 
 
 def add_retention(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -59,15 +62,38 @@ def run_run_retention(arguments: argparse.Namespace) -> int:
     require_yes(arguments, f"deleting {what} at {collector.url}, with their summaries and posteriors,")
     deleted: dict[str, int] = {}
     try:
-        for study in overdue:
-            deleted[study] = collector.delete_overdue(study)
-            if not arguments.json:
-                print(visible(f"{counted(deleted[study], 'report')} of {study} deleted"))
+        failed = _delete_each(collector, overdue, deleted, quiet=arguments.json)
     finally:
         # What was deleted is said, whatever became of the rest.
         done = len(deleted) == len(overdue)
         show({"done": done, "overdue": overdue, "deleted": deleted}, arguments.json, lambda _: ())
+    if failed:
+        why = "; ".join(f"{study}: {error}" for study, error in failed.items())
+        raise TransferError(f"not all that is overdue was deleted: {why}")
     return 0
+
+
+def _delete_each(
+    collector: RemoteCollector, studies: Iterable[str], deleted: dict[str, int], quiet: bool
+) -> dict[str, TransferError]:
+    """Delete what is overdue of each study; what the collector said of those where it could not.
+
+    deleted: gets how many reports of which study. Raises TransferError where no answer comes any more.
+    """
+    from collector.remote.client import PassingError, RefusalError
+
+    failed: dict[str, TransferError] = {}
+    for study in studies:
+        try:
+            deleted[study] = collector.delete_overdue(study)
+        except (PassingError, RefusalError) as error:
+            if error.status is None:
+                raise
+            failed[study] = error
+        else:
+            if not quiet:
+                print(visible(f"{counted(deleted[study], 'report')} of {study} deleted"))
+    return failed
 
 
 def _overdue(found: Iterable[Mapping[str, Any]], study: str | None) -> dict[str, int]:

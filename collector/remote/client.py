@@ -42,7 +42,11 @@ STEP_BYTES = 1 << 16
 
 
 class PassingError(TransferError):
-    """Trouble that may be over at the next attempt."""
+    """Trouble that may be over at the next attempt. status: the answer's, by HTTP; None where none came."""
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 def ask(
@@ -246,7 +250,7 @@ def _refusal(status: int, body: bytes, who: str) -> TransferError:
     if status == TOO_LARGE and _problem_detail(body) is None:
         detail = "a proxy in front of it takes no body of this size (nginx: client_max_body_size)"
     message = f"{who} answered {status}: {printable(detail, MOST_CHARACTERS)}"
-    return PassingError(message) if status in TEMPORARY else RefusalError(message, status)
+    return (PassingError if status in TEMPORARY else RefusalError)(message, status)
 
 
 def _problem_detail(body: bytes) -> str | None:

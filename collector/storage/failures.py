@@ -99,4 +99,4 @@ def _(error: OtherReleaseError) -> ProblemError:
 def _(error: WrongSumsError) -> ProblemError:
     line = f"a running summary has another length ({error}): stop the server and run `ldpkit admin recount`"
     log_throttled(logging.ERROR, line, code="summary-damaged")
-    return ProblemError(UNAVAILABLE, "the running summary is damaged; nothing was stored")
+    return ProblemError(UNAVAILABLE, "the running summary is damaged; nothing was changed")

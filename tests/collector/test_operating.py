@@ -17,7 +17,7 @@ from sqlalchemy.exc import DatabaseError
 from collector.operator import access_commands
 from collector.operator.overview import in_lines
 from collector.remote import operating as remote
-from collector.remote.client import RefusalError
+from collector.remote.client import TEMPORARY, PassingError, RefusalError
 from collector.storage.audit_log import entries
 from ldp_client.documents.errors import InputError, LdpkitError
 from tests.collector.commands import parsed, run
@@ -47,7 +47,8 @@ def asked(monkeypatch):
             given = {"data": body, "content_type": "application/json"} if body is not None else {}
             response = harness.app.test_client().open(path, method=method, headers=headers, **given)
             if not 200 <= response.status_code < 300:
-                raise RefusalError(f"{who}: {response.get_json()['detail']}", response.status_code)
+                kind = PassingError if response.status_code in TEMPORARY else RefusalError
+                raise kind(f"{who}: {response.get_json()['detail']}", response.status_code)
             return response.data
 
         monkeypatch.setattr(remote, "ask", ask)

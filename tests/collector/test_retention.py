@@ -15,7 +15,7 @@ from collector.operator.days import Days
 from collector.operator.fitting import Fitted, keep_fitted, last_fitted, this_day
 from collector.reports.running_summary import build_sums
 from collector.storage.audit_log import entries
-from ldp_client.documents.errors import InputError, LdpkitError
+from ldp_client.documents.errors import InputError, LdpkitError, TransferError
 from tests.collector.test_operating import URL, asked, at, either, lines  # noqa: F401
 
 A_DAY = timedelta(1)
@@ -120,6 +120,21 @@ def test_an_operator_sees_what_is_overdue_and_deletes_it(asked, kept, make_repor
     at("retention", "run", "--yes")
     assert lines(capsys) == [f"nothing is overdue at {URL}"]
     assert reports(kept)["closing"] == 0
+
+
+def test_a_study_that_cannot_be_touched_keeps_an_operator_from_no_other(asked, kept, make_report, capsys):  # noqa: F811
+    """`retention run` ended with the first study that failed: no run ever came to those behind it."""
+    asked(kept)
+    for study_id in ("closing", "rolling"):
+        send(kept, make_report, study_id)
+    kept.day += timedelta(40)
+    with kept.collector.database.write() as session:
+        session.execute(text("UPDATE sums SET sums = :one WHERE study = 2"), {"one": bytes(8)})
+    with pytest.raises(TransferError, match=r"not all that is overdue was deleted: closing: .* is damaged"):
+        at("retention", "run", "--yes", "--json")
+    said = {"done": False, "overdue": {"closing": 1, "rolling": 1}, "deleted": {"rolling": 1}}
+    assert json.loads(capsys.readouterr().out) == said
+    assert reports(kept) == {"closing": 1, "habits": 0, "rolling": 0}
 
 
 def test_a_key_deletes_in_its_own_studies_alone(kept, make_report):
