@@ -140,6 +140,10 @@ def run_invite(arguments: argparse.Namespace) -> int:
     status = collector.status(arguments.study)
     made = f"{counted(arguments.count, 'invitation')} to {arguments.study} at {collector.url}"
     if arguments.dry_run:
+        _rehearse(collector, status, public)
+        with _new_place(arguments.out, arguments.qr):
+            # It goes again, as nothing is written; what is there already is refused.
+            pass
         others = "" if status["invitations_left"] is not None else "; from then on only they let a report in"
         show(_invited(arguments, []), arguments.json, lambda _: [f"would make {made}{others}"])
         return 0
@@ -161,6 +165,18 @@ def run_invite(arguments: argparse.Namespace) -> int:
         show(_invited(arguments, None), True, lambda _: ())
     print(f"made {made}; they are kept nowhere else", file=sys.stderr)
     return 0
+
+
+def _rehearse(collector: RemoteCollector, status: dict[str, Any], public: dict[str, str]) -> None:
+    """Raises InputError where no invitation would be made: the study is over, or --public does not fit it."""
+    from collector.operator.inviting import values_of
+    from schemas import Study
+
+    if status["state"] in ("closed", "deleted"):
+        raise InputError(f"study {status['id']} was {status['state']}: its invitations would let nobody in")
+    document = collector.published(status["id"])
+    if document is not None:
+        values_of(Study.from_json(document), public)
 
 
 def _invited(arguments: argparse.Namespace, links: list[str] | None) -> dict[str, Any]:

@@ -133,15 +133,20 @@ def warnings_of_names(session: Session, study_id: str) -> list[str]:
 
 
 def _carried(session: Session, study_id: str, public: Mapping[str, str]) -> dict[str, str]:
+    study = _current(session, study_id)
+    return {} if study is None else values_of(study, public)
+
+
+def values_of(study: Study, public: Mapping[str, str]) -> dict[str, str]:
     """What invitations carry, as reports spell it. Raises InputError for what the study does not want so."""
-    fields = carried_fields(session, study_id)
+    fields = _carried_by(study)
     for name in public:
         if name not in fields:
             known = ", ".join(fields) or "none"
-            raise InputError(f"{name[:64]}: of public fields invitations to {study_id} carry {known}")
+            raise InputError(f"{name[:64]}: of public fields invitations to {study.id} carry {known}")
     for name in fields:
         if name not in public:
-            raise InputError(f"{name}: its value is missing, which invitations to {study_id} carry")
+            raise InputError(f"{name}: its value is missing, which invitations to {study.id} carry")
     try:
         return {name: field.value_of(public[name]) for name, field in fields.items()}
     except AnswerError as error:
@@ -245,7 +250,11 @@ def forget(session: Session, study_id: str) -> None:
 def carried_fields(session: Session, study_id: str) -> dict[str, PublicField]:
     """The public fields whose values the invitations to a study carry now."""
     study = _current(session, study_id)
-    return {field.id: field for field in study.public if field.from_invitation} if study else {}
+    return _carried_by(study) if study else {}
+
+
+def _carried_by(study: Study) -> dict[str, PublicField]:
+    return {field.id: field for field in study.public if field.from_invitation}
 
 
 def _is_summed(session: Session, study_id: str) -> bool:

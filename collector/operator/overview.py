@@ -138,11 +138,13 @@ def status_of(
             by_day[one.day] += one.reports
             by_version[one.version] = by_version.get(one.version, 0) + one.reports
     fitted = last_fitted(session, study.number, study.version)
+    # As `Rules.needs_invitation`: where invitations carry values nobody needs to ask for them.
+    needs_invitations = study.invited or any(field.from_invitation for field in document.public)
     status = {
         **listed(study, document, today),
         "by_day": [{"day": day.isoformat(), "reports": number} for day, number in sorted(by_day.items())],
         "versions": [{"version": one, "reports": number} for one, number in sorted(by_version.items())],
-        "invitations_left": count_unused(session, study.number) if study.invited else None,
+        "invitations_left": count_unused(session, study.number) if needs_invitations else None,
         "posterior": None if fitted is None else _posterior(fitted),
         "refused": dict(sorted(seen.refused.items())),
         "retention": [one.document() for one in seen.kept],
@@ -167,7 +169,7 @@ def _attention(status: Mapping[str, Any], today: date) -> list[str]:
     if status["state"] == "open":
         said += [_silence(status["by_day"], today), _ending(status["days_left"])]
         if status["invitations_left"] == 0:
-            said.append("every invitation was used: nobody else can take part")
+            said.append("no invitation is left: nobody else can take part")
     said += [_keeping(one, today) for one in status["retention"]]
     return [line for line in said if line]
 

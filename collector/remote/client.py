@@ -254,7 +254,9 @@ def _refusal(status: int, body: bytes, who: str) -> TransferError:
 
 
 def _problem_detail(body: bytes) -> str | None:
-    return _problem_member(body, "detail")
+    """What is wrong, and with which field, where the problem names one."""
+    detail, field = _problem_member(body, "detail"), _problem_member(body, "field")
+    return f"{field}: {detail}" if field and detail else detail
 
 
 def _problem_type(body: bytes) -> str | None:

@@ -14,6 +14,7 @@ from pyarrow import parquet
 
 from collector.cli import add_commands
 from collector.remote.download import fetch_reports
+from collector.remote.operating import RemoteCollector
 from ldp_client.device import exchange
 from ldp_client.documents.errors import InputError, TransferError, UsageError
 from ldp_client.documents.export_end import end_line
@@ -218,6 +219,8 @@ def test_a_refusal_is_final_and_says_why(filled, tmp_path, token):
             run_export(url, tmp_path / "a.ndjson", "--token", "wrong")
         with pytest.raises(TransferError, match="404: no study 'nosuch'"):
             list(fetch_reports(url, "nosuch", token))
+        with pytest.raises(TransferError, match="422: name: must be 1 to 64"):
+            RemoteCollector(url, token).add_key(name="Ann Lee", role="read")
 
 
 def test_an_export_needs_a_token_an_http_url_and_a_folder(filled, tmp_path, monkeypatch, token):

@@ -172,6 +172,39 @@ def test_invitations_are_links_and_pictures_for_their_owner_alone(
     assert "2 invitations left" in capsys.readouterr().out
 
 
+def test_what_would_be_done_is_refused_where_doing_it_is(asked, either, make_study, tmp_path, capsys):
+    """`invite --dry-run` promised invitations of values that the study does not have, and to a closed one."""
+    asked(either)
+    stratum = {"id": "stratum", "choices": ["town", "country"], "source": "invitation"}
+    either.publish(make_study(2, public=[stratum]))
+    taken = tmp_path / "links.csv"
+    taken.write_text("")
+    invite = ("invite", "habits", "--count", "2")
+    wrong = {
+        "value is missing": [],
+        "stratum: must be": ["--public", "stratum=village"],
+        "carry stratum": ["--public", "stratum=town", "--public", "age=20"],
+        r"links\.csv": ["--public", "stratum=town", "--out", str(taken)],
+    }
+    for why, more in wrong.items():
+        for how in ([], ["--dry-run"]):
+            with pytest.raises(LdpkitError, match=why):
+                at(*invite, *more, *how)
+    at("status", "habits")
+    assert "0 invitations left\nlook after: no report came yet\nlook after: no invitation is left" in (
+        capsys.readouterr().out.replace("\t", " ")
+    )
+    at(*invite, "--public", "stratum=town", "--dry-run")
+    at(*invite, "--public", "stratum=town")
+    capsys.readouterr()
+    at("status", "habits")
+    assert "2 invitations left" in capsys.readouterr().out
+    either.close()
+    for how in ([], ["--dry-run"]):
+        with pytest.raises(LdpkitError, match="was closed"):
+            at(*invite, "--public", "stratum=town", *how)
+
+
 def test_nothing_is_left_of_invitations_that_were_not_made(asked, either, tmp_path, capsys):
     asked(either)
     links, taken = tmp_path / "links.txt", tmp_path / "codes"
