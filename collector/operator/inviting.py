@@ -143,14 +143,14 @@ def values_of(study: Study, public: Mapping[str, str]) -> dict[str, str]:
     for name in public:
         if name not in fields:
             known = ", ".join(fields) or "none"
-            raise InputError(f"{name[:64]}: of public fields invitations to {study.id} carry {known}")
+            raise InputError(f"public field {name[:64]}: invitations to {study.id} carry {known}")
     for name in fields:
         if name not in public:
-            raise InputError(f"{name}: its value is missing, which invitations to {study.id} carry")
+            raise InputError(f"public field {name}: its value is missing, which invitations carry")
     try:
         return {name: field.value_of(public[name]) for name, field in fields.items()}
     except AnswerError as error:
-        raise InputError(f"{error.field}: {error.problem}") from None
+        raise InputError(f"public field {error.field}: {error.problem}") from None
 
 
 def list_text(study_id: str, node: str, hashes: Iterable[bytes]) -> str:

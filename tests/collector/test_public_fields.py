@@ -299,7 +299,7 @@ def test_nothing_comes_in_without_the_value_of_an_invitation(either):
         (["--count", "2", "--public", "stratum=village"], "stratum: must be one of its choices"),
         (
             ["--count", "2", "--public", "region=north"],
-            "region: of public fields .* carry stratum",
+            "public field region: .* carry stratum",
         ),
         (["--count", "2", "--public", "stratum"], "must be FIELD=VALUE"),
         (["--count", "2", "--public", "stratum=town", "--public", "stratum=town"], "once for each field"),
