@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from functools import cache
+from pathlib import Path
 from string import Formatter
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +20,9 @@ from ldp_client.words.text import CORE, ENGLISH, Words
 if TYPE_CHECKING:
     from ldp_client.words.text import Sentence
 
-# In the order of the page's menu. Each but the first has a catalogue in ldp_client/words.
+# In the order of the page's menu. Each but the first has a catalogue in FOLDER.
 LANGUAGES = ("en", "de", "fr", "es", "pt", "it", "nl", "pl", "tr", "ar", "hi", "zh")
+FOLDER = Path(__file__).parent / "words"
 # A number as Python writes it, perhaps with marks between thousands.
 NUMBER = re.compile(r"-?\d[\d,]*(\.\d+)?")
 
@@ -33,7 +35,7 @@ class LocalWords(Words):
     """
 
     def __init__(self, language: str) -> None:
-        super().__init__(language)
+        super().__init__(language, str(FOLDER))
         self._locale = Locale.parse(language)
         self._formatter = _LocalFormatter(self)
 

@@ -1,4 +1,4 @@
-/** What the payloads of a report say, in the words that the page carries: one language of ldp_client/words. */
+/** What the payloads of a report say, in the words that the page carries: one language's. */
 
 import { mechanismFor } from "../../ldp_client/js/index.js";
 import { shownValue } from "./shown.js";

@@ -1,8 +1,8 @@
 """The sentences of a language, numbers in them, and what others wrote, made harmless.
 
 English is two JSON files in this folder, {key: sentence}: en.core.json has what the device core says, its
-keys beginning with "core.", small enough for boards; en.json has all else. Of each other language there is
-one, with what the participant's page says. A sentence names its facts as Python's `str.format` does, {so};
+keys beginning with "core.", small enough for boards; en.json has all else. Other languages, of
+what the participant's page says, are the collector's. A sentence names its facts as `str.format` does, {so};
 one that depends on a number is {"one": …, "other": …}, a form for each plural category that the language has
 in the CLDR, and that number is the fact {count}. Keys that begin with "page." and "script." are the page's
 alone, with plain {names}.
@@ -29,11 +29,13 @@ class Words:
     """The sentences of one language, each file of it read when the first of its sentences is said.
 
     Args:
-        language: its tag, such as "en": how the names of its files in this folder begin.
+        language: its tag, such as "en": how the names of its files begin.
+        folder: where they are.
     """
 
-    def __init__(self, language: str) -> None:
+    def __init__(self, language: str, folder: str = FOLDER) -> None:
         self.language = language
+        self._folder = folder
         self._files: "dict[str, dict[str, Sentence]]" = {}
 
     def say(self, which: str, **facts: "Any") -> str:
@@ -73,7 +75,7 @@ class Words:
             # With it come regular expressions: half the time that a device's program takes to start.
             import json
 
-            with open(f"{FOLDER}/{name}", encoding="utf-8") as file:
+            with open(f"{self._folder}/{name}", encoding="utf-8") as file:
                 self._files[name] = json.load(file)
         return self._files[name]
 

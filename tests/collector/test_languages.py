@@ -56,7 +56,7 @@ def faults_of_form(key, english, said):
 @pytest.mark.parametrize("language", LANGUAGES[1:])
 def test_a_catalogue_is_whole(language, pytestconfig):
     """Whoever adds a sentence to the page adds it to each of these files, translated."""
-    file = pytestconfig.rootpath / "ldp_client" / "words" / f"{language}.json"
+    file = pytestconfig.rootpath / "collector" / "words" / f"{language}.json"
     said, english = json.loads(file.read_text("utf-8")), needed()
     missing = {key: english[key] for key in english if key not in said}
     assert not missing, f"add to {file.name}, translated: {json.dumps(missing, indent=1, ensure_ascii=False)}"

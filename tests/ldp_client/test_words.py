@@ -112,8 +112,7 @@ def test_every_sentence_of_the_devices_is_said(pytestconfig):
 
 def test_a_board_without_the_files_says_keys(monkeypatch):
     """An error that cannot be put in words is still the right error."""
-    monkeypatch.setattr("ldp_client.words.text.FOLDER", "/nowhere")
-    monkeypatch.setattr("ldp_client.words.text.ENGLISH", Words("en"))
+    monkeypatch.setattr("ldp_client.words.text.ENGLISH", Words("en", "/nowhere"))
     with pytest.raises(AnswerError, match=r"^answer: hours: core\.one_of_choices choices=3$"):
         raise AnswerError("hours", say("core.one_of_choices", choices=3))
 
@@ -135,13 +134,12 @@ def test_the_words_stay_the_same(pytestconfig):
         assert describe(study) + warnings_of(study) == lines
 
 
-def test_another_language_is_one_more_file(tmp_path, monkeypatch):
+def test_another_language_is_one_more_file(tmp_path):
     """Every sentence of a study comes from the language's file: here all of them are their keys."""
     keys = dict.fromkeys(ENGLISH.sentences(), "»")
     (tmp_path / "keys.json").write_text(json.dumps(keys))
     (tmp_path / "keys.core.json").write_text(json.dumps(keys))
-    monkeypatch.setattr("ldp_client.words.text.FOLDER", str(tmp_path))
-    said = describe(Study(studies.document(*studies.ALL)), Words("keys"))
+    said = describe(Study(studies.document(*studies.ALL)), Words("keys", str(tmp_path)))
     assert set("".join(said)) == {"»", " "}
 
 
