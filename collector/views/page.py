@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from datetime import date, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from flask import Blueprint, Response, make_response, redirect, render_template, request, url_for
 
 from collector.context import Collector, current_collector
 from collector.operator.at_a_collector import STATES
 from collector.operator.fitting import Fitted, last_fitted
-from collector.operator.overview import is_meant
+from collector.operator.overview import is_meant, listed
 from collector.problems import FORBIDDEN, KINDS, UNAUTHORIZED, ProblemError
 from collector.reports.rules import Rules
 from collector.storage.keys import TOKEN_KEY, Key, Role
@@ -38,6 +38,8 @@ POLICY = (
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
 MOST_WORDS = 200
+# On one page: each takes some milliseconds, and the page is asked for again every few seconds.
+MOST_STUDIES = 50
 TITLES = {kind.name: kind.title for kind in KINDS}
 # Of a question with many parameters, those with the largest means.
 MOST_ROWS = 12
@@ -48,6 +50,14 @@ ASKS = {
     "record": "A record.",
     "table": "A table of many records.",
 }
+
+
+class Wanted(NamedTuple):
+    """Which studies: with these words in id or title, in this state ("" for any), and of those which page."""
+
+    words: str
+    state: str
+    page: int
 
 
 @page.get("/")
@@ -68,10 +78,13 @@ def show() -> Response:
 def _page_of(given: str) -> Response:
     """The page for whoever has this key. Raises ProblemError."""
     key = require_role(given, Role.READ, CHALLENGE, of_some=True)
-    words, state = request.args.get("words", "")[:MOST_WORDS], request.args.get("state", "")
-    collector = current_collector()
-    contents = _contents(collector, key, words, state if state in STATES else "")
-    return make_response(render_template("operator.html", **contents))
+    state = request.args.get("state", "")
+    wanted = Wanted(
+        request.args.get("words", "")[:MOST_WORDS],
+        state if state in STATES else "",
+        request.args.get("page", 1, type=int),
+    )
+    return make_response(render_template("operator.html", **_contents(current_collector(), key, wanted)))
 
 
 def sign_in_form(problem: ProblemError) -> Response:
@@ -122,29 +135,39 @@ def protect(response: Response) -> Response:
     return response
 
 
-def _contents(collector: Collector, key: Key, words: str, state: str) -> dict[str, Any]:
-    """What the template shows to whoever has this key, of the studies that the words and the state mean."""
+def _contents(collector: Collector, key: Key, wanted: Wanted) -> dict[str, Any]:
+    """What the template shows to whoever has this key, of the studies that are wanted."""
     refused = collector.metrics.refused()
     reached = [study for study in collector.studies.get() if key.reaches(study.id)]
-    found = [(study, status(collector, study, refused)) for study in reached]
+    meant = [study for study in reached if _is_meant(collector, study, wanted)]
+    pages = max(1, -(-len(meant) // MOST_STUDIES))
+    number = min(max(wanted.page, 1), pages)
+    shown = meant[(number - 1) * MOST_STUDIES : number * MOST_STUDIES]
     return {
         # Of all studies together; nobody learns of others by a key for some.
         "counts": collector.metrics.totals() if key.studies is None else None,
         "waiting": collector.writer.depth,
         "titles": TITLES,
         "total": len(reached),
-        "words": words,
-        "state": state,
+        "meant": len(meant),
+        "page": number,
+        "pages": pages,
+        "words": wanted.words,
+        "state": wanted.state,
         "states": STATES,
         "who": key.name.strip("()"),
         "may": {role.value: key.role.allows(role) for role in Role},
         "is_token": key == TOKEN_KEY,
-        "studies": [
-            {**_study(collector, study), "status": said, "days": _days(said["by_day"])}
-            for study, said in found
-            if is_meant(said, words, state or None)
-        ],
+        "studies": [_study(collector, study, status(collector, study, refused)) for study in shown],
     }
+
+
+def _is_meant(collector: Collector, study: StudyOverview, wanted: Wanted) -> bool:
+    """Whether a study is one of those that are wanted; of what is not shown nothing more is computed."""
+    if not wanted.words and not wanted.state:
+        return True
+    document = collector.rules.find(study.id, study.version).study
+    return is_meant(listed(study, document, collector.today()), wanted.words, wanted.state or None)
 
 
 def _days(by_day: list[dict[str, Any]]) -> dict[str, Any] | None:
@@ -165,7 +188,8 @@ def _days(by_day: list[dict[str, Any]]) -> dict[str, Any] | None:
     return {"bars": bars, "width": round(0.8 * step, 2), "first": first, "last": last, "most": most}
 
 
-def _study(collector: Collector, overview: StudyOverview) -> dict[str, Any]:
+def _study(collector: Collector, overview: StudyOverview, said: dict[str, Any]) -> dict[str, Any]:
+    """What the template shows of a study. said: its status."""
     rules = collector.rules.find(overview.id, overview.version)
     epsilon = float(rules.study.epsilon)
     with collector.database.read() as session:
@@ -187,6 +211,8 @@ def _study(collector: Collector, overview: StudyOverview) -> dict[str, Any]:
         "cells": f"{rules.study.cells:,}",
         "few": _few(rules.study.cells, overview.reports_now),
         "questions": _questions(rules, fitted, overview.reports_now),
+        "status": said,
+        "days": _days(said["by_day"]),
     }
 
 

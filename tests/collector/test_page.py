@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from contextlib import contextmanager
 from datetime import timedelta
 
@@ -10,6 +11,8 @@ import pytest
 from selenium.webdriver.support.ui import WebDriverWait
 
 from collector.bounding import REST, CostBoundCache
+from collector.views import page
+from collector.views.operating import status
 from schemas import Study
 from tests import studies
 from tests.collector.answered import basic
@@ -225,6 +228,30 @@ def test_the_page_shows_what_a_study_needs(habits, make_study, study, make_repor
     only = habits.client.get("/?words=SLEEP&state=open", headers=basic(token)).text
     assert ("Sleep" in only, "Habits" in only) == (True, False)
     assert "None of 2 is meant" in habits.client.get("/?words=nothing", headers=basic(token)).text
+
+
+def test_many_studies_are_shown_some_at_a_time(empty, make_study, token, monkeypatch):
+    """Of a thousand each had its status computed, whatever was searched for: two seconds for each page."""
+    monkeypatch.setattr(page, "MOST_STUDIES", 2)
+    for name in ("ann", "bob", "cyd", "dan", "eve"):
+        empty.publish(make_study(id=name, title=f"Of {name}" if name == "bob" else "Study"))
+    empty.collector.studies.forget()
+    counted = []
+    monkeypatch.setattr(page, "status", lambda *given: counted.append(given[1].id) or status(*given))
+
+    def shown(query=""):
+        counted.clear()
+        text = empty.client.get(f"/{query}", headers=basic(token)).text
+        assert counted == re.findall(r'<code id="id-\d+">(\w+)</code>', text)
+        return counted.copy(), re.findall(r'<a rel="(\w+)" href="([^"]+)"', text)
+
+    assert shown() == (["ann", "bob"], [("next", "/?page=2")])
+    assert shown("?page=2") == (["cyd", "dan"], [("prev", "/?page=1"), ("next", "/?page=3")])
+    assert shown("?page=3")[0] == shown("?page=99")[0] == ["eve"]
+    assert shown("?page=0")[0] == shown("?page=x")[0] == shown(f"?page={'9' * 5000}")[0] == ["ann", "bob"]
+    found, links = shown("?words=study&state=open&page=2")
+    assert (found, links) == (["dan", "eve"], [("prev", "/?words=study&amp;state=open&amp;page=1")])
+    assert shown("?words=of+bob") == (["bob"], [])
 
 
 @pytest.mark.parametrize(
