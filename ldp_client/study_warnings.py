@@ -4,6 +4,7 @@ from math import log
 
 from ldp_client.describing import factors
 from ldp_client.documents.asker import ASKER
+from ldp_client.documents.sections import names_of
 from ldp_client.mechanisms import mechanisms_of
 from ldp_client.words.public import names_in_words
 from ldp_client.words.text import ENGLISH, Words, rounded_up, visible
@@ -38,10 +39,9 @@ def warnings_of(study: "Study", words: Words = ENGLISH) -> "list[str]":
 
 def _asked_both_ways(study: "Study", words: Words) -> "Iterator[str]":
     for question in study.questions:
-        shown = (question.text, question.list_title, *[part.text for part in question.fields])
-        texts = {_letters(text) for text in shown if text}
+        asked = {_letters(name) or name for name in names_of(study, question)}
         for field in study.public:
-            if field.text and _letters(field.text) in texts:
+            if asked & {_letters(name) or name for name in (field.id, field.text) if name}:
                 yield words.say("study.warning_both", question=question.id, field=field.id)
 
 

@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from ldp_client.documents.canonical import canonical_json
 from ldp_client.documents.errors import StudyError
+from ldp_client.documents.sections import title_above
 from ldp_client.documents.spoken import plain
 
 TYPE_CHECKING = False
@@ -23,14 +24,14 @@ if TYPE_CHECKING:
 def told_of(study: "Study", question: str) -> "dict[str, str]":
     """For each language the digest of what a person is asked, and that of all but the words and the model.
 
-    The former is of all but noise, model and order, of the title where there are no words; the latter has the
-    noise, and is what older ledgers kept.
+    The former is of all but noise, model and order, of the title above where there are no words; the
+    latter has the noise, and is what older ledgers kept.
     """
     told = {}
     for document in _in_each_language(study):
         (asked,) = [item for item in document["questions"] if item["id"] == question]
-        told[_digest({"text": document["title"], **asked}, "mechanism", "model", "ordered")] = _digest(
-            asked, "text", "model", "ordered"
+        told[_digest({"text": title_above(document, question), **asked}, "mechanism", "model", "ordered")] = (
+            _digest(asked, "text", "model", "ordered")
         )
     return told
 

@@ -10,24 +10,19 @@ import sqlite3
 from unicodedata import normalize
 
 from ldp_client.documents.errors import AnswerError, RefusedError
+from ldp_client.documents.sections import names_of
 from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Optional
 
-    from ldp_client.documents.study import Question, Study
+    from ldp_client.documents.study import Study
 
 # Tells a mark from the digest of a question's words, beside which the ledger keeps it.
 MARK = "="
 # Before the mark of a public field that stood beside the question.
 CLEAR = "+"
-
-
-def marks_of(question: "Question") -> "list[str]":
-    """What a public field may be recognised by: texts of it and its list, ids and texts of fields."""
-    names = [name for part in question.fields for name in (part.id, part.text)]
-    return [mark(name) for name in (question.text, question.list_title, *names) if name]
 
 
 def clear_mark(field: "Any") -> str:
@@ -41,15 +36,15 @@ def languages_of(study: "Study") -> "list[Study]":
     return [study.shown_in(language) for language in study.languages] or [study]
 
 
-def kept_marks(study: "Study", shown: "list[Study]", question: "Question", words: str) -> "set[str]":
+def kept_marks(study: "Study", shown: "list[Study]", question: str, words: str) -> "set[str]":
     """What the ledger keeps of a question beside its words so far. shown: see `languages_of`.
 
     With which fields in clear it was asked every time: such a field had left before, and hides nothing.
     """
     clear = {clear_mark(field) for field in study.document.get("public", [])}
     known = {one for one in words.split() if one[:1] != CLEAR or one in clear}
-    told = [one.question(question.id) for one in shown]
-    return known.union(*[marks_of(one) for one in told], () if words else clear)
+    names = [mark(name) for one in shown for name in names_of(one, one.question(question))]
+    return known.union(names, () if words else clear)
 
 
 def mark(name: str) -> str:
@@ -66,8 +61,8 @@ def refuse_asked_behind_noise(connection: sqlite3.Connection, study: "Study") ->
     shown = [one.public for one in languages_of(study)]
     for place, (field, document) in enumerate(zip(study.public, study.document["public"])):
         texts = [fields[place].text for fields in shown]
-        names = {field.id, mark(field.id), *[mark(text) for text in texts if text]}
-        asked = [{question, *words.split()} for question, words in rows]
+        names = {mark(field.id), *[mark(text) for text in texts if text]}
+        asked = [{mark(question), *words.split()} for question, words in rows]
         if any([names & known and clear_mark(document) not in known for known in asked]):
             raise RefusedError(say("device.asked_behind_noise", study=study.id, field=field.id))
 

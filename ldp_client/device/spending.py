@@ -125,8 +125,7 @@ def write_spends(
     study = terms.study
     query = "SELECT words, epsilon, delta FROM spent WHERE study = ? AND publisher = ? AND question = ?"
     shown = languages_of(study)
-    for asked_now in study.questions:
-        question = asked_now.id
+    for question in [one.id for one in study.questions]:
         key = (study.id, publisher.name, question)
         words, epsilon, delta = connection.execute(query, key).fetchone() or ("", "0", "0")
         if question in fresh and question in answered:
@@ -134,6 +133,6 @@ def write_spends(
             drawn_once = [name for name in fresh if name not in terms.memoized]
             paid = terms.total(drawn_once if terms.asks_one and question in drawn_once else [question])
             epsilon, delta = str(Fraction(epsilon) + paid.epsilon), str(Fraction(delta) + paid.delta)
-        asked = " ".join(sorted({*words_of(study, question), *kept_marks(study, shown, asked_now, words)}))
+        asked = " ".join(sorted({*words_of(study, question), *kept_marks(study, shown, question, words)}))
         row = (*key, study.version, asked, epsilon, delta)
         connection.execute("INSERT OR REPLACE INTO spent VALUES (?, ?, ?, ?, ?, ?, ?)", row)

@@ -8,6 +8,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Optional
 
+    from ldp_client.documents.study import Question, Study
+
 MOST = 100
 _SECTION = Record({"title": Spoken(200), "questions": ListOf(Identifier(), 1, MOST)}, {"any_of": Boolean()})
 SECTIONS = ListOf(_SECTION, 1, MOST, unique_by="title")
@@ -29,6 +31,21 @@ class Section:
         self.title: str = parsed["title"]
         self.questions: "tuple[str, ...]" = tuple(parsed["questions"])
         self.any_of: bool = bool(parsed["any_of"])
+
+
+def title_above(document: "dict[str, Any]", question: str) -> str:
+    """What a question without words asks, in a study's document: its section's title, else the study's."""
+    own = [one["title"] for one in document.get("sections", []) if question in one["questions"]]
+    title: str = (own or [document["title"]])[0]
+    return title
+
+
+def names_of(study: "Study", question: "Question") -> "list[str]":
+    """What people may know a question by: its id and words, its list, a record's fields, as in files too."""
+    names = [question.id, question.text or title_above(study.document, question.id), question.list_title]
+    for part in question.fields:
+        names += [part.id, part.text, f"{question.id}.{part.id}"]
+    return [name for name in names if name]
 
 
 def check_sections(parsed: "dict[str, Any]") -> None:

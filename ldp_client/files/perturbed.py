@@ -13,6 +13,7 @@ from datetime import datetime, timezone
 from unicodedata import normalize
 
 from ldp_client.documents.errors import InputError
+from ldp_client.documents.sections import names_of
 from ldp_client.files.disk import STREAM
 from ldp_client.words.text import say
 
@@ -31,7 +32,8 @@ class Mark:
     """What is known of a file's earlier draws, by its place. A pipe has none, and is never refused.
 
     A file that grew, was edited or saved again may be of the same people: its bytes are not asked. Nor are a
-    study's version and title: what counts is a question that was asked before, by its id or its text.
+    study's version and title: what counts is a question that was asked before, by its id or its text, also
+    where it would now stand in clear.
     """
 
     def __init__(self, study: "Study", answers_path: str) -> None:
@@ -57,6 +59,7 @@ class Mark:
             return
         self._take()
         try:
+            self._refuse_in_clear()
             if not again:
                 self._refuse()
             yield
@@ -75,6 +78,19 @@ class Mark:
             raise InputError(say("files.perturbing", file=self.answers_path, lock=self._lock)) from None
         except OSError as error:
             raise self._cannot_mark(error) from None
+
+    def _refuse_in_clear(self) -> None:
+        """Whoever draws again does not mean that what had noise leaves without it."""
+        if not self._study.public:
+            return
+        for entry in self._entries():
+            if entry.get("id", self._study.id) != self._study.id:
+                continue
+            known = entry.get("names") or ()
+            for field, names in _in_clear(self._study).items():
+                if any([name in known for name in names]):
+                    when = entry.get("when", "?")
+                    raise InputError(say("files.turned", file=self.answers_path, field=field, when=when))
 
     def _refuse(self) -> None:
         for entry in self._entries():
@@ -112,6 +128,7 @@ class Mark:
             "id": self._study.id,
             "version": self._study.version,
             "asked": self._asked,
+            "names": _names(self._study),
             "reports": os.path.abspath(reports_path),
             "when": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         }
@@ -144,14 +161,34 @@ class Mark:
 
 def _asked(study: "Study") -> "list[str]":
     """Every question's id, and short digests of its texts, whatever their case, blanks and punctuation."""
-    told = [study, *[study.shown_in(language) for language in study.languages]]
-    questions = [question for one in told for question in one.questions]
-    texts = {_letters(question.text) for question in questions} - {""}
-    digests = [
-        "=" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_SHORT] for text in texts
-    ]
-    return sorted({question.id for question in questions}) + sorted(digests)
+    questions = [question for one in _shown(study) for question in one.questions]
+    texts = {_digest(question.text) for question in questions if question.text}
+    return sorted({question.id for question in questions}) + sorted(texts)
 
 
-def _letters(text: str) -> str:
-    return "".join([one for one in normalize("NFKC", text).casefold() if one.isalnum()])
+def _names(study: "Study") -> "list[str]":
+    """Short digests of what only noise hides, by which a later version's public field may be recognised."""
+    names = {
+        _digest(name) for one in _shown(study) for asked in one.questions for name in names_of(one, asked)
+    }
+    return sorted(names.difference(*_in_clear(study).values()))
+
+
+def _in_clear(study: "Study") -> "dict[str, set[str]]":
+    """For each public field the same of its id and texts."""
+    fields = [field for one in _shown(study) for field in one.public]
+    return {
+        field.id: {
+            _digest(name) for same in fields if same.id == field.id for name in (same.id, same.text) if name
+        }
+        for field in fields
+    }
+
+
+def _shown(study: "Study") -> "list[Study]":
+    return [study, *[study.shown_in(language) for language in study.languages]]
+
+
+def _digest(text: str) -> str:
+    letters = "".join([one for one in normalize("NFKC", text).casefold() if one.isalnum()]) or text
+    return "=" + hashlib.sha256(letters.encode("utf-8", "surrogatepass")).hexdigest()[:_SHORT]

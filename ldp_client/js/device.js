@@ -52,14 +52,13 @@ export async function openDevice({
         if (!spend) memory.spent.push((spend = { question: asked.id }));
         // What it may be recognised by when it comes back in clear, in all words so far: its text, its list's title,
         // ids and texts of a record's fields. An older ledger kept the last text alone.
-        const names = study.told.map(({ questions: { [index]: its }, sections }) => [
-          its.text,
+        const names = study.told.map(({ questions: { [index]: its }, sections, title }) => [
+          its.text ?? title,
           sections?.[asked.list]?.title,
           [...(its.features ?? []), its.response].map((part) => [part?.id, part?.text]),
         ]);
-        const text = [...new Set([spend.text, names].flat(4))];
         Object.assign(spend, origin, {
-          text,
+          text: [...new Set([spend.text, names].flat(4))],
           asked: asked.text ?? asked.id,
           title: study.title,
           owner: study.owner,

@@ -82,11 +82,12 @@ export function read(study) {
   ]);
   study.public.forEach(({ id }, index) => check(!names.includes(id), `public[${index}].id`));
   study.split = (answers) => splitAnswers(study.public, answers);
-  // Whether the ledger's rows have a field's id or text, in whatever language: it was behind noise before.
+  // Whether the ledger's rows have a field's id or text, in whatever language: it was behind noise before. In files a
+  // record's fields stand as QUESTION.FIELD.
   study.wasAsked = (rows) => {
-    const asked = rows.flatMap(({ text }) => text).map(mark);
-    const isAsked = ({ id, text = id }) =>
-      rows.some(({ question }) => question === id) || asked.includes(mark(id)) || asked.includes(mark(text));
+    const names = ({ question, text }) => [question, text, [text].flat().map((one) => `${question}.${one}`)];
+    const asked = rows.flatMap(names).flat().map(mark);
+    const isAsked = ({ id, text = id }) => asked.includes(mark(id)) || asked.includes(mark(text));
     return study.told.some((told) => told.public.some(isAsked));
   };
 }

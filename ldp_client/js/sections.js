@@ -19,8 +19,8 @@ export function read(study) {
         left.delete(id) && (!isList || (asked.ask === "yes_no" && !asked.refusal && !asked.mechanism.of)),
         `sections[${index}].questions[${place}]`,
       );
-      // Its title is what each box asks.
-      asked.list = isList && index;
+      // Its title is what each box asks, and what has no words.
+      asked.list = (isList || !asked.text) && index;
     }),
   );
   check(!left.size, "sections");

@@ -50,6 +50,15 @@ def test_without_words_the_title_is_the_question(tmp_path):
     assert reported(device, version(3, certain(SMOKES), title="Smoking"), "no") == b"\x00"
 
 
+def test_without_words_a_section_s_title_is_the_question(tmp_path):
+    device = consenting(tmp_path, "40")
+    bare = certain(studies.MEMOIZED)
+    for number, (title, answer) in enumerate((("Smoking", "yes"), ("Opiates", "no")), start=1):
+        sections = [{"title": title, "questions": ["habit"]}]
+        sent = reported(device, version(number, bare, sections=sections), answer)
+        assert sent == (b"\x01" if answer == "yes" else b"\x00")
+
+
 def test_renamed_choices_are_another_question(tmp_path):
     device = consenting(tmp_path, "40")
     assert reported(device, version(1, certain(BRANDS)), "student") == b"\x00"

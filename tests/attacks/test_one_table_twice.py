@@ -134,7 +134,15 @@ def test_the_mark_has_no_answer_and_is_its_owners(folder):
     assert perturb(PEOPLE, "north.csv", "1.ndjson") == 0
     mark = folder / "north.csv.perturbed"
     assert stat.S_IMODE(mark.stat().st_mode) == 0o600
-    assert sorted(json.loads(mark.read_text())) == ["asked", "id", "reports", "study", "version", "when"]
+    assert sorted(json.loads(mark.read_text())) == [
+        "asked",
+        "id",
+        "names",
+        "reports",
+        "study",
+        "version",
+        "when",
+    ]
 
 
 def test_without_a_mark_there_are_no_reports(folder, capsys):

@@ -24,14 +24,29 @@ RECORD = {
     "mechanism": {**studies.GAUSSIAN, "delta": "1e-7"},
 }
 NO_OR_YES = {"choices": ["no", "yes"]}
-ANSWERS = {"habit": "yes", "ever": "yes", "asa": "no", "rating": {"age": 30, "years": 4, "rate": 4}}
-SECTIONS = [{"title": "Life", "questions": ["habit", "ever", "rating"]}, LIST]
-FIRST = Study(studies.document(studies.MEMOIZED, EVER, RECORD, PILL, sections=SECTIONS))
+ANSWERS = {
+    "habit": "yes",
+    "ever": "yes",
+    "asa": "no",
+    "debts": "no",
+    "rating": {"age": 30, "years": 4, "rate": 4},
+}
+# It has no words: people read its id, under a title that asks.
+WORDLESS = {**studies.YES_NO, "id": "debts"}
+SECTIONS = [
+    {"title": "Life", "questions": ["habit", "ever", "rating"]},
+    LIST,
+    {"title": "Do you owe money?", "questions": ["debts"]},
+]
+FIRST = Study(studies.document(studies.MEMOIZED, EVER, RECORD, PILL, WORDLESS, sections=SECTIONS))
 TURNED = {
     "its id": {"id": "ever", **NO_OR_YES},
     "its text": {"id": "other", "text": "have you ever  had an AFFAIR", **NO_OR_YES},
     "the text of a record's field": {"id": "mood", "text": "how happy are YOU", **NO_OR_YES},
     "the title of a list": {"id": "pills", "text": "Which of these do you take", **NO_OR_YES},
+    "the title above a question without words": {"id": "owed", "text": "Do you owe money", **NO_OR_YES},
+    "an id as a text": {"id": "owed", "text": "Debts?", **NO_OR_YES},
+    "a record's column in files": {"id": "rating.rate", **NO_OR_YES},
     "the id of a record's field": {"id": "age", "bounds": ["18", "99"], "step": "1"},
 }
 
@@ -139,6 +154,25 @@ def test_files_say_what_leaves_in_clear(tmp_path, capsys):
     assert "SENT AS IT IS, without noise: ever\n" in capsys.readouterr().err
 
 
+def test_a_file_whose_answers_had_noise_is_not_copied_in_clear(tmp_path, capsys):
+    """The very file that was perturbed, for a version that has the same column public; drawn again too."""
+    answers = tmp_path / "answers.csv"
+    answers.write_text("tea,ever\nyes,no\n")
+    for name, study in {
+        "first": Study(studies.document(TEA, EVER)),
+        "later": Study(studies.document(TEA, public=[TURNED["its id"]], version=2)),
+        "other": Study(studies.document(TEA, public=[TURNED["its id"]], id="other")),
+    }.items():
+        (tmp_path / name).write_text(study.to_json())
+    out = str(tmp_path / "reports")
+    assert main(["perturb", str(tmp_path / "first"), str(answers), "--out", out]) == 0
+    for more in ([], ["--again"]):
+        again = str(tmp_path / "again")
+        assert main(["perturb", str(tmp_path / "later"), str(answers), "--out", again, *more]) == 3
+        assert "when ever was asked behind noise" in capsys.readouterr().err
+    assert main(["perturb", str(tmp_path / "other"), str(answers), "--out", again]) == 0
+
+
 def test_the_same_text_asked_both_ways_is_said():
     """Whoever answers both gives away what the noise of one of them hides."""
     both = Study(studies.document(EVER, public=[TURNED["its text"]]))
@@ -148,6 +182,8 @@ def test_the_same_text_asked_both_ways_is_said():
     field = TURNED["the title of a list"]
     (line,) = warnings_of(Study(studies.document(PILL, sections=[LIST], public=[field])))
     assert "pills" in line
+    (line,) = warnings_of(Study(studies.document(WORDLESS, public=[TURNED["an id as a text"]])))
+    assert "owed" in line
     assert not warnings_of(Study(studies.document(EVER, public=[{"id": "region", **NO_OR_YES}])))
 
 
@@ -172,7 +208,8 @@ fruit, field = {"tea": "no"}, {"ever": "yes"}
 print([outcome(turned[0], dict(fruit, ever="yes")), outcome(turned[0], dict(fruit), dict(field, tea="no"))])
 print(outcome(turned[0], fruit, field))
 LEDGER = "other.json"
-print(outcome(first, {"ever": "yes", "asa": "no", "rating": {"age": 30, "years": 4, "rate": 4}}))
+rating = {"age": 30, "years": 4, "rate": 4}
+print(outcome(first, {"ever": "yes", "asa": "no", "debts": "no", "rating": rating}))
 for study in turned:
     (name,) = [one["id"] for one in study["public"]]
     print(outcome(study, fruit, {name: 30 if name == "age" else "yes"}))
@@ -188,8 +225,8 @@ def test_a_board_sends_nothing_in_clear_that_was_private_or_is_not_meant(
     fields = [{"id": "ever", **NO_OR_YES}, {"id": "asked", "text": german, **NO_OR_YES}, *TURNED.values()]
     later = [studies.document(TEA, public=[field], version=2) for field in fields]
     ever = {**EVER, "text": {"en": EVER["text"], "de": german}}
-    sections = [{"title": "Life", "questions": ["ever", "rating"]}, LIST]
-    first = studies.document(ever, RECORD, PILL, sections=sections, languages=["en", "de"])
+    sections = [{"title": "Life", "questions": ["ever", "rating"]}, *SECTIONS[1:]]
+    first = studies.document(ever, RECORD, PILL, WORDLESS, sections=sections, languages=["en", "de"])
     (tmp_path / "studies.json").write_text(json.dumps([first, later]))
     source = code("python", "answer_once") + BOARD
     if platform == "MicroPython":

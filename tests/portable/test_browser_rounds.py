@@ -183,22 +183,30 @@ def test_what_an_older_round_asked_behind_noise_never_leaves_in_clear(page):
 
 @pytest.mark.parametrize(
     "field",
-    [{"id": "ever"}, {"id": "other", "text": "Have you ever?"}, {"id": "other", "text": "Which of these?"}],
+    [
+        {"id": "ever"},
+        *[
+            {"id": "other", "text": text}
+            for text in ("Have you ever?", "Which of these?", "Ever?", "Colours", "rating.rate")
+        ],
+    ],
 )
 def test_what_was_behind_noise_never_leaves_in_clear(page, field):
-    """A later version asks in clear what an earlier one protected: by its id, text or list's title."""
+    """A later version asks in clear what an earlier one protected: by its id, text, title or column."""
     kept = {**studies.ONE_OF, "mechanism": studies.KEPT}
-    first = studies.document(kept, {**studies.YES_NO, "text": "Have you ever?"})
+    rating = {**studies.LINEAR, "mechanism": {**studies.GAUSSIAN, "delta": "1e-7"}}
+    first = studies.document(kept, {**studies.YES_NO, "text": "Have you ever?"}, rating)
     a_list = {"title": "Which of these?", "questions": ["ever"], "any_of": True}
-    first["sections"] = [{"title": "Colours", "questions": ["colour"]}, a_list]
+    first["sections"] = [{"title": "Colours", "questions": ["colour", "rating"]}, a_list]
     public = [{"choices": ["no", "yes"], **field}]
-    answers = {"colour": "teacher", "ever": "yes"}
+    answers = {"colour": "teacher", "ever": "yes", "rating": {"age": 30, "years": 4, "rate": 4}}
     ((report, _, _),) = run(page, ROUNDS, [first], answers)
-    assert set(report["payloads"]) == {"colour", "ever"}
+    assert set(report["payloads"]) == {"colour", "ever", "rating"}
     later = {"colour": "teacher", field["id"]: "yes"}
-    turned = {**studies.document(kept, public=public), "version": 2}
+    colours = [{"title": "Colours", "questions": ["colour"]}]
+    turned = {**studies.document(kept, public=public, sections=colours), "version": 2}
     ((refused, is_answered, left),) = run(page, ROUNDS, [turned], later)
-    assert (refused, is_answered, left) == ("answered", True, 1)
+    assert (refused, is_answered, left) == ("answered", True, 0)
     region = {**turned, "public": [{"id": "region", "choices": ["yes", "n"]}]}
     ((sent, _, _),) = run(page, ROUNDS, [region], {"colour": "teacher", "region": "yes"})
     assert sent["public"] == {"region": "yes"}

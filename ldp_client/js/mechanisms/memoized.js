@@ -43,7 +43,8 @@ function recallAnswer({ id: name }, { permanent, instantaneous, ...mechanism }, 
   const { id, version, told } = study;
   let fingerprint;
   // What a person is asked, in each language: all but noise, model and order.
-  const words = told.map(({ title, questions }) => {
+  const words = told.map(({ questions, sections, title: all }) => {
+    const { title } = sections?.find((one) => one.questions.includes(name)) ?? { title: all };
     const { model, ordered, text = title, ...fixed } = questions.find((one) => one.id === name);
     fingerprint ??= canonicalJson(fixed);
     return canonicalJson({ ...fixed, text, mechanism: 0 });
