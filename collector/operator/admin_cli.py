@@ -277,6 +277,7 @@ def run_delete(arguments: argparse.Namespace) -> int:
 
     with _opened(arguments) as database:
         found = counted(count_reports(database, arguments.study, date.max), "report")
+        _warn_of_a_sum(database, arguments.study)
         if arguments.dry_run:
             print(f"{found} would be deleted in {database.shown}, and the study closed for good")
             return 0
@@ -298,6 +299,7 @@ def run_expire(arguments: argparse.Namespace) -> int:
         )
     with _opened(arguments) as database:
         found = counted(count_reports(database, arguments.study, before), "report")
+        _warn_of_a_sum(database, arguments.study)
         if arguments.dry_run:
             print(f"{found} would be deleted in {database.shown}")
             return _warn_of_days_to_come(database, arguments.study)
@@ -308,6 +310,14 @@ def run_expire(arguments: argparse.Namespace) -> int:
         deleted = counted(delete_reports(database, arguments.study, before), "report")
         print(f"{deleted} deleted in {database.shown}")
         return _warn_of_days_to_come(database, arguments.study)
+
+
+def _warn_of_a_sum(database: Database, study_id: str) -> None:
+    """Say what deleting shares would end."""
+    from collector.operator.retention import ended_by_deleting
+
+    if ended := ended_by_deleting(database, study_id):
+        print(ended, file=sys.stderr)
 
 
 def _doubt(database: Database, today: date) -> str:

@@ -20,6 +20,7 @@ from collector.storage.invitations import lift_invitations
 from collector.storage.packing import PackedReport
 from collector.studies import publishing
 from ldp_client.documents.errors import InputError
+from schemas import Study
 
 # Few enough that uploads hardly wait.
 REPORTS_AT_ONCE = 2000
@@ -105,6 +106,21 @@ def count_to_come(database: Database, study_id: str, today: date) -> int:
     number = _number(database, study_id)
     with database.read() as session:
         return queries.count_after(session, number, today + timedelta(1))
+
+
+def ended_by_deleting(database: Database, study_id: str) -> str:
+    """What deleting reports of a study would end beside them, in a sentence; "" where nothing."""
+    with database.read() as session:
+        document = queries.find_document(session, study_id)
+        unfinished = [canonical for canonical, _ in queries.unfinished_documents(session)]
+    if document is None or document.canonical not in unfinished:
+        return ""
+    if Study.from_json(document.canonical).route is None:
+        return ""
+    return (
+        f"{study_id} is a secure sum, and this node has not given its sum yet: once shares are deleted it "
+        "never does, and no other helps; first have its author run `ldpkit secure-sum close`"
+    )
 
 
 def delete_study(database: Database, study_id: str) -> int:

@@ -45,7 +45,10 @@ from schemas import Study
 MOST_AT_ONCE, BYTES_AT_ONCE = 500, 1 << 24
 # Of a drawing, which operators alone send: some two million reports.
 MOST_DRAWING_BYTES = 1 << 26
-GONE = "shares of its set were deleted before they were summed"
+GONE = (
+    "shares of its set were deleted at this node before they were summed: this study has no sum any more "
+    "(`ldpkit admin audit-log` there says why)"
+)
 # Runs a function in the one writer's transaction, that all uploads wait for: what takes long stays outside.
 Act = Callable[[Callable[[Session], Any]], Any]
 

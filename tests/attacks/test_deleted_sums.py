@@ -7,6 +7,7 @@ from werkzeug.wrappers import Response
 
 from collector.operator.retention import delete_study
 from ldp_client import Device
+from ldp_client.cli import main
 from ldp_client.documents.errors import TransferError
 from tests.secure_sum.conftest import TOKEN, close_study
 
@@ -41,6 +42,28 @@ def test_a_node_that_deleted_its_shares_after_its_sum_gives_it_again(network):
     for node in network.nodes:
         delete_at(node)
     assert close_study(study, [TOKEN]).total.to_json() == total
+
+
+def test_who_deletes_shares_of_a_bound_set_was_told_and_so_is_who_closes(network, capsys):
+    """Between a node's word on the set and its sum: neither command said what that ends."""
+    study = network.publish("ever")
+    network.answer(15)
+    first, last = network.nodes[0], network.nodes[2]
+    database = ["--database", f"sqlite:///{first.database}"]
+    last.trouble = lambda request: Response(status=403) if request["PATH_INFO"].endswith("/set") else None
+    with pytest.raises(TransferError):
+        close_study(study, [TOKEN])
+    last.trouble = None
+    for command in (["expire", "summed", "--before", "2026-06-01"], ["delete-study", "summed"]):
+        assert main(["admin", *command, "--dry-run", *database]) == 0
+        assert "summed is a secure sum, and this node has not given its sum yet" in capsys.readouterr().err
+    delete_at(first)
+    with pytest.raises(
+        TransferError, match=rf"{first.url} .*deleted at this node .* has no sum any more .* says why"
+    ):
+        close_study(study, [TOKEN])
+    assert main(["admin", "delete-study", "summed", "--dry-run", *database]) == 0
+    assert "secure sum" not in capsys.readouterr().err
 
 
 def test_a_late_withdrawal_ends_with_the_last_word_of_all_nodes(network, tmp_path):
