@@ -4,7 +4,9 @@ Each package registers its own subcommands under the entry point group `ldpkit.c
 """
 
 import argparse
+import errno
 import sys
+from contextlib import suppress
 from importlib.metadata import entry_points, version
 
 from ldp_client.commands.budget import add_budget
@@ -51,6 +53,8 @@ COLLECTOR_MODULES = (
     "zstandard",
 )
 OTHER_MODULES = {"statsmodels": "demo", "shtab": "completion"}
+# What a full or broken disk says, also one that only this user has filled.
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 # Of a number of people: the whole of mankind has ten.
 MOST_DIGITS = 12
 
@@ -77,15 +81,30 @@ def main(arguments: "Optional[list[str]]" = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()
         return EXIT_OTHER
+    except OSError as error:
+        return _full_output(error)
 
 
 def _run(parsed: argparse.Namespace) -> int:
     check_output(parsed)
     try:
         code: int = parsed.run(parsed)
+        # Here, where what goes wrong can be said: Python's own at the end is no line and another exit code.
+        sys.stdout.flush()
     finally:
         close_progress(parsed)
     return code
+
+
+def _full_output(error: OSError) -> int:
+    """Say that standard output, the one file without a name, cannot be written. Raises any other error."""
+    if error.filename is not None or error.errno not in FULL:
+        raise error
+    _tell(f"ldpkit: {say('files.cannot_write', path=say('cli.standard_output'), reason=error.strerror)}")
+    with suppress(OSError):
+        # What it still holds is not tried again.
+        sys.stdout.close()
+    return EXIT_OTHER
 
 
 def _missing_extra(error: ModuleNotFoundError) -> int:

@@ -85,6 +85,17 @@ def test_standard_output_gets_the_whole_result_and_nothing_else(capsys):
     assert not Path("-").exists()
 
 
+@pytest.mark.parametrize("command", [["check", "--json"], ["digest"]])
+def test_a_full_disk_behind_standard_output_is_one_line(monkeypatch, capsys, command):
+    """A traceback, or Python's own words after all was said to be done, with an exit code of no meaning."""
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", open("/dev/full", "w"))  # noqa: SIM115
+        assert main(["study", command[0], "study.json", *command[1:]]) == 1
+        assert sys.stdout.closed
+    said = capsys.readouterr().err.splitlines()
+    assert said[-1] == "ldpkit: cannot write standard output: No space left on device"
+
+
 def test_answers_are_no_stream_and_a_folder_is_none(monkeypatch, capsys):
     """Noise is drawn once for a file, which a mark beside it says; true answers are copied nowhere."""
     given(monkeypatch, b"ever\nyes\n")
