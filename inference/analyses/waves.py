@@ -219,6 +219,17 @@ def _words(study: Study, question: str) -> tuple[str | None, object]:
     return study.question(question).text, study.question(question).list_title
 
 
+def _units(studies: Mapping[str, Study], question: str) -> Iterator[str]:
+    """A note where waves say that a number counts other things, whose bounds may be the same."""
+    units = {name: study.question(question).measured_in for name, study in studies.items()}
+    if len(set(units.values())) > 1:
+        stated = ", ".join(f"{unit or 'nothing stated'} in wave {name}" for name, unit in units.items())
+        yield (
+            f"{question} is measured in {stated}: unless these are one unit, neither what is said of all waves "
+            "together nor a difference between them means anything"
+        )
+
+
 def _notes(studies: Mapping[str, Study], names: Sequence[str]) -> list[str]:
     """What a reader must know of waves that differ, or whose people may be the same."""
     found = []
@@ -235,6 +246,7 @@ def _notes(studies: Mapping[str, Study], names: Sequence[str]) -> list[str]:
                 f"{question.id} is asked in other words in wave {', '.join(reworded)} than in wave {leader}: "
                 "a difference between them may be one of the words"
             )
+        found += _units(studies, question.id)
         if question.repeats:
             found.append(
                 f"{question.id} may be answered by the same people in several waves, from one kept answer, "

@@ -180,6 +180,20 @@ def test_what_a_reader_must_know_of_waves_is_noted():
     boxes = [study_of(1 + place, studies.YES_NO, sections=[one]) for place, one in enumerate(lists)]
     waves = {f"{study.version}": (study, reports_of(study, 0.5, 2, 1)) for study in boxes}
     assert any("other words" in note for note in table_of_waves(waves, ["ever", "region"]).notes)
+    units = ["tablets", "packs", "tablets"]
+    counts = [
+        study_of(1 + place, {**studies.NUMBER, "measured_in": unit}) for place, unit in enumerate(units)
+    ]
+    waves = {
+        f"{study.version}": (
+            study,
+            [perturb_answers(study, mechanisms_of(study), {"hours": 3, "region": "south"})],
+        )
+        for study in counts
+    }
+    for chosen, noted in (("12", 1), ("13", 0)):
+        table = table_of_waves({name: waves[name] for name in chosen}, ["hours"])
+        assert sum("tablets in wave 1" in note for note in table.notes) == noted
 
 
 def test_choices_in_another_order_are_the_same_choices():
