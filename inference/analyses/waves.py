@@ -225,8 +225,8 @@ def _units(studies: Mapping[str, Study], question: str) -> Iterator[str]:
     if len(set(units.values())) > 1:
         stated = ", ".join(f"{unit or 'nothing stated'} in wave {name}" for name, unit in units.items())
         yield (
-            f"{question} is measured in {stated}: unless these are one unit, neither what is said of all waves "
-            "together nor a difference between them means anything"
+            f"{question} is measured in {stated}: unless these are one unit, neither what is said of all "
+            "waves together nor a difference between them means anything"
         )
 
 

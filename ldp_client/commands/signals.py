@@ -4,7 +4,7 @@ import signal
 import sys
 from contextlib import contextmanager
 
-from ldp_client.documents.errors import EXIT_TERMINATED
+from ldp_client.documents.errors import EXIT_HUNG_UP, EXIT_TERMINATED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,11 +20,15 @@ AGAIN_SECONDS = 0.02
 
 @contextmanager
 def ending_by_signal() -> "Iterator[None]":
-    """Let SIGINT raise KeyboardInterrupt and SIGTERM SystemExit, so that a command cleans up after itself.
+    """Let SIGINT raise KeyboardInterrupt, SIGTERM and SIGHUP SystemExit: a command cleans up after itself.
 
-    Where either is dropped it is raised again: no long work goes on that somebody has ended.
+    A hang-up that is ignored, as under nohup, stays so. Where SIGINT or SIGTERM is dropped it is raised
+    again: no long work goes on that somebody has ended.
     """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_TERMINATED))
+    # Windows has none.
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:
+        signal.signal(signal.SIGHUP, lambda *_: sys.exit(EXIT_HUNG_UP))
     if not hasattr(signal, "setitimer"):
         # Windows, where nothing wakes the main thread later.
         yield

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
 import pytest
+
+from tests import studies
 
 # The first collection raises the signal inside a callback; nothing else wakes the command in time.
 WORK = """
@@ -32,6 +35,33 @@ def test_a_signal_that_meets_a_callback_ends_the_command(signal, code):
     ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert ended.returncode == code, ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+HANGS_UP = """
+import os, signal, sys, time
+from pathlib import Path
+from ldp_client import cli
+from ldp_client.files import perturbed
+
+def note(mark, path):
+    signal.raise_signal(signal.SIGHUP)
+    time.sleep(300 if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN else 0)
+
+perturbed.Mark.note = note
+sys.exit(cli.main(["perturb", "study.json", "answers.csv", "--out", "reports"]))
+"""
+
+
+@pytest.mark.parametrize(("prefix", "code"), [([], 129), (["nohup"], 0)])
+def test_a_terminal_that_is_closed_leaves_no_half_drawn_reports(tmp_path, prefix, code):
+    """Reports of a first draw beside those of a second one would tell more; nohup goes on as it should."""
+    (tmp_path / "study.json").write_text(json.dumps(studies.document(studies.YES_NO)))
+    (tmp_path / "answers.csv").write_text("ever\nyes\n")
+    command = [*prefix, sys.executable, "-c", HANGS_UP]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == code, ended.stderr
+    left = {path.name for path in tmp_path.iterdir()} - {"study.json", "answers.csv", "nohup.out"}
+    assert left == ({"reports"} if prefix else set())
 
 
 def test_a_command_that_ends_before_its_signal_is_raised_again_has_ended_well():
