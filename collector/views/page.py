@@ -10,7 +10,7 @@ from flask import Blueprint, Response, make_response, redirect, render_template,
 from collector.context import Collector, current_collector
 from collector.operator.at_a_collector import STATES
 from collector.operator.fitting import Fitted, last_fitted
-from collector.operator.overview import is_meant, listed
+from collector.operator.overview import is_meant, listed, state_of
 from collector.problems import FORBIDDEN, KINDS, UNAUTHORIZED, ProblemError
 from collector.reports.rules import Rules
 from collector.storage.keys import TOKEN_KEY, Key, Role
@@ -222,9 +222,10 @@ def _few(cells: int, reports: int) -> str:
 
 
 def _state(study: StudyOverview, today: date) -> str:
-    if study.closed:
-        return "closed"
-    if study.closes is not None and today > study.closes:
+    state = state_of(study, today)
+    if state in ("closed", "deleted"):
+        return state
+    if state == "ended":
         return f"ended on {study.closes}"
     return f"open from {study.opens or 'its publication'} to {study.closes or 'its closing by an operator'}"
 

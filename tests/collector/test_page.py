@@ -11,6 +11,7 @@ import pytest
 from selenium.webdriver.support.ui import WebDriverWait
 
 from collector.bounding import REST, CostBoundCache
+from collector.operator.retention import delete_study
 from collector.views import page
 from collector.views.operating import status
 from schemas import Study
@@ -165,6 +166,9 @@ def test_the_page_calls_no_study_open_after_its_last_day(habits, study, token):
     text = habits.client.get("/", headers=basic(token)).text
     assert f"ended on {last}" in text
     assert "open from" not in text
+    delete_study(habits.collector.database, "habits")
+    habits.collector.studies.forget()
+    assert "version 2, deleted;" in habits.client.get("/", headers=basic(token)).text
 
 
 def sign_in(client, key, **options):
