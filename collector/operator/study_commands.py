@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collector.remote.operating import RemoteCollector
     from schemas import Study
 
-FORBIDDEN = 403
+FORBIDDEN, UNKNOWN = 403, 404
 
 
 def add_study_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -72,7 +72,10 @@ def run_publish(arguments: argparse.Namespace) -> int:
     for line in [*warnings_of(study), *unstated_in_words(study)]:
         print(line, file=sys.stderr)
     before = collector.published(study.id)
-    said = [_what_would_happen(study, before)] if arguments.dry_run else []
+    said = []
+    if arguments.dry_run:
+        _require_known_key(collector, study.id)
+        said = [_what_would_happen(study, before)]
     is_new = before != study.canonical()
     if not arguments.dry_run:
         collector.publish(document, study)
@@ -83,6 +86,21 @@ def run_publish(arguments: argparse.Namespace) -> int:
     named = {"study": study.id, "version": study.version, "digest": study.digest}
     show({**named, "done": not arguments.dry_run, "new": is_new, **links}, arguments.json, lambda _: said)
     return 0
+
+
+def _require_known_key(collector: RemoteCollector, study_id: str) -> None:
+    """Raises RefusalError where publishing would end with the key: one that is wrong, removed or over.
+
+    What the key is for is known when it publishes.
+    """
+    from collector.remote.client import RefusalError
+
+    try:
+        if collector.has_key:
+            collector.status(study_id)
+    except RefusalError as error:
+        if error.status not in (FORBIDDEN, UNKNOWN):
+            raise
 
 
 def _page_of(study: Study, collector: RemoteCollector) -> str | None:

@@ -38,6 +38,11 @@ class RemoteCollector:
         self.url = url.rstrip("/")
         self._token = token
 
+    @property
+    def has_key(self) -> bool:
+        """Whether a key is sent."""
+        return bool(self._token)
+
     def page_of(self, study_id: str) -> str:
         """Where people answer a study."""
         return f"{self.url}/s/{quote(study_id, safe='')}"

@@ -71,6 +71,8 @@ def test_a_study_is_published_and_its_links_are_said(asked, empty, study, tmp_pa
     file.write_bytes(study.canonical())
     at("publish", str(file), "--dry-run")
     assert lines(capsys) == ["would publish habits, version 1, which is new there"]
+    with pytest.raises(RefusalError, match="the key is not one of"):
+        at("publish", str(file), "--dry-run", "--token", "a-key-that-was-removed")
     assert empty.client.get("/v1/studies/habits").status_code == 404
     at("publish", str(file))
     said = "\n".join(lines(capsys))
