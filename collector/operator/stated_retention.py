@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 
 from collector.operator.retention import REPORTS_AT_ONCE, Act, Doomed, delete_doomed
 from collector.reports.paging import page_limit
+from collector.reports.rules import kept_until
 from collector.reports.running_summary import FindRules, require_sums
 from collector.storage import audit_log, queries
 from collector.storage.overviews import Arrivals
@@ -49,14 +50,6 @@ class Kept(NamedTuple):
         return {**own, "reports": self.reports, "overdue": self.overdue}
 
 
-def kept_until(study: Study) -> date | None:
-    """The last day of a version's reports; None where each has its own, or none is stated."""
-    days = study.retention_days
-    if days is None or study.closes is None:
-        return None
-    return _later(date.fromisoformat(study.closes), days)
-
-
 def kept_of(
     study_id: str, number: int, versions: Iterable[Study], arrivals: Sequence[Arrivals], today: date
 ) -> list[Kept]:
@@ -80,10 +73,6 @@ def _first_kept(study: Study, days: int, today: date) -> date:
     if until is not None:
         return date.max if today > until else date.min
     return today - timedelta(days) if days < today.toordinal() else date.min
-
-
-def _later(day: date, days: int) -> date:
-    return day + timedelta(days) if days <= (date.max - day).days else date.max
 
 
 def delete_overdue(

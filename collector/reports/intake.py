@@ -309,19 +309,24 @@ def _refusals(
     """Why the study takes no new report of some of these versions on this day.
 
     While the current version is open all are taken; else one is for as long as its own document says: who
-    answered it in time must not wait for a later version to open.
+    answered it in time must not wait for a later version to open. None is once its `retention` is over.
     """
     if study.closed:
         return dict.fromkeys(versions, ProblemError(STUDY_CLOSED, "the study was closed"))
+    rules = {version: find(study_id, version) for version in versions}
+    # Those that came now would be kept for longer than their participants were told, or deleted at once.
+    refusals = {
+        version: ProblemError(STUDY_CLOSED, f"its reports were kept until {one.until}, and no longer")
+        for version, one in rules.items()
+        if one.until is not None and day > one.until
+    }
     refusal = _shut(study.opens, study.closes, day, late)
     if refusal is None:
-        return {}
-    own = {version: find(study_id, version).study for version in versions}
-    return {
-        version: refusal
-        for version, asked in own.items()
-        if _shut(_day(asked.opens), _day(asked.closes), day, late)
-    }
+        return refusals
+    for version, one in rules.items():
+        if _shut(_day(one.study.opens), _day(one.study.closes), day, late):
+            refusals.setdefault(version, refusal)
+    return refusals
 
 
 def _day(text: str | None) -> date | None:

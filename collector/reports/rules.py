@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, timedelta
 
 import numpy as np
 
@@ -114,9 +115,24 @@ class UnknownVersionError(LdpkitError):
     exit_code = EXIT_REFUSED
 
 
+def kept_until(study: Study) -> date | None:
+    """The last day of a version's reports; None where each has its own, or none is stated."""
+    days = study.retention_days
+    if days is None or study.closes is None:
+        return None
+    return _later(date.fromisoformat(study.closes), days)
+
+
+def _later(day: date, days: int) -> date:
+    return day + timedelta(days) if days <= (date.max - day).days else date.max
+
+
 @dataclass(frozen=True, eq=False)
 class Rules:
-    """One version of a study with its mechanisms, ready to check, pack, count and write reports."""
+    """One version of a study with its mechanisms, ready to check, pack, count and write reports.
+
+    until: see kept_until.
+    """
 
     study: Study
     mechanisms: dict[str, Mechanism]
@@ -124,6 +140,7 @@ class Rules:
     public: PublicPlaces
     form: Form
     tally: Tally
+    until: date | None
 
     @classmethod
     def of(cls, study: Study) -> Rules:
@@ -132,7 +149,8 @@ class Rules:
         layout = layout_of(study, {name: mechanism.payload_size for name, mechanism in mechanisms.items()})
         form = form_of(study, layout, {name: mechanism.check for name, mechanism in mechanisms.items()})
         public = PublicPlaces(study.public)
-        return cls(study, mechanisms, layout, public, form, Tally(study, mechanisms, layout))
+        tally = Tally(study, mechanisms, layout)
+        return cls(study, mechanisms, layout, public, form, tally, kept_until(study))
 
     def needs_invitation(self, study: StudyState) -> bool:
         """Whether this version's reports need an invitation.

@@ -79,6 +79,23 @@ def test_the_server_deletes_what_was_kept_for_long_enough(kept, make_report, mon
     assert 'ldpkit_study_reports_overdue{study="closing"} 0.0' in metrics
 
 
+def test_no_report_is_taken_that_could_be_kept_no_more(either, make_study, make_report):  # noqa: F811
+    """Between the end of retention and of `late_days` devices got receipts for what was deleted at once."""
+    first = make_study(id="short", closes=either.day.isoformat(), retention={"days": 2})
+    other = make_study(2, id="short")
+    either.publish(first)
+    sent = make_report(first)
+    either.day += timedelta(2)
+    assert either.put(sent).status_code == 201
+    either.day += A_DAY
+    late = either.put(make_report(first))
+    assert (late.status_code, late.get_json()["type"]) == (410, "urn:ldpkit:problem:study-closed")
+    assert "were kept until" in late.get_json()["detail"]
+    assert either.put(sent).status_code == 200
+    either.publish(other)
+    assert [either.put(make_report(one)).status_code for one in (first, other)] == [410, 201]
+
+
 def test_one_study_that_cannot_be_touched_keeps_no_other_from_its_day(kept, make_report, caplog):
     for study_id in ("closing", "rolling"):
         send(kept, make_report, study_id, 3)
