@@ -10,7 +10,7 @@ ABSENT := $(foreach program,$(PROGRAMS),$(if $(shell command -v $(program)),,$(p
 ABSENT += $(if $(wildcard /usr/lib/postgresql/*/bin/postgres),,postgresql)
 NPM_PACKAGES := tests/portable/node_modules/.package-lock.json
 
-.PHONY: demo test test-all left-out lint types schemas page clean
+.PHONY: demo test test-all left-out lint types schemas page release clean
 
 demo: $(VENV)/demo.installed
 	@# 4: all was written, and not all of it is to be trusted, as the page says: no error here.
@@ -50,14 +50,18 @@ schemas: $(VENV)/dev.installed
 page: $(NPM_PACKAGES)
 	cd tests/portable && npm run --silent page -- --outfile=../../collector/assets/page.js
 
+# Into dist/: all that is published, built from the commit at hand, checked, with hashes. Publishes nothing.
+release: $(VENV)/dev.installed
+	$(BIN)/python release.py
+
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "ldpkit needs Python 3.11 or newer; say which with: make PYTHON=python3.12 …" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/%.installed: $(BIN)/python pyproject.toml constraints.txt
+$(VENV)/%.installed: $(BIN)/python pyproject.toml ldp_client/pyproject.toml constraints.txt
 	@echo "installing ldpkit[$*] into $(VENV) (once; about a minute)"
-	$(PIP) --editable '.[$*]'
+	$(PIP) --editable ./ldp_client --editable '.[$*]'
 	@touch $@
 
 $(NPM_PACKAGES): tests/portable/package-lock.json

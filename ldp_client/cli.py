@@ -36,9 +36,7 @@ if TYPE_CHECKING:
     from ldp_client.documents.study import Study
 
 COMMAND_GROUP = "ldpkit.commands"
-# Their packages need a newer Python than a device does.
-GROUPS_OF_EXTRAS = ("collector", "inference")
-_HAS_EXTRAS = sys.version_info >= (3, 11)
+DISTRIBUTION = "ldp-client"
 COLLECTOR_MODULES = (
     "alembic",
     "cryptography",
@@ -119,23 +117,22 @@ def _missing_extra(error: ModuleNotFoundError) -> int:
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser with every package's subcommands."""
-    where = say("cli.help.examples" if _HAS_EXTRAS else "cli.help.older_python")
+    groups = sorted(_command_groups(), key=lambda entry: entry.name)
+    where = say("cli.help.examples" if len(groups) > 1 else "cli.help.device_alone")
     epilog = f"{where.rstrip('.')}. {say('cli.help.codes')}"
     parser = Parser(prog="ldpkit", description=say("cli.help"), epilog=epilog)
-    parser.add_argument("--version", action="version", version=f"ldpkit {version('ldpkit')}")
+    parser.add_argument("--version", action="version", version=f"ldpkit {version(DISTRIBUTION)}")
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
-    for entry in sorted(_command_groups(), key=lambda entry: entry.name):
+    for entry in groups:
         entry.load()(subparsers)
     return parser
 
 
 def _command_groups() -> "list[EntryPoint]":
-    """Those that this Python can run: a device's own on each, the others where their extras install."""
+    """A device's own, and those of the collector and of the analyst where ldpkit is installed."""
     if sys.version_info >= (3, 10):
-        found = list(entry_points(group=COMMAND_GROUP))
-    else:
-        found = list(entry_points().get(COMMAND_GROUP, ()))
-    return [group for group in found if _HAS_EXTRAS or group.name not in GROUPS_OF_EXTRAS]
+        return list(entry_points(group=COMMAND_GROUP))
+    return list(entry_points().get(COMMAND_GROUP, ()))
 
 
 def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -154,11 +154,15 @@ class UsageError(InputError):
     exit_code = EXIT_USAGE
 
 
+# Of the device library; the others are ldpkit's.
+DEVICE_EXTRAS = ("completion", "secure-sum", "signing", "tables")
+
+
 class MissingExtraError(LdpkitError):
     """A part of ldpkit needs packages that are not installed; the message has the command that installs them.
 
     Args:
-        extra: the extra of ldpkit that brings them, such as "inference".
+        extra: the extra of ldpkit, or of ldp-client, that brings them, such as "inference".
         module: the module that was not found.
 
     Attributes:
@@ -166,5 +170,6 @@ class MissingExtraError(LdpkitError):
     """
 
     def __init__(self, extra: str, module: str) -> None:
-        super().__init__(say("core.missing_extra", module=module, extra=extra))
+        package = "ldp-client" if extra in DEVICE_EXTRAS else "ldpkit"
+        super().__init__(say("core.missing_extra", module=module, package=package, extra=extra))
         self.extra = extra

@@ -1,4 +1,4 @@
-"""The `ldpkit` command on older Pythons: what a device needs is there."""
+"""The `ldpkit` command of the device library, on each Python that it has."""
 
 import json
 import os
@@ -20,10 +20,10 @@ COMMAND = "import sys; from ldp_client.cli import main; sys.exit(main(sys.argv[1
 def installed(tmp_path_factory):
     """What an installation writes about the package, without one: where other Pythons find it."""
     folder = tmp_path_factory.mktemp("site")
-    about = folder / "ldpkit-0.dist-info"
+    about = folder / "ldp_client-0.dist-info"
     about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: ldpkit\nVersion: 0\n")
-    (about / "entry_points.txt").write_text(distribution("ldpkit").read_text("entry_points.txt"))
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: ldp-client\nVersion: 0\n")
+    (about / "entry_points.txt").write_text(distribution("ldp-client").read_text("entry_points.txt"))
     return folder
 
 

@@ -1,0 +1,179 @@
+"""Everything that is published, into dist/: wheels, sources, the npm tarball, bills of materials, hashes.
+
+`make release` runs it. It builds what is committed and nothing else, so that who builds the same commit again gets
+the same bytes. It publishes nothing: .github/workflows/release.yml does, when a tag is pushed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import tomllib
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parent
+# The device library first: the whole stands on it.
+PROJECTS = ("ldp_client", ".")
+JAVASCRIPT = "ldp_client/js"
+# Each file that says a version, and where in it.
+VERSIONS = {
+    "ldp_client/pyproject.toml": r'^version = "(.+)"$',
+    "pyproject.toml": r'^version = "(.+)"$',
+    "ldp_client/js/package.json": r'^  "version": "(.+)",$',
+    "CITATION.cff": r"^version: (.+)$",
+    "CHANGELOG.md": r"^## (\S+)",
+}
+CHANGES, HASHES = "CHANGES.md", "SHA256SUMS"
+# What people install, and what it brings: each gets a bill of materials.
+MATERIALS = {"ldp-client": "ldp_client", "ldpkit[all]": "."}
+
+
+def main(out: Path = ROOT / "dist") -> int:
+    """Build and check all of it; 1 where something is wrong, which is said."""
+    wrong = unlike_versions(ROOT)
+    if wrong:
+        print("\n".join(wrong), file=sys.stderr)
+        return 1
+    out.mkdir(exist_ok=True)
+    for old in out.iterdir():
+        old.unlink()
+    with TemporaryDirectory() as name:
+        stage = Path(name)
+        committed(stage)
+        build(stage, out)
+    (out / CHANGES).write_text(changes(ROOT), encoding="utf-8")
+    run("twine", "check", "--strict", *made(out, "*.whl"), *made(out, "*.tar.gz"))
+    for what, project in MATERIALS.items():
+        write_materials(what, project, out)
+    hashes = [
+        f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}" for path in sorted(out.iterdir())
+    ]
+    (out / HASHES).write_text("\n".join(hashes) + "\n")
+    print("\n".join(hashes))
+    return 0
+
+
+def unlike_versions(root: Path) -> list[str]:
+    """What is wrong with the versions that files say; nothing where all say the same."""
+    said = {}
+    for name, pattern in VERSIONS.items():
+        found = re.search(pattern, (root / name).read_text(encoding="utf-8"), re.MULTILINE)
+        said[name] = found[1] if found else "none"
+    needed = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+    wrong = [f"{name} says version {version}" for name, version in said.items()]
+    if len(set(said.values())) > 1:
+        return ["versions differ:", *wrong]
+    wanted = f"ldp-client=={said['pyproject.toml']}"
+    return [] if wanted in needed else [f"pyproject.toml must need {wanted}, not {', '.join(needed)}"]
+
+
+def committed(stage: Path) -> None:
+    """Write the files of the commit at hand, each with its commit's time, to a folder."""
+    archive = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, check=True, capture_output=True).stdout
+    with tarfile.open(fileobj=io.BytesIO(archive)) as files:
+        files.extractall(stage, filter="tar")
+    # A link within a folder that is built alone would point out of it.
+    for link in [path for path in stage.rglob("*") if path.is_symlink()]:
+        content = link.read_bytes()
+        link.unlink()
+        link.write_bytes(content)
+
+
+def build(stage: Path, out: Path) -> None:
+    """Wheels and sources of both projects, and the npm tarball."""
+    when = ["git", "log", "-1", "--format=%ct"]
+    seconds = subprocess.run(when, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
+    os.environ["SOURCE_DATE_EPOCH"] = seconds
+    # The same rights whoever builds.
+    os.umask(0o022)
+    for project in PROJECTS:
+        # Tools of this environment, whose versions are constrained, and no network.
+        run("build", "--no-isolation", "--outdir", str(out), str(stage / project))
+    for source in made(out, "*.tar.gz"):
+        fix_times(Path(source), int(seconds))
+    pack = ["npm", "pack", "--silent", "--pack-destination", str(out.resolve())]
+    subprocess.run(pack, cwd=stage / JAVASCRIPT, check=True, stdout=subprocess.DEVNULL)
+
+
+def fix_times(source: Path, seconds: int) -> None:
+    """Write a source archive anew without what differs from build to build: times, owners, the order."""
+    import gzip
+
+    with tarfile.open(source) as files:
+        members = [(one, files.extractfile(one)) for one in files.getmembers()]
+        read = [(one, None if data is None else data.read()) for one, data in members]
+    with source.open("wb") as raw, gzip.GzipFile("", "wb", fileobj=raw, mtime=seconds) as packed:
+        with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as again:
+            for one, data in sorted(read, key=lambda pair: pair[0].name):
+                plain = tarfile.TarInfo(one.name)
+                plain.type, plain.size, plain.mtime = one.type, len(data or b""), seconds
+                plain.mode = 0o755 if one.isdir() else 0o644
+                again.addfile(plain, io.BytesIO(data or b""))
+
+
+def changes(root: Path) -> str:
+    """What is new in this version: its part of the changelog."""
+    parts = re.split(r"^(?=## )", (root / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return parts[1]
+
+
+def write_materials(what: str, project: str, out: Path) -> None:
+    """Write what an installation brings, with the versions that were tested, as CycloneDX."""
+    wanted = Requirement(what)
+    names = "\n".join(sorted(f"{name}=={distribution(name).version}" for name in brought(wanted)))
+    target = out / f"{canonicalize_name(wanted.name)}.cdx.json"
+    command = [sys.executable, "-m", "cyclonedx_py", "requirements", "-", "--output-reproducible"]
+    command += ["--pyproject", str(ROOT / project / "pyproject.toml"), "-o", str(target)]
+    subprocess.run(command, input=names, text=True, check=True, capture_output=True)
+    json.loads(target.read_text(encoding="utf-8"))
+
+
+def brought(wanted: Requirement, seen: set[tuple[str, str]] | None = None) -> set[str]:
+    """The names of all that installing this brings beside itself, as it is installed here."""
+    seen = set() if seen is None else seen
+    found: set[str] = set()
+    for extra in sorted(wanted.extras) or [""]:
+        if (wanted.name, extra) in seen:
+            continue
+        seen.add((wanted.name, extra))
+        for line in distribution(wanted.name).requires or []:
+            needed = Requirement(line)
+            if needed.marker is not None and not needed.marker.evaluate({"extra": extra}):
+                continue
+            try:
+                distribution(needed.name)
+            except PackageNotFoundError:
+                print(f"not installed, and left out of the bill of materials: {needed.name}", file=sys.stderr)
+                continue
+            ours = canonicalize_name(needed.name) == canonicalize_name(wanted.name)
+            found |= (set() if ours else {canonicalize_name(needed.name)}) | brought(needed, seen)
+    return found
+
+
+def made(out: Path, pattern: str) -> list[str]:
+    """Paths of what was built, sorted."""
+    return sorted(str(path) for path in out.glob(pattern))
+
+
+def run(module: str, *arguments: str) -> None:
+    """Run a tool of this environment, quietly unless it fails."""
+    done = subprocess.run(
+        [sys.executable, "-m", module, *arguments], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        sys.exit(f"{module} failed:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
