@@ -1,11 +1,12 @@
 """Everything that is published, into dist/: wheels, sources, the npm tarball, bills of materials, hashes.
 
-`make release` runs it. It builds what is committed and nothing else, so that who builds the same commit again gets
-the same bytes. It publishes nothing: .github/workflows/release.yml does, when a tag is pushed.
+`make release` runs it. It builds what is committed and nothing else, so that whoever builds that commit again
+gets the same bytes. It publishes nothing: .github/workflows/release.yml does, when a tag is pushed.
 """
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import io
 import json
@@ -14,11 +15,11 @@ import re
 import subprocess
 import sys
 import tarfile
-import tomllib
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import tomllib
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -108,18 +109,19 @@ def build(stage: Path, out: Path) -> None:
 
 def fix_times(source: Path, seconds: int) -> None:
     """Write a source archive anew without what differs from build to build: times, owners, the order."""
-    import gzip
-
     with tarfile.open(source) as files:
         members = [(one, files.extractfile(one)) for one in files.getmembers()]
         read = [(one, None if data is None else data.read()) for one, data in members]
-    with source.open("wb") as raw, gzip.GzipFile("", "wb", fileobj=raw, mtime=seconds) as packed:
-        with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as again:
-            for one, data in sorted(read, key=lambda pair: pair[0].name):
-                plain = tarfile.TarInfo(one.name)
-                plain.type, plain.size, plain.mtime = one.type, len(data or b""), seconds
-                plain.mode = 0o755 if one.isdir() else 0o644
-                again.addfile(plain, io.BytesIO(data or b""))
+    with (
+        source.open("wb") as raw,
+        gzip.GzipFile("", "wb", fileobj=raw, mtime=seconds) as packed,
+        tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as again,
+    ):
+        for one, data in sorted(read, key=lambda pair: pair[0].name):
+            plain = tarfile.TarInfo(one.name)
+            plain.type, plain.size, plain.mtime = one.type, len(data or b""), seconds
+            plain.mode = 0o755 if one.isdir() else 0o644
+            again.addfile(plain, io.BytesIO(data or b""))
 
 
 def changes(root: Path) -> str:

@@ -21,16 +21,17 @@ __all__ = [
 ]
 
 
+# Loaded on first use: mechanisms alone need neither SQLite nor HTTP.
+_HOMES = {
+    "Device": "ldp_client.device.device",
+    "Report": "ldp_client.documents.report",
+    "Study": "ldp_client.documents.study",
+    "describe": "ldp_client.describing",
+}
+
+
 def __getattr__(name: str) -> "object":
-    """Load a name on first use: mechanisms alone need neither SQLite nor HTTP."""
-    if name == "Device":
-        from ldp_client.device.device import Device as found
-    elif name == "describe":
-        from ldp_client.describing import describe as found
-    elif name == "Report":
-        from ldp_client.documents.report import Report as found
-    elif name == "Study":
-        from ldp_client.documents.study import Study as found
-    else:
+    if name not in _HOMES:
         raise AttributeError(name)
+    found: "object" = getattr(__import__(_HOMES[name], None, None, (name,)), name)
     return found

@@ -1,0 +1,158 @@
+"""What `make release` builds: the same bytes each time, whole, and no more than it says."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+import tomllib
+
+import release
+from tests import studies
+from tests.portable import npm
+from tests.portable.platforms import older_pythons
+
+REPOSITORY = release.ROOT
+NODE = """
+import { mechanismFor, parseStudy, perturbAnswers } from "ldpkit";
+const study = await parseStudy(process.argv[2]);
+const { body } = await perturbAnswers(study, { ever: "yes" });
+console.log(JSON.stringify([Object.keys(JSON.parse(body).payloads), mechanismFor(study.questions[0]).name]));
+"""
+
+
+@pytest.fixture(scope="module")
+def dist(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("dist")
+    assert release.main(folder) == 0
+    return folder
+
+
+def path_of(dist, pattern):
+    (found,) = dist.glob(pattern)
+    return found
+
+
+def names_in(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        return archive.namelist()
+
+
+def metadata_of(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (one for one in archive.namelist() if one.endswith("/METADATA"))
+        return archive.read(name).decode()
+
+
+@pytest.mark.slow
+def test_the_same_commit_gives_the_same_bytes(dist, tmp_path):
+    assert release.main(tmp_path / "again") == 0
+    # A bill of materials has an id of its own each time; what is installed has not.
+    first, again = [
+        dict(reversed(line.split("  ")) for line in (folder / release.HASHES).read_text().splitlines())
+        for folder in (dist, tmp_path / "again")
+    ]
+    assert first == again
+    assert set(first) == {path.name for path in dist.iterdir()} - {release.HASHES}
+
+
+def test_the_device_library_stands_alone(dist, tmp_path):
+    """Its wheel has one package, needs nothing, and works on the oldest Python, where there is one."""
+    wheel = path_of(dist, "ldp_client-*.whl")
+    assert {name.partition("/")[0].partition("-")[0] for name in names_in(wheel)} == {"ldp_client"}
+    metadata = metadata_of(wheel)
+    assert "Requires-Python: >=3.9" in metadata
+    assert all("extra ==" in line for line in metadata.splitlines() if line.startswith("Requires-Dist"))
+    assert "ldp_client-0.1.0.dist-info/licenses/LICENSE" in names_in(wheel)
+    study, reports = tmp_path / "study.json", tmp_path / "reports.ndjson"
+    study.write_text(json.dumps(studies.document(studies.YES_NO)))
+    (tmp_path / "answers.csv").write_text("ever\nyes\n")
+    for interpreter in (*older_pythons(), sys.executable):
+        folder = tmp_path / "site" / Path(interpreter).name
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(folder)
+        command = ["-S", "-m", "ldp_client.cli", "perturb", study, "answers.csv", "--out", reports, "--again"]
+        done = subprocess.run(
+            [interpreter, *command], cwd=tmp_path, env={"PYTHONPATH": str(folder)}, check=False
+        )
+        assert done.returncode == 0
+        reports.unlink()
+
+
+def test_the_whole_stands_on_it(dist):
+    wheel = path_of(dist, "ldpkit-*.whl")
+    packages = {name.partition("/")[0] for name in names_in(wheel) if ".dist-info" not in name}
+    assert packages == {"ldpkit", "schemas", "summaries", "collector", "inference"}
+    metadata = metadata_of(wheel)
+    assert "Requires-Python: >=3.11" in metadata
+    assert "Requires-Dist: ldp-client==0.1.0" in metadata
+    for part in (
+        "collector/words/de.json",
+        "collector/assets/page.js",
+        "inference/results/templates/report.html.j2",
+    ):
+        assert part in names_in(wheel)
+
+
+@pytest.mark.parametrize(
+    "package", ["ldp_client", "ldpkit", "schemas", "summaries", "collector", "inference"]
+)
+def test_no_module_is_left_out(dist, package):
+    """Each file that is committed below a package is in a wheel, but what only builds it."""
+    wheel = path_of(dist, "ldp_client-*.whl" if package == "ldp_client" else "ldpkit-*.whl")
+    listed = subprocess.run(
+        ["git", "ls-files", package], cwd=REPOSITORY, check=True, capture_output=True, text=True
+    ).stdout.split("\n")
+    builds = {"ldp_client/pyproject.toml", "ldp_client/README.md", "ldp_client/LICENSE"}
+    assert set(filter(None, listed)) - builds <= set(names_in(wheel))
+
+
+def test_the_tarball_of_javascript_works_in_node(dist, tmp_path):
+    modules = tmp_path / "node_modules" / "ldpkit"
+    modules.mkdir(parents=True)
+    with tarfile.open(path_of(dist, "ldpkit-*.tgz")) as archive:
+        archive.extractall(tmp_path, filter="data")
+    shutil.copytree(tmp_path / "package", modules, dirs_exist_ok=True)
+    assert {"LICENSE", "README.md", "index.d.ts", "package.json"} <= set(os.listdir(modules))
+    (tmp_path / "use.mjs").write_text(NODE)
+    document = json.dumps(studies.document(studies.YES_NO))
+    found = json.loads(npm.node("use.mjs", document, cwd=tmp_path))
+    assert found == [["ever"], "randomized_response"]
+
+
+def test_bills_of_materials_have_what_is_installed(dist):
+    device = json.loads((dist / "ldp-client.cdx.json").read_text())
+    whole = json.loads((dist / "ldpkit.cdx.json").read_text())
+    assert device["metadata"]["component"]["name"] == "ldp-client"
+    assert device.get("components", []) == []
+    names = {one["name"] for one in whole["components"]}
+    assert {"jax", "numpyro", "flask", "sqlalchemy", "ldp-client"} <= names
+    assert not {"pytest", "ruff", "selenium"} & names
+
+
+def test_versions_that_differ_are_no_release(tmp_path):
+    assert release.unlike_versions(REPOSITORY) == []
+    for name in release.VERSIONS:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(REPOSITORY / name, tmp_path / name)
+    project = tmp_path / "pyproject.toml"
+    project.write_text(project.read_text().replace("ldp-client==0.1.0", "ldp-client==0.0.9"))
+    (said,) = release.unlike_versions(tmp_path)
+    assert "must need ldp-client==0.1.0" in said
+    shutil.copy(REPOSITORY / "pyproject.toml", project)
+    package = tmp_path / release.JAVASCRIPT / "package.json"
+    package.write_text(package.read_text().replace('"version": "0.1.0"', '"version": "0.2.0"'))
+    assert "ldp_client/js/package.json says version 0.2.0" in release.unlike_versions(tmp_path)
+
+
+def test_changes_are_those_of_the_newest_version():
+    assert release.changes(REPOSITORY).startswith("## 0.1.0")
+    stated = tomllib.loads((REPOSITORY / "ldp_client" / "pyproject.toml").read_text())
+    assert stated["project"]["dependencies"] == []
