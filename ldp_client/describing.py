@@ -77,7 +77,15 @@ def _count(value: float) -> str:
 
 
 def describe(study: "Study", words: Words = ENGLISH) -> "list[str]":
-    """Lines that say what the study asks and what its privacy is."""
+    """Say what a study asks, by whom, and what its reports can tell, for a person who decides on it.
+
+    Args:
+        study: the study.
+        words: the sentences of a language, by default English.
+
+    Returns:
+        Lines of text, in which nothing that a study's author wrote can steer a terminal.
+    """
     any_time = words.say("study.any_time")
     lines = [
         *_route(study, words),

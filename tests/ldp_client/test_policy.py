@@ -155,7 +155,7 @@ def test_ed25519_without_its_package_says_what_to_install(tmp_path, keys, monkey
     signed = sign_study(STUDY, private.encode())
     both = sign_study(STUDY, keys[RSA][0].encode()).signatures
     monkeypatch.setitem(sys.modules, "cryptography.exceptions", None)
-    with pytest.raises(MissingExtraError, match=r"ldpkit\[signing\]"):
+    with pytest.raises(MissingExtraError, match=r"ldp-client\[signing\]"):
         consenting(tmp_path, "4", signing_keys=[public]).accept(signed)
     # A study signed by both kinds of key needs no package.
     signed.signatures += both
