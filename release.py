@@ -12,6 +12,7 @@ import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -35,6 +36,8 @@ VERSIONS = {
     "CITATION.cff": r"^version: (.+)$",
     "CHANGELOG.md": r"^## (\S+)",
 }
+# What stands beside sources and is none.
+MADE = (".*", "__pycache__", "*.egg-info", "build", "dist", "demo", "node_modules")
 CHANGES, HASHES = "CHANGES.md", "SHA256SUMS"
 # What people install, and what it brings: each gets a bill of materials.
 MATERIALS = {"ldp-client": "ldp_client", "ldpkit[all]": "."}
@@ -51,8 +54,7 @@ def main(out: Path = ROOT / "dist") -> int:
         old.unlink()
     with TemporaryDirectory() as name:
         stage = Path(name)
-        committed(stage)
-        build(stage, out)
+        build(stage, out, committed(stage))
     (out / CHANGES).write_text(changes(ROOT), encoding="utf-8")
     run("twine", "check", "--strict", *made(out, "*.whl"), *made(out, "*.tar.gz"))
     for what, project in MATERIALS.items():
@@ -79,30 +81,38 @@ def unlike_versions(root: Path) -> list[str]:
     return [] if wanted in needed else [f"pyproject.toml must need {wanted}, not {', '.join(needed)}"]
 
 
-def committed(stage: Path) -> None:
-    """Write the files of the commit at hand, each with its commit's time, to a folder."""
-    archive = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, check=True, capture_output=True).stdout
-    with tarfile.open(fileobj=io.BytesIO(archive)) as files:
-        files.extractall(stage, filter="tar")
+def committed(stage: Path) -> int:
+    """Write the files of the commit at hand to a folder; returns its time, in seconds since 1970.
+
+    Of sources without their repository all files are as good as committed, and as old as the changelog.
+    """
+    if (ROOT / ".git").exists():
+        archive = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, check=True, capture_output=True).stdout
+        with tarfile.open(fileobj=io.BytesIO(archive)) as files:
+            files.extractall(stage, filter="tar")
+        when = ["git", "log", "-1", "--format=%ct"]
+        seconds = int(subprocess.run(when, cwd=ROOT, check=True, capture_output=True, text=True).stdout)
+    else:
+        shutil.copytree(ROOT, stage, symlinks=True, ignore=shutil.ignore_patterns(*MADE), dirs_exist_ok=True)
+        seconds = int((ROOT / "CHANGELOG.md").stat().st_mtime)
     # A link within a folder that is built alone would point out of it.
     for link in [path for path in stage.rglob("*") if path.is_symlink()]:
         content = link.read_bytes()
         link.unlink()
         link.write_bytes(content)
+    return seconds
 
 
-def build(stage: Path, out: Path) -> None:
-    """Wheels and sources of both projects, and the npm tarball."""
-    when = ["git", "log", "-1", "--format=%ct"]
-    seconds = subprocess.run(when, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
-    os.environ["SOURCE_DATE_EPOCH"] = seconds
+def build(stage: Path, out: Path, seconds: int) -> None:
+    """Wheels and sources of both projects, and the npm tarball, as if made at that time."""
+    os.environ["SOURCE_DATE_EPOCH"] = str(seconds)
     # The same rights whoever builds.
     os.umask(0o022)
     for project in PROJECTS:
         # Tools of this environment, whose versions are constrained, and no network.
         run("build", "--no-isolation", "--outdir", str(out), str(stage / project))
     for source in made(out, "*.tar.gz"):
-        fix_times(Path(source), int(seconds))
+        fix_times(Path(source), seconds)
     pack = ["npm", "pack", "--silent", "--pack-destination", str(out.resolve())]
     subprocess.run(pack, cwd=stage / JAVASCRIPT, check=True, stdout=subprocess.DEVNULL)
 

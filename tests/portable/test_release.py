@@ -105,13 +105,15 @@ def test_the_whole_stands_on_it(dist):
     "package", ["ldp_client", "ldpkit", "schemas", "summaries", "collector", "inference"]
 )
 def test_no_module_is_left_out(dist, package):
-    """Each file that is committed below a package is in a wheel, but what only builds it."""
+    """Each file below a package is in a wheel, but what only builds it."""
     wheel = path_of(dist, "ldp_client-*.whl" if package == "ldp_client" else "ldpkit-*.whl")
-    listed = subprocess.run(
-        ["git", "ls-files", package], cwd=REPOSITORY, check=True, capture_output=True, text=True
-    ).stdout.split("\n")
+    files = [path for path in (REPOSITORY / package).rglob("*") if path.is_file()]
+    listed = {path.relative_to(REPOSITORY).as_posix() for path in files}
+    listed = {
+        name for name in listed if not {"__pycache__"} & set(name.split("/")) and ".egg-info/" not in name
+    }
     builds = {"ldp_client/pyproject.toml", "ldp_client/README.md", "ldp_client/LICENSE"}
-    assert set(filter(None, listed)) - builds <= set(names_in(wheel))
+    assert listed - builds <= set(names_in(wheel))
 
 
 def test_the_tarball_of_javascript_works_in_node(dist, tmp_path):
