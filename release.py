@@ -86,7 +86,9 @@ def committed(stage: Path) -> int:
 
     Of sources without their repository all files are as good as committed, and as old as the changelog.
     """
-    if (ROOT / ".git").exists():
+    asked = ["git", "rev-parse", "--show-toplevel"]
+    top = subprocess.run(asked, cwd=ROOT, check=False, capture_output=True, text=True)
+    if top.returncode == 0 and Path(top.stdout.strip()) == ROOT.resolve():
         archive = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, check=True, capture_output=True).stdout
         with tarfile.open(fileobj=io.BytesIO(archive)) as files:
             files.extractall(stage, filter="tar")
