@@ -324,8 +324,7 @@ def study(
         raise InputError(f"study({id!r}, …): the second argument is the title, and the third the questions")
     asked = [dict(questions)] if isinstance(questions, Mapping) else list(questions)
     found = {"format": FORMAT, "id": id, "version": version, "title": title, "questions": asked}
-    stated: dict[str, Any] = {"purpose": purpose, "opens": day_of(opens), "closes": day_of(closes)}
-    stated |= who_asks_of(owner, contact, ethics, retention)
-    parts = {"sections": sections_of(sections), "public": list(public)}
-    stated |= {"ask_one": ask_one, **parts, **fields}
+    stated: dict[str, Any] = who_asks_of(owner, contact, ethics, retention)
+    stated |= {"purpose": purpose, "opens": day_of(opens), "closes": day_of(closes), "ask_one": ask_one}
+    stated |= {"sections": sections_of(sections), "public": list(public), **fields}
     return study_of({**found, **{name: value for name, value in stated.items() if value}})

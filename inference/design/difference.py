@@ -91,18 +91,14 @@ def plan_difference(
     questions = questions_to_plan(study, question_id, devices, epsilons, seed)
     _check_within(questions[0], parameter, values)
     chosen = tuple(sorted(set(devices)))
-    halves: dict[str, Vector] = {}
-    chances: dict[str, Vector] = {}
-    needed: dict[str, int | None] = {}
-    notes: tuple[str, ...] = ()
-    for question in questions:
-        epsilon = str(question.mechanism.epsilon)
-        of = _Groups(study, question, parameter, values, share, truth or {}, seed)
-        halves[epsilon] = of.half_widths(chosen)
-        chances[epsilon] = of.power(chosen)
-        notes += of.notes(chosen)
-        if power is not None:
-            needed[epsilon] = of.devices_for(power)
+    at = {
+        str(question.mechanism.epsilon): _Groups(study, question, parameter, values, share, truth or {}, seed)
+        for question in questions
+    }
+    halves = {epsilon: groups.half_widths(chosen) for epsilon, groups in at.items()}
+    chances = {epsilon: groups.power(chosen) for epsilon, groups in at.items()}
+    needed = {} if power is None else {epsilon: groups.devices_for(power) for epsilon, groups in at.items()}
+    notes = tuple(note for groups in at.values() for note in groups.notes(chosen))
     head = (question_id, questions[0].model.name, parameter, values, share, chosen)
     return Difference(*head, halves, chances, needed, notes)
 

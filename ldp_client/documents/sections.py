@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from ldp_client.documents.study import Question, Study
 
 MOST = 100
+# Behind a title that ends with one of these nothing need stand before more.
+ENDS = "?:.!…؟？：。"
 _SECTION = Record({"title": Spoken(200), "questions": ListOf(Identifier(), 1, MOST)}, {"any_of": Boolean()})
 SECTIONS = ListOf(_SECTION, 1, MOST, unique_by="title")
 
@@ -38,6 +40,12 @@ def title_above(document: "dict[str, Any]", question: str) -> str:
     own = [one["title"] for one in document.get("sections", []) if question in one["questions"]]
     title: str = (own or [document["title"]])[0]
     return title
+
+
+def below(title: str, text: str) -> str:
+    """What stands beside a box, behind the title of its list."""
+    ends = "" if title[-1] in ENDS else ":"
+    return f"{title}{ends} {text}"
 
 
 def names_of(study: "Study", question: "Question") -> "list[str]":

@@ -10,7 +10,7 @@ from ldp_client.documents.priors import given_priors
 from ldp_client.documents.public import PublicField
 from ldp_client.documents.rational import Rational
 from ldp_client.documents.route import Route
-from ldp_client.documents.sections import Section
+from ldp_client.documents.sections import Section, below
 from ldp_client.documents.spoken import languages_of, plain
 from ldp_client.documents.study_rules import check_together
 from ldp_client.documents.study_shape import STUDY, UNITS
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 1 << 20
 YES_NO = ("no", "yes")
-# Behind what ends with one of these nothing need stand before more.
-ENDS = "?:.!…؟？：。"
 
 
 class Field:
@@ -147,10 +145,7 @@ class Question:
     @property
     def full_text(self) -> str:
         """What people read of it: of a box of a list first what the list asks."""
-        if not self.list_title:
-            return self.text
-        ends = "" if self.list_title[-1] in ENDS else ":"
-        return f"{self.list_title}{ends} {self.text or self.id}"
+        return below(self.list_title, self.text or self.id) if self.list_title else self.text
 
 
 def _read(document: "Any", languages: "tuple[str, ...]") -> "dict[str, Any]":
