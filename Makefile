@@ -62,6 +62,8 @@ $(BIN)/python:
 $(VENV)/%.installed: $(BIN)/python pyproject.toml ldp_client/pyproject.toml constraints.txt
 	@echo "installing ldpkit[$*] into $(VENV) (once; about a minute)"
 	$(PIP) --editable ./ldp_client --editable '.[$*]'
+	@# An ldpkit of before there were two takes the command away with it.
+	@[ -x $(BIN)/ldpkit ] || $(PIP) --force-reinstall --no-deps --editable ./ldp_client
 	@touch $@
 
 $(NPM_PACKAGES): tests/portable/package-lock.json
