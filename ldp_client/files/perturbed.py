@@ -115,7 +115,7 @@ class Mark:
             raise InputError(say("files.cannot_read", path=self._path, reason=error.strerror)) from None
         except ValueError:
             entries = [None]
-        if not all([isinstance(entry, dict) for entry in entries]):
+        if not all([isinstance(one, dict) and isinstance(one.get("names", []), list) for one in entries]):
             raise InputError(say("files.no_mark", file=self._path))
         return entries
 

@@ -147,9 +147,10 @@ def test_the_mark_has_no_answer_and_is_its_owners(folder):
 
 def test_without_a_mark_there_are_no_reports(folder, capsys):
     (folder / "north.csv").write_text("ever\nyes\n")
-    (folder / "north.csv.perturbed").write_text("mine\n")
-    assert perturb(PEOPLE, "north.csv", "1.ndjson") == 3
-    assert "is no mark" in capsys.readouterr().err
+    for text in ("mine", '{"names": 5}'):
+        (folder / "north.csv.perturbed").write_text(f"{text}\n")
+        assert perturb(PEOPLE, "north.csv", "1.ndjson") == 3
+        assert "is no mark" in capsys.readouterr().err
     os.remove("north.csv.perturbed")
     os.mkdir("north.csv.perturbed")
     assert perturb(PEOPLE, "north.csv", "1.ndjson", "--again") == 3
