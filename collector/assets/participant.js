@@ -138,8 +138,9 @@ async function start() {
     shown = state;
     find("reason").textContent = report?.reason ? say("script.last_time", { reason: why(report.reason) }) : "";
     if (find("answers")) showProgress(entriesOf(find("answers"), asked));
-    showTold(await device.told());
+    // At once: its section is in sight.
     if (report?.body) await showReport(study, report);
+    showTold(await device.told());
   }
 
   /** Send what waits; what is shown changes when it is done. */
