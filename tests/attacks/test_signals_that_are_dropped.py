@@ -57,7 +57,8 @@ def test_a_terminal_that_is_closed_leaves_no_half_drawn_reports(tmp_path, prefix
     """Reports of a first draw beside those of a second one would tell more; nohup goes on as it should."""
     (tmp_path / "study.json").write_text(json.dumps(studies.document(studies.YES_NO)))
     (tmp_path / "answers.csv").write_text("ever\nyes\n")
-    command = [*prefix, sys.executable, "-c", HANGS_UP]
+    # The tests themselves may run under nohup.
+    command = ["env", "--default-signal=HUP", *prefix, sys.executable, "-c", HANGS_UP]
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     assert ended.returncode == code, ended.stderr
     left = {path.name for path in tmp_path.iterdir()} - {"study.json", "answers.csv", "nohup.out"}
