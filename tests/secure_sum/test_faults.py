@@ -267,7 +267,7 @@ def test_shares_that_are_deleted_before_their_sum_make_none(network):
         close(network)
     node.trouble = None
     delete_reports(node)
-    with pytest.raises(TransferError, match="deleted before they were summed"):
+    with pytest.raises(TransferError, match="deleted at this node before they were summed"):
         close(network)
 
 
