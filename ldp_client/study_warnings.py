@@ -5,9 +5,10 @@ from math import log
 from ldp_client.describing import factors
 from ldp_client.documents.asker import ASKER
 from ldp_client.documents.sections import names_of
+from ldp_client.documents.spoken import in_each_language
 from ldp_client.mechanisms import mechanisms_of
 from ldp_client.words.public import names_in_words
-from ldp_client.words.text import ENGLISH, Words, rounded_up, visible
+from ldp_client.words.text import ENGLISH, Words, letters, rounded_up, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def warnings_of(study: "Study", words: Words = ENGLISH) -> "list[str]":
         lines += _warnings(name, float(mechanism.privacy.epsilon), float(mechanism.privacy.delta), words)
     if len(study.questions) > 1:
         lines += _warnings(words.say("study.all_questions"), float(study.epsilon), float(study.delta), words)
-    shown = [study.shown_in(language) for language in study.languages] or [study]
+    shown = in_each_language(study)
     both = [line for one in shown for line in _asked_both_ways(one, words)]
     lines += [*dict.fromkeys(both), *_paper_warnings(study, words), *names_in_words(study, words)]
     return lines + list(dict.fromkeys([line for one in shown for line in _label_warnings(one, words)]))
@@ -39,9 +40,9 @@ def warnings_of(study: "Study", words: Words = ENGLISH) -> "list[str]":
 
 def _asked_both_ways(study: "Study", words: Words) -> "Iterator[str]":
     for question in study.questions:
-        asked = {_letters(name) or name for name in names_of(study, question)}
+        asked = {letters(name) for name in names_of(study, question)}
         for field in study.public:
-            if asked & {_letters(name) or name for name in (field.id, field.text) if name}:
+            if asked & {letters(name) for name in (field.id, field.text) if name}:
                 yield words.say("study.warning_both", question=question.id, field=field.id)
 
 
@@ -77,10 +78,6 @@ LOOK_ALIKE = {
     ),
     **dict.fromkeys((0x2800, 0x115F, 0x1160, 0x3164, 0xFFA0)),
 }
-
-
-def _letters(text: str) -> str:
-    return "".join([one for one in text.casefold() if one.isalnum()])
 
 
 def _mistakable(labels: "list[str]") -> "list[str]":

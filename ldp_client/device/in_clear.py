@@ -7,11 +7,11 @@ that the ledger charged for. The answer would leave as it is, and cost nothing.
 import hashlib
 import json
 import sqlite3
-from unicodedata import normalize
 
 from ldp_client.documents.errors import AnswerError, RefusedError
 from ldp_client.documents.sections import names_of
-from ldp_client.words.text import say
+from ldp_client.documents.spoken import in_each_language
+from ldp_client.words.text import letters, say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,13 +31,8 @@ def clear_mark(field: "Any") -> str:
     return CLEAR + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def languages_of(study: "Study") -> "list[Study]":
-    """The study as it is shown in each of its languages; itself alone where it states none."""
-    return [study.shown_in(language) for language in study.languages] or [study]
-
-
 def kept_marks(study: "Study", shown: "list[Study]", question: str, words: str) -> "set[str]":
-    """What the ledger keeps of a question beside its words so far. shown: see `languages_of`.
+    """What the ledger keeps of a question beside its words so far. shown: see `in_each_language`.
 
     With which fields in clear it was asked every time: such a field had left before, and hides nothing.
     """
@@ -49,8 +44,7 @@ def kept_marks(study: "Study", shown: "list[Study]", question: str, words: str) 
 
 def mark(name: str) -> str:
     """A digest of a text or id, whatever its case, blanks and punctuation."""
-    letters = "".join([one for one in normalize("NFKC", name).casefold() if one.isalnum()])
-    return MARK + hashlib.sha256((letters or name).encode("utf-8", "surrogatepass")).hexdigest()
+    return MARK + hashlib.sha256(letters(name).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def refuse_asked_behind_noise(connection: sqlite3.Connection, study: "Study") -> None:
@@ -58,7 +52,7 @@ def refuse_asked_behind_noise(connection: sqlite3.Connection, study: "Study") ->
     if not study.public:
         return
     rows = connection.execute("SELECT question, words FROM spent WHERE study = ?", (study.id,)).fetchall()
-    shown = [one.public for one in languages_of(study)]
+    shown = [one.public for one in in_each_language(study)]
     for place, (field, document) in enumerate(zip(study.public, study.document["public"])):
         texts = [fields[place].text for fields in shown]
         names = {mark(field.id), *[mark(text) for text in texts if text]}

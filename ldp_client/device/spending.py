@@ -4,10 +4,11 @@ import sqlite3
 from fractions import Fraction
 
 from ldp_client.device.asking import words_of
-from ldp_client.device.in_clear import kept_marks, languages_of
+from ldp_client.device.in_clear import kept_marks
 from ldp_client.device.known_studies import OF_PUBLISHER, shown_publisher
 from ldp_client.device.memory import has_permanent, keeps_words
 from ldp_client.documents.errors import AlreadyAnsweredError, BudgetError, RefusedError
+from ldp_client.documents.spoken import in_each_language
 from ldp_client.words.text import say
 
 TYPE_CHECKING = False
@@ -124,7 +125,7 @@ def write_spends(
     """
     study = terms.study
     query = "SELECT words, epsilon, delta FROM spent WHERE study = ? AND publisher = ? AND question = ?"
-    shown = languages_of(study)
+    shown = in_each_language(study)
     for question in [one.id for one in study.questions]:
         key = (study.id, publisher.name, question)
         words, epsilon, delta = connection.execute(query, key).fetchone() or ("", "0", "0")

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ldp_client.documents.fields import Error
+    from ldp_client.documents.study import Study
 
 MOST = 50
 FIELD = "languages"
@@ -139,3 +140,8 @@ READERS = {
     "public": _part,
     "sections": _part,
 }
+
+
+def in_each_language(study: "Study") -> "list[Study]":
+    """The study as it is shown in each of its languages; itself alone where it states none."""
+    return [study.shown_in(language) for language in study.languages] or [study]

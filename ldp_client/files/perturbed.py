@@ -10,12 +10,12 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
-from unicodedata import normalize
 
 from ldp_client.documents.errors import InputError
 from ldp_client.documents.sections import names_of
+from ldp_client.documents.spoken import in_each_language
 from ldp_client.files.disk import STREAM
-from ldp_client.words.text import say
+from ldp_client.words.text import letters, say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ class Mark:
 
 def _asked(study: "Study") -> "list[str]":
     """Every question's id, and short digests of its texts, whatever their case, blanks and punctuation."""
-    questions = [question for one in _shown(study) for question in one.questions]
+    questions = [question for one in in_each_language(study) for question in one.questions]
     texts = {_digest(question.text) for question in questions if question.text}
     return sorted({question.id for question in questions}) + sorted(texts)
 
@@ -169,14 +169,17 @@ def _asked(study: "Study") -> "list[str]":
 def _names(study: "Study") -> "list[str]":
     """Short digests of what only noise hides, by which a later version's public field may be recognised."""
     names = {
-        _digest(name) for one in _shown(study) for asked in one.questions for name in names_of(one, asked)
+        _digest(name)
+        for one in in_each_language(study)
+        for asked in one.questions
+        for name in names_of(one, asked)
     }
     return sorted(names.difference(*_in_clear(study).values()))
 
 
 def _in_clear(study: "Study") -> "dict[str, set[str]]":
     """For each public field the same of its id and texts."""
-    fields = [field for one in _shown(study) for field in one.public]
+    fields = [field for one in in_each_language(study) for field in one.public]
     return {
         field.id: {
             _digest(name) for same in fields if same.id == field.id for name in (same.id, same.text) if name
@@ -185,10 +188,5 @@ def _in_clear(study: "Study") -> "dict[str, set[str]]":
     }
 
 
-def _shown(study: "Study") -> "list[Study]":
-    return [study, *[study.shown_in(language) for language in study.languages]]
-
-
 def _digest(text: str) -> str:
-    letters = "".join([one for one in normalize("NFKC", text).casefold() if one.isalnum()]) or text
-    return "=" + hashlib.sha256(letters.encode("utf-8", "surrogatepass")).hexdigest()[:_SHORT]
+    return "=" + hashlib.sha256(letters(text).encode("utf-8", "surrogatepass")).hexdigest()[:_SHORT]

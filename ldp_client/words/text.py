@@ -131,6 +131,14 @@ def visible(text: str) -> str:
     return shown
 
 
+def letters(text: str) -> str:
+    """What of a text counts when people compare it: no case, blanks or signs; all where that is nothing."""
+    # Boards have no such module, and do not compare.
+    from unicodedata import normalize
+
+    return "".join([one for one in normalize("NFKC", text).casefold() if one.isalnum()]) or text
+
+
 def nearest(name: str, known: "Iterable[str]", alike: float = 0.6) -> "Optional[str]":
     """The one of these names that somebody who wrote this one may have meant, if any is so much alike."""
     from difflib import get_close_matches

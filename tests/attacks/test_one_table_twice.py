@@ -5,6 +5,7 @@ import os
 import stat
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -143,6 +144,16 @@ def test_the_mark_has_no_answer_and_is_its_owners(folder):
         "version",
         "when",
     ]
+
+
+def test_a_question_without_words_in_two_languages_is_marked(folder):
+    """What it asks is the study's title, of which there are two."""
+    titled = {"title": {"en": "Loans", "de": "Kredite"}, "languages": ["en", "de"]}
+    (folder / "loans.json").write_text(json.dumps({**studies.document(studies.YES_NO), **titled}))
+    (folder / "loans.csv").write_text("ever\nyes\n")
+    assert main(["perturb", "loans.json", "loans.csv", "--out", "1.ndjson"]) == 0
+    (entry,) = [json.loads(line) for line in Path("loans.csv.perturbed").read_text().splitlines()]
+    assert len(entry["names"]) == 3
 
 
 def test_without_a_mark_there_are_no_reports(folder, capsys):
