@@ -9,7 +9,6 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
-import json
 import os
 import re
 import shutil
@@ -37,7 +36,7 @@ VERSIONS = {
     "CHANGELOG.md": r"^## (\S+)",
 }
 # What stands beside sources and is none.
-MADE = (".*", "__pycache__", "*.egg-info", "build", "dist", "demo", "node_modules")
+BESIDE = (".*", "__pycache__", "*.egg-info", "build", "dist", "demo", "node_modules")
 CHANGES, HASHES = "CHANGES.md", "SHA256SUMS"
 # What people install, and what it brings: each gets a bill of materials.
 MATERIALS = {"ldp-client": "ldp_client", "ldpkit[all]": "."}
@@ -50,6 +49,10 @@ def main(out: Path = ROOT / "dist") -> int:
         print("\n".join(wrong), file=sys.stderr)
         return 1
     out.mkdir(exist_ok=True)
+    folders = [path.name for path in out.iterdir() if path.is_dir()]
+    if folders:
+        print(f"{out} has folders that are no release: move away {', '.join(folders)}", file=sys.stderr)
+        return 1
     for old in out.iterdir():
         old.unlink()
     with TemporaryDirectory() as name:
@@ -94,8 +97,11 @@ def committed(stage: Path) -> int:
             files.extractall(stage, filter="tar")
         when = ["git", "log", "-1", "--format=%ct"]
         seconds = int(subprocess.run(when, cwd=ROOT, check=True, capture_output=True, text=True).stdout)
+        tell_uncommitted(ROOT)
     else:
-        shutil.copytree(ROOT, stage, symlinks=True, ignore=shutil.ignore_patterns(*MADE), dirs_exist_ok=True)
+        shutil.copytree(
+            ROOT, stage, symlinks=True, ignore=shutil.ignore_patterns(*BESIDE), dirs_exist_ok=True
+        )
         seconds = int((ROOT / "CHANGELOG.md").stat().st_mtime)
     # A link within a folder that is built alone would point out of it.
     for link in [path for path in stage.rglob("*") if path.is_symlink()]:
@@ -103,6 +109,15 @@ def committed(stage: Path) -> int:
         link.unlink()
         link.write_bytes(content)
     return seconds
+
+
+def tell_uncommitted(root: Path) -> None:
+    """Say what is changed and not committed, as a release does not have it."""
+    asked = ["git", "status", "--porcelain"]
+    changed = subprocess.run(asked, cwd=root, check=True, capture_output=True, text=True).stdout.splitlines()
+    if changed:
+        names = ", ".join(line[3:] for line in changed[:5])
+        print(f"{len(changed)} files are not committed, and left out: {names}", file=sys.stderr)
 
 
 def build(stage: Path, out: Path, seconds: int) -> None:
@@ -150,7 +165,6 @@ def write_materials(what: str, project: str, out: Path) -> None:
     command = [sys.executable, "-m", "cyclonedx_py", "requirements", "-", "--output-reproducible"]
     command += ["--pyproject", str(ROOT / project / "pyproject.toml"), "-o", str(target)]
     subprocess.run(command, input=names, text=True, check=True, capture_output=True)
-    json.loads(target.read_text(encoding="utf-8"))
 
 
 def brought(wanted: Requirement, seen: set[tuple[str, str]] | None = None) -> set[str]:

@@ -165,7 +165,7 @@ def run_fit(arguments: argparse.Namespace) -> int:
     from inference.results.folder import save_report, whole_folder
     from inference.results.joined import read_earlier
     from inference.results.made import made_by
-    from summaries.reading import ReportFiles, load_evidence
+    from summaries.reading import load_evidence
     from summaries.telling import reading_of
 
     chosen: dict[str, Any] = {
@@ -174,9 +174,7 @@ def run_fit(arguments: argparse.Namespace) -> int:
     }
     earlier = read_earlier(study, arguments.plan, arguments.calibration, arguments.audit)
     with whole_folder(Path(arguments.out), study=study) as folder:
-        evidence = load_evidence(study, arguments.reports)
-        if isinstance(evidence, ReportFiles):
-            evidence.told = reading_of(progress, [arguments.reports])
+        evidence = load_evidence(study, arguments.reports, reading_of(progress, [arguments.reports]))
         made = made_by(arguments, **chosen)
         posteriors = fit(
             study,

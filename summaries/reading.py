@@ -34,6 +34,7 @@ Reports = (
 )  # fmt: skip
 SHOWN = 3
 TOLD_EVERY = 4096
+Told = Callable[[int], None]
 # Other study documents that files may speak of: of one study there are a few versions.
 MOST_DOCUMENTS = 1000
 PARQUET = b"PAR1"
@@ -45,6 +46,10 @@ NO_TEXT = {
     b"PK\x03\x04": "a ZIP archive: unpack it first",
     PARQUET: "a Parquet file: give it a name that ends in .parquet",
 }
+
+
+def _to_nobody(_count: int) -> None:
+    """Where nobody waits for progress."""
 
 
 def study_of(given: object) -> Study:
@@ -77,9 +82,7 @@ def summarize(study: Study | str | PathLike[str], reports: Reports) -> Summary:
     return found if isinstance(found, Summary) else reduce_reports(study, good_reports(study, found))
 
 
-def summarize_files(
-    study: Study, paths: Iterable[str], told: Callable[[int], None] = lambda _: None
-) -> Summary:
+def summarize_files(study: Study, paths: Iterable[str], told: Told = _to_nobody) -> Summary:
     """One summary of all reports in the files, each report id counted once.
 
     told: is told now and then how many were read.
@@ -91,9 +94,7 @@ def summarize_files(
     if isinstance(paths, str | PathLike):
         raise InputError("paths must be a list of paths, not one path")
     names = [checked_path(path) for path in paths]
-    files = ReportFiles(study, names)
-    files.told = told
-    summary = summarize(study, files)
+    summary = summarize(study, ReportFiles(study, names, told))
     if not any(part.n for part in summary.questions.values()):
         raise InputError(f"there are no reports in {', '.join(names)}")
     return summary
@@ -105,8 +106,10 @@ def load_summary(study: Study, path: str) -> Summary:
     return found if isinstance(found, Summary) else summarize(study, found)
 
 
-def load_evidence(study: Study, path: str | PathLike[str]) -> Summary | ReportFiles:
+def load_evidence(study: Study, path: str | PathLike[str], told: Told = _to_nobody) -> Summary | ReportFiles:
     """Open what `fit` takes: the summary in a file, or a file's reports, read lazily and once.
+
+    told: is told now and then how many were read.
 
     Raises InputError, SummaryError; for bad reports only when the last one was asked for.
     """
@@ -114,7 +117,7 @@ def load_evidence(study: Study, path: str | PathLike[str]) -> Summary | ReportFi
     check_study(study)
     if not _is_parquet(path) and '"ldpkit.summary/' in _read_head(path):
         return Summary.from_json(Path(path).read_bytes().removeprefix(BOM_UTF8), study)
-    return ReportFiles(study, [path])
+    return ReportFiles(study, [path], told)
 
 
 def evidence_of(study: Study, given: object) -> Summary | Iterable[Report]:
@@ -197,16 +200,15 @@ class ReadReports(CheckedReports):
 
     Raises InputError at the end if any was bad, or if there were reports but none on this document. Then
     `left_out` are the reports on other versions: {(version, digest): how many}. Those on `read_elsewhere`,
-    digests of versions that the same analysis reads too, are not spoken of.
+    digests of versions that the same analysis reads too, are not spoken of. told: is told now and then how
+    many were read.
     """
 
-    def __init__(self, study: Study, read: Callable[[], Iterable[Placed]]) -> None:
+    def __init__(self, study: Study, read: Callable[[], Iterable[Placed]], told: Told = _to_nobody) -> None:
         self.left_out: Counter[tuple[int, str]] = Counter()
         self.read_elsewhere: frozenset[str] = frozenset()
         self.digest = study.digest
-        # Is told now and then how many reports were read.
-        self.told: Callable[[int], None] = lambda _: None
-        self._study, self._read = study, read
+        self._study, self._read, self._told = study, read, told
 
     def notes(self) -> tuple[str, ...]:
         """Notes for readers of the result on reports that were left out."""
@@ -230,7 +232,7 @@ class ReadReports(CheckedReports):
         others = Others(self._study)
         for count, (where, read) in enumerate(self._read(), 1):
             if count % TOLD_EVERY == 0:
-                self.told(count)
+                self._told(count)
             try:
                 report = read()
                 if others.hold(report, where):
@@ -258,8 +260,8 @@ class ReadReports(CheckedReports):
 class ReportFiles(ReadReports):
     """All good reports on one document in files."""
 
-    def __init__(self, study: Study, paths: Iterable[str]) -> None:
-        super().__init__(study, partial(_all_reports, paths))
+    def __init__(self, study: Study, paths: Iterable[str], told: Told = _to_nobody) -> None:
+        super().__init__(study, partial(_all_reports, paths), told)
 
 
 class Refused:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cache
 
 from ldp_client.commands.output import Progress, Step
 from ldp_client.files.disk import STREAM, count_lines
 
 
 def reading_of(progress: Progress, paths: Iterable[str]) -> Callable[[int], None]:
-    """Tell of how many reports in these files one was read."""
-    total = sum(_about_how_many(path) for path in paths)
+    """Tell how many reports of these files were read; they are counted once there is something to tell."""
+    total = cache(lambda: sum(_about_how_many(path) for path in paths))
 
     def tell(count: int) -> None:
-        progress(Step(f"{count:,} reports read", count, max(count, total)))
+        progress(Step(f"{count:,} reports read", count, max(count, total())))
 
     return tell
 

@@ -65,7 +65,7 @@ export function entriesOf(form, study) {
     if (features)
       return [...features, response].map((part) => read(`${id}/${part.id}`, `${text}: ${part.text ?? part.id}`, part));
     const list = listWith(id);
-    return [list ? { name: id, asked: beneath(list.title, text), ...boxed(id, list, entered) } : read(id, text, one)];
+    return [list ? { name: id, asked: below(list.title, text), ...boxed(id, list, entered) } : read(id, text, one)];
   });
   const inClear = (study.public ?? [])
     .filter(({ source }) => !source)
@@ -94,8 +94,8 @@ function boxed(id, { title, questions }, entered) {
   return { answer, words: say(`script.${answer}`), problem: problem || "", boxOf: id === questions[0] ? title : "" };
 }
 
-/** What stands beside a box, behind the title of its list. */
-const beneath = (title, text) => `${title}${/[\p{L}\p{N}]$/u.test(title) ? ":" : ""} ${text}`;
+/** What stands beside a box, behind the title of its list; `below` of ldp_client/documents/sections.py is its twin. */
+const below = (title, text) => `${title}${/[?:.!…؟？：。]$/.test(title) ? "" : ":"} ${text}`;
 
 /** {answer, words, problem} of what was typed or picked; a public field's `toSend` has the last word. */
 function entry(entered, field) {

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import IO, TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from collector.exports.dated import DatedReport
 from ldp_client.documents.export_end import end_line
@@ -40,7 +40,7 @@ def write_reports(reports: Iterable[Report], path: Path) -> int:
     """
     write = TABLES.get(path.suffix.lower())
     if write is not None:
-        return _write_table(reports, path, _Plain(), write)
+        return _write_table(reports, path, PLAIN, write)
     with replacing(str(path), private=True) as file:
         count = 0
         for report in reports:
@@ -53,46 +53,42 @@ def write_reports(reports: Iterable[Report], path: Path) -> int:
 
 def write_decoded(reports: Iterable[DatedReport], path: Path, decoding: Decoding) -> int:
     """Write the same as a table with columns for people: the day, and what is decoded; to a stream as CSV."""
-    return _write_table(reports, path, _Decoded(decoding), TABLES.get(path.suffix.lower(), _write_csv))
+    return _write_table(reports, path, _decoded(decoding), TABLES.get(path.suffix.lower(), _write_csv))
 
 
-class _Plain:
-    """What the table of an export has beside the columns that are read back: nothing."""
+class Form(NamedTuple, Generic[Written]):
+    """What a table of reports has beside the columns that are read back.
 
-    line = staticmethod(Report.to_json)
-    read = staticmethod(Report.from_json)
+    line, read: a report's line while the table waits for its last one, and back. meet: is told of each report
+    before columns are asked for. columns: others for people, and whether each has numbers. cells: a report's.
+    """
 
-    def columns(self) -> Mapping[str, bool]:
-        return {}
-
-    def meet(self, report: Report) -> None:
-        """Nothing is to be known of it."""
-
-    def cells(self, _report: Report) -> Cells:
-        return {}
+    line: Callable[[Written], str]
+    read: Callable[[str], Written]
+    meet: Callable[[Written], None]
+    columns: Callable[[], Mapping[str, bool]]
+    cells: Callable[[Written], Cells]
 
 
-class _Decoded:
-    """The same of a decoded one."""
+PLAIN: Form[Report] = Form(
+    Report.to_json, Report.from_json, lambda _report: None, lambda: {}, lambda _report: {}
+)
 
-    line = staticmethod(DatedReport.to_line)
-    read = staticmethod(DatedReport.from_line)
 
-    def __init__(self, decoding: Decoding) -> None:
-        self._decoding = decoding
-        self.meet = decoding.meet
-
-    def columns(self) -> Mapping[str, bool]:
-        return {DAY: False, **self._decoding.columns}
-
-    def cells(self, report: DatedReport) -> Cells:
-        return {DAY: report.day, **self._decoding.cells(report)}
+def _decoded(decoding: Decoding) -> Form[DatedReport]:
+    return Form(
+        DatedReport.to_line,
+        DatedReport.from_line,
+        decoding.meet,
+        lambda: {DAY: False, **decoding.columns},
+        lambda report: {DAY: report.day, **decoding.cells(report)},
+    )
 
 
 def _write_table(
     reports: Iterable[Written],
     path: Path,
-    form: Any,
+    form: Form[Written],
     write: Callable[[Names, Iterator[tuple[Report, Cells]], IO[str]], None],
 ) -> int:
     with (

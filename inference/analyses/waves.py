@@ -216,7 +216,8 @@ class _Once(CheckedReports):
 
 def _words(study: Study, question: str) -> tuple[str | None, object]:
     """What people read of a question, with the title of its list."""
-    return study.question(question).text, study.question(question).list_title
+    asked = study.question(question)
+    return asked.text, asked.list_title
 
 
 def _units(studies: Mapping[str, Study], question: str) -> Iterator[str]:

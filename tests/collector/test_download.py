@@ -13,10 +13,11 @@ import pytest
 from pyarrow import parquet
 
 from collector.cli import add_commands
+from collector.exports.dated import DatedReport
 from collector.remote.download import fetch_reports
 from collector.remote.operating import RemoteCollector
 from ldp_client.device import exchange
-from ldp_client.documents.errors import InputError, TransferError, UsageError
+from ldp_client.documents.errors import InputError, ReportError, TransferError, UsageError
 from ldp_client.documents.export_end import end_line
 from schemas import Report
 from summaries import summarize
@@ -162,6 +163,19 @@ def test_reports_are_decoded_by_the_study_that_they_answer_alone(filled, make_st
     with serving(lying) as url, pytest.raises(TransferError, match="is not the study with digest"):
         run_export(url, tmp_path / "r.csv", "--token", token, "--decoded")
     assert not list(tmp_path.glob("r.csv"))
+
+
+def test_a_decoded_export_has_days_or_is_none(filled, tmp_path, token):
+    """A proxy that drops the query gives reports without days; a day that is none may be a formula."""
+    plain = serving(lambda environ, start: filled.app({**environ, "QUERY_STRING": ""}, start))
+    with plain as url, pytest.raises(TransferError, match="must stand beside its day"):
+        run_export(url, tmp_path / "r.csv", "--token", token, "--decoded")
+    assert list(tmp_path.glob("r.*")) == []
+    (report, *_) = filled.sent
+    for day in ("=1+1", "2026-6-1", "2026-02-30", "", None, ["2026-06-01"]):
+        line = json.dumps({"day": day, "report": report.to_document()})
+        with pytest.raises(ReportError, match="day"):
+            DatedReport.from_line(line)
 
 
 def test_an_empty_study_makes_an_empty_parquet_file(habits, tmp_path, token):

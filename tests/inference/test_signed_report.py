@@ -194,6 +194,20 @@ def test_boxes_of_a_list_are_said_under_its_title():
     assert lists_in_words(study, set()) == []
 
 
+def test_a_lists_title_commands_no_page(tmp_path, pictures):
+    """Of a hostile study; in HTML and in Markdown it stands as it was written."""
+    title = HOSTILE[2] + " <img src=x onerror=x()>"
+    listed = [{"title": title, "questions": ["ever"], "any_of": True}]
+    study = Study(studies.document(studies.YES_NO, sections=listed))
+    found, drawn = {"ever": POSTERIORS["ever"]}, {"ever": pictures["ever"]}
+    page = render_page(study, found, pictures=drawn)
+    assert "is a list, of which people tick any" in page
+    save_report(study, found, tmp_path)
+    for text in (page, (tmp_path / "report.md").read_text()):
+        assert "<img src=x" not in text
+        assert "<b>" not in text
+
+
 def test_a_headline_says_of_whom_a_share_is_where_people_may_refuse():
     found = posterior_of("ever", ["p", "refused"])
     says = headline(STUDY.question("ever"), found).says
