@@ -117,7 +117,7 @@ def tell_uncommitted(root: Path) -> None:
     changed = subprocess.run(asked, cwd=root, check=True, capture_output=True, text=True).stdout.splitlines()
     if changed:
         names = ", ".join(line[3:] for line in changed[:5])
-        print(f"{len(changed)} files are not committed, and left out: {names}", file=sys.stderr)
+        print(f"not committed, and left out of the release: {names}", file=sys.stderr)
 
 
 def build(stage: Path, out: Path, seconds: int) -> None:

@@ -158,3 +158,15 @@ def test_changes_are_those_of_the_newest_version():
     assert release.changes(REPOSITORY).startswith("## 0.1.0")
     stated = tomllib.loads((REPOSITORY / "ldp_client" / "pyproject.toml").read_text())
     assert stated["project"]["dependencies"] == []
+
+
+def test_slips_before_a_release_are_said(tmp_path, capsys):
+    """A change that nobody committed is left out, and a folder in dist/ is somebody's."""
+    subprocess.run(["git", "init", "--quiet"], cwd=tmp_path, check=True)
+    (tmp_path / "new.py").write_text("")
+    release.tell_uncommitted(tmp_path)
+    assert capsys.readouterr().err == "not committed, and left out of the release: new.py\n"
+    (tmp_path / "dist" / "mine").mkdir(parents=True)
+    assert release.main(tmp_path / "dist") == 1
+    assert "move away mine" in capsys.readouterr().err
+    assert [path.name for path in (tmp_path / "dist").iterdir()] == ["mine"]
