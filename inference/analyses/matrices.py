@@ -153,6 +153,7 @@ def matrix_of(
     if not np.isfinite(values).all():
         odd = names.restored(str(found.columns[np.flatnonzero(~np.isfinite(values).all(axis=0))[0]]))
         raise InputError(f"the term {odd} is not a finite number in some rows: change the term or the rows")
+    _refuse_other_rows(found, expanded, names)
     terms, levels = _labels(found.model_spec, names)
     shaped = values.reshape(len(frame), len(answers), -1)
     return Matrix(shaped, terms, levels, answers, found.model_spec, evenly(len(answers)))
@@ -238,6 +239,33 @@ def _over_reports(side: str, names: Names, expanded: pd.DataFrame, sizes: Codes 
     whole = expanded.loc[np.repeat(np.asarray(expanded.index), repeats)].reset_index(drop=True)
     spec = _evaluated(_read(side, names), whole, side).model_spec
     return _evaluated(spec, expanded, side)
+
+
+def _refuse_other_rows(found: Any, expanded: pd.DataFrame, names: Names) -> None:
+    """Raises InputError for a term whose value in a row depends on which other rows there are.
+
+    Rows are patterns, which are people neither in number nor in order, and a census has others: `age.mean()`
+    would be another number in each. What transforms such as center() found is kept in `found.model_spec`.
+    """
+    factors = (factor for term in found.model_spec.formula for factor in term.factors)
+    if all(factor.eval_method is not Factor.EvalMethod.PYTHON for factor in factors):
+        return
+    count = len(expanded)
+    for part in (slice((count + 1) // 2), slice(1), slice(count - 1, count)):
+        values = np.asarray(found, np.float64)[part]
+        try:
+            alone = np.asarray(_evaluated(found.model_spec, expanded.iloc[part], ""), np.float64)
+        except InputError:
+            # One row has no sd, say.
+            alone = np.full_like(values, np.nan)
+        odd = ~np.isclose(alone, values, rtol=1e-9, atol=1e-12).all(axis=0)
+        if odd.any():
+            named = [names.restored(str(column)) for column in found.columns[odd]]
+            named = [name for name in named if "(" in name] or named
+            raise InputError(
+                f"{' or '.join(named)} depends on the other rows, which are patterns of reports, not people: "
+                "write center() or scale(), a number in place of a mean or a rank, or make a column of it"
+            )
 
 
 def _evaluated(formula: Any, frame: pd.DataFrame, side: str) -> Any:

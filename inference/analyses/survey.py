@@ -248,10 +248,12 @@ def _without_blanks(
 
 
 def _refuse_mixed(column: pd.Series, name: str) -> None:
-    """Raises InputError for a column of numbers with a few words: it would be a factor of them all."""
-    if column.dtype != object:
+    """Raises InputError for a column of numbers with a few words, or infinities: a factor of them all."""
+    # Text is of type object or, from pandas itself, of a string type.
+    if column.dtype != object and not isinstance(column.dtype, pd.StringDtype):
         return
-    numbers = np.asarray([_number(cell) is not None for cell in column])
+    found = [_number(cell) for cell in column]
+    numbers = np.asarray([number is not None and bool(np.isfinite(number)) for number in found])
     if MIXED < numbers.mean() < 1:
         row = int(np.flatnonzero(~numbers)[0])
         raise InputError(
