@@ -14,6 +14,7 @@ from collector.views import handling
 from collector.views.changing import changing
 from collector.views.export import export, summary
 from collector.views.fast_uploads import FastUploads
+from collector.views.foreign_pages import ForeignPages
 from collector.views.health import health
 from collector.views.operating import operating
 from collector.views.page import page
@@ -53,6 +54,9 @@ def create_app(
             app, studies, operating, retaining, reports, export, summary, health, page, changing, participant
         )
         app.wsgi_app = FastUploads(app.wsgi_app, collector)  # type: ignore[method-assign]
+        if settings.origins:
+            # Outermost, as browsers ask of every answer.
+            app.wsgi_app = ForeignPages(app.wsgi_app, settings.origins)  # type: ignore[method-assign]
     return app
 
 

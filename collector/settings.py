@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import timedelta
@@ -30,6 +31,11 @@ TOKEN_VARIABLE = PREFIX + "TOKEN"
 # Of no setting: where settings are, where compiled programs are kept, and of tests and benchmarks.
 _OTHER_VARIABLES = ("CONFIG", "CACHE", "DATA")
 _OF_A_FAILING_DISK = PREFIX + "DISK_"
+# scheme, host, port, of what browsers send as Origin.
+ORIGIN = re.compile(r"(https?)://([a-z0-9]+(?:[-.]+[a-z0-9]+)*|\[[0-9a-f:]+\])(?::([1-9][0-9]{0,4}))?")
+PORTS = {"http": "80", "https": "443"}
+# This machine alone, of which browsers ask no https.
+LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 # Of a token: whoever has it may do everything, and may try five a second.
 FEWEST_CHARACTERS = 16
 JSON_LINES = "json"
@@ -51,6 +57,7 @@ class Settings:
     invitation was used for which report; the same in all processes of a database. signing_keys: a file
     of public keys in PEM; a study that one of them signed may be published by anybody. node_key: a key
     file; with it the server is a node of secure sums, and nothing else. log: the form of a server's log.
+    origins: the other sites whose pages may fetch studies, send reports and withdraw them.
     """
 
     database: str = "sqlite:///ldpkit.sqlite3"
@@ -68,6 +75,7 @@ class Settings:
     signing_keys: str | None = None
     node_key: str | None = None
     log: str = "text"
+    origins: tuple[str, ...] = ()
 
     @property
     def invitation_secret(self) -> bytes:
@@ -80,6 +88,7 @@ class Settings:
         for name in ("body_limit", "queue_reports", "connections", "database_timeout"):
             if getattr(self, name) <= 0:
                 raise UsageError(f"setting {name}: must be above 0, is {getattr(self, name)}")
+        _check_origins(self.origins, self.node_key)
         if self.log not in LOG_FORMS:
             raise UsageError(f"setting log: must be one of {', '.join(LOG_FORMS)}, is {self.log[:64]!r}")
         rates = ("upload_rate", "study_rate", "deletion_rate")
@@ -144,6 +153,21 @@ def _check_token(token: str) -> None:
     if len(token) < FEWEST_CHARACTERS:
         advice = "`ldpkit init` makes one that nobody can guess, and `ldpkit admin token` shows it"
         raise UsageError(f"setting token: must have at least {FEWEST_CHARACTERS} characters: {advice}")
+
+
+def _check_origins(origins: tuple[str, ...], node_key: str | None) -> None:
+    """Raises UsageError for what no browser calls a page's origin, or anybody on its way could be."""
+    if origins and node_key is not None:
+        raise UsageError("setting origins: is for collectors, as no page can send shares to a node")
+    for origin in origins:
+        found = ORIGIN.fullmatch(origin)
+        if found is None or PORTS[found[1]] == found[3]:
+            raise UsageError(
+                f"setting origins: {visible(origin[:64])} must be a site as browsers name it, such as "
+                "https://survey.example.org: in small letters, without a path, an ending / or its usual port"
+            )
+        if found[1] == "http" and found[2] not in LOOPBACK:
+            raise UsageError(f"setting origins: {origin} must be https://: anybody could be {origin}")
 
 
 def settings_with(**changes: Any) -> Settings:
@@ -260,6 +284,14 @@ def _text(_name: str, value: object) -> str:
     return str(value)
 
 
+def _words(name: str, value: object) -> tuple[str, ...]:
+    """A list of texts, or one text with commas or blanks between."""
+    found = value.replace(",", " ").split() if isinstance(value, str) else value
+    if not isinstance(found, (list, tuple)) or not all(isinstance(one, str) for one in found):
+        raise UsageError(f'setting {name}: must be texts, such as ["https://survey.example.org"]')
+    return tuple(found)
+
+
 def _whole(name: str, value: object) -> int:
     try:
         return int(str(value))
@@ -274,7 +306,11 @@ def _number(name: str, value: object) -> float:
         raise UsageError(f"setting {name}: {value!r} is not a number") from None
 
 
-_BY_TYPE: dict[str, Callable[[str, object], object]] = {"int": _whole, "float": _number}
+_BY_TYPE: dict[str, Callable[[str, object], object]] = {
+    "int": _whole,
+    "float": _number,
+    "tuple[str, ...]": _words,
+}
 _READERS: dict[str, Callable[[str, object], object]] = {
     field.name: _BY_TYPE.get(str(field.type), _text) for field in fields(Settings)
 }

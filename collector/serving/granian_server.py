@@ -15,7 +15,7 @@ from typing import Any
 
 from flask import Flask
 from granian import Granian
-from granian.constants import HTTPModes, Interfaces
+from granian.constants import HTTPModes, Interfaces, SSLProtocols
 from granian.log import LogLevels
 
 from collector.logs import CONFIGURATION, write_logs
@@ -45,7 +45,7 @@ def serve(settings: Settings, place: Place, announce: Callable[[str], None]) -> 
     with listen(place) as listener:
         # Granian's workers bind for themselves; this finds a free port and refuses one in use.
         host, port = listener.getsockname()[:2]
-        url = base_url(listener)
+        url = base_url(listener, place.scheme)
     server = Respawning(
         "collector",
         address=host,
@@ -56,6 +56,10 @@ def serve(settings: Settings, place: Place, announce: Callable[[str], None]) -> 
         backlog=BACKLOG,
         http=HTTPModes.http1,
         websockets=False,
+        ssl_cert=place.certificate and place.certificate.chain,
+        ssl_key=place.certificate and place.certificate.key,
+        # Some phones in use have no newer one.
+        ssl_protocol_min=SSLProtocols.tls12,
         log_level=LogLevels.warning,
         log_access=False,
         log_dictconfig=CONFIGURATION if settings.log == JSON_LINES else None,

@@ -33,7 +33,7 @@ def serve(settings: Settings, place: Place, announce: Callable[[str], None]) -> 
     address or a database that cannot be used.
     """
     listener = listen(place)
-    url = base_url(listener)
+    url = base_url(listener, place.scheme)
     with shared_metrics(place.workers, sqlite_file(settings.database)):
         # Not sooner: prometheus_client looks for the folder when it is imported.
         from collector.app import create_app
@@ -55,6 +55,8 @@ def serve(settings: Settings, place: Place, announce: Callable[[str], None]) -> 
             "post_worker_init": lambda _worker: days.start(),
             "when_ready": lambda _arbiter: announce(url),
         }
+        if place.certificate is not None:
+            options |= {"certfile": str(place.certificate.chain), "keyfile": str(place.certificate.key)}
         _Gunicorn(app, options).run()
 
 

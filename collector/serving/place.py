@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from collector.bounding import LOGGER
+from collector.serving.certificates import HTTP, HTTPS, Certificate
 from collector.settings import METRICS_FOLDER
 from ldp_client.documents.errors import InputError
 
@@ -26,12 +27,18 @@ METRICS_PREFIX = ".ldpkit-metrics-"
 
 @dataclass(frozen=True)
 class Place:
-    """Where and how wide the server runs. port 0 takes any free one."""
+    """Where and how wide the server runs. port 0 takes any free one. certificate: for https."""
 
     host: str = "127.0.0.1"
     port: int = 8000
     workers: int = 1
     threads: int = 64
+    certificate: Certificate | None = None
+
+    @property
+    def scheme(self) -> str:
+        """What its URL begins with."""
+        return HTTP if self.certificate is None else HTTPS
 
 
 def listen(place: Place) -> socket.socket:
@@ -44,10 +51,10 @@ def listen(place: Place) -> socket.socket:
         raise InputError(f"cannot listen on {host} port {port}: {error}") from error
 
 
-def base_url(listener: socket.socket) -> str:
+def base_url(listener: socket.socket, scheme: str) -> str:
     """The URL that a listening socket is reached at."""
     host, port = listener.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
 @contextmanager

@@ -9,10 +9,11 @@ from __future__ import annotations
 from math import log
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from collector.languages import ENGLISH
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.refusable import RefusableNumber
 from ldp_client.mechanisms.sampled_products import SampledProducts
-from ldp_client.words.text import ENGLISH, Words, plain
+from ldp_client.words.text import Words, plain
 
 if TYPE_CHECKING:
     from ldp_client.documents.study import Question

@@ -1,0 +1,64 @@
+"""A server's own certificate: what is wrong with it is said before anything listens."""
+
+from __future__ import annotations
+
+import stat
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+
+from ldp_client.documents.errors import InputError, UsageError
+from ldp_client.files.disk import read_bytes
+
+HTTP, HTTPS = "http", "https"
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """chain: a PEM file, the server's own certificate first. key: its private key in PEM, not encrypted."""
+
+    chain: Path
+    key: Path
+
+
+def certificate_of(chain: str | None, key: str | None) -> Certificate | None:
+    """The certificate in these files, checked; None where neither is named.
+
+    Raises:
+        UsageError: only one of them is named.
+        InputError: they cannot be read, do not fit each other, or are not valid now.
+    """
+    if chain is None and key is None:
+        return None
+    if chain is None or key is None:
+        raise UsageError("https needs both: --certificate FILE and --key FILE")
+    found = Certificate(Path(chain), Path(key))
+    _check(found, datetime.now(timezone.utc))
+    return found
+
+
+def _check(certificate: Certificate, now: datetime) -> None:
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+    from cryptography.x509 import load_pem_x509_certificates
+
+    try:
+        own = load_pem_x509_certificates(read_bytes(certificate.chain))[0]
+    except ValueError:
+        raise InputError(f"{certificate.chain} is no certificate in PEM") from None
+    try:
+        key = load_pem_private_key(read_bytes(certificate.key), None)
+    except (ValueError, TypeError):
+        raise InputError(f"{certificate.key} is no private key in PEM without a password") from None
+    if key.public_key() != own.public_key():
+        raise InputError(
+            f"{certificate.key} is not the key of {certificate.chain}: its first certificate counts"
+        )
+    if not own.not_valid_before_utc <= now <= own.not_valid_after_utc:
+        valid = f"{own.not_valid_before_utc:%Y-%m-%d} to {own.not_valid_after_utc:%Y-%m-%d}"
+        raise InputError(
+            f"{certificate.chain} is valid from {valid}, not now: browsers and devices refuse it"
+        )
+    if certificate.key.stat().st_mode & stat.S_IRWXO:
+        raise InputError(
+            f"everybody here can read {certificate.key}: chmod o= it, or get a new one if somebody has"
+        )

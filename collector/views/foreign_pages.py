@@ -1,0 +1,75 @@
+"""A thin WSGI layer that lets pages of other origins do what a device does, and nothing else (CORS).
+
+Their browsers ask first, and keep from them what no header gives. The operator lists the origins: a page
+that may send reports sees what its visitors answer, as any app does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from collector.reports.intake import INVITATION
+from collector.views.handling import IDENTITY
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+STUDY = re.compile(r"/v1/studies/[^/]+")
+REPORTS = re.compile(r"/v1/studies/[^/]+/reports")
+REPORT = re.compile(r"/v1/studies/[^/]+/reports/[^/]+")
+# What a device does at each address.
+METHODS = {STUDY: ("GET",), REPORTS: ("POST",), REPORT: ("PUT", "DELETE")}
+SENT = ("Content-Type", INVITATION, "LDPKit-Withdrawal")
+READ = (IDENTITY, "LDPKit-Study", "Date", "ETag", "Retry-After")
+# What Chromium keeps a browser's question for, at most.
+REMEMBERED_SECONDS = 7200
+VARY = ("Vary", "Origin")
+
+
+class ForeignPages:
+    """The WSGI application `plain`, for pages of these origins too."""
+
+    def __init__(self, plain: WSGIApplication, origins: Iterable[str]) -> None:
+        self.plain = plain
+        self._origins = frozenset(origins)
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """Answer one request."""
+        methods = methods_at(environ["PATH_INFO"])
+        if not methods:
+            return self.plain(environ, start_response)
+        origin, asks = environ.get("HTTP_ORIGIN"), environ["REQUEST_METHOD"] == "OPTIONS"
+        method = environ.get("HTTP_ACCESS_CONTROL_REQUEST_METHOD") if asks else environ["REQUEST_METHOD"]
+        if origin not in self._origins or method not in methods:
+            return self.plain(environ, _adding([VARY], start_response))
+        allowed = [VARY, ("Access-Control-Allow-Origin", str(origin))]
+        if asks:
+            start_response("204 NO CONTENT", [*allowed, *_answer(methods)])
+            return []
+        readable = ("Access-Control-Expose-Headers", ", ".join(READ))
+        return self.plain(environ, _adding([*allowed, readable], start_response))
+
+
+def methods_at(path: str) -> tuple[str, ...]:
+    """What a device does at a path; nothing at the paths of operators and analysts."""
+    return next((methods for form, methods in METHODS.items() if form.fullmatch(path)), ())
+
+
+def _answer(methods: tuple[str, ...]) -> list[tuple[str, str]]:
+    """What a browser that asks first is told."""
+    return [
+        ("Access-Control-Allow-Methods", ", ".join(methods)),
+        ("Access-Control-Allow-Headers", ", ".join(SENT)),
+        ("Access-Control-Max-Age", str(REMEMBERED_SECONDS)),
+    ]
+
+
+def _adding(more: list[tuple[str, str]], start_response: StartResponse) -> StartResponse:
+    """`start_response` with more headers; of an answer that varies by other things too, all are named."""
+
+    def start(status: str, headers: list[tuple[str, str]], *rest: Any) -> Any:
+        return start_response(status, [*headers, *more], *rest)
+
+    return start

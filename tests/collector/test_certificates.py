@@ -1,0 +1,106 @@
+"""https by a certificate's files: both servers, with a device that trusts it; what is refused; the hint."""
+
+from __future__ import annotations
+
+import os
+import ssl
+import subprocess
+import sys
+import urllib.request
+from datetime import datetime, timedelta, timezone
+from ipaddress import ip_address
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from collector.serving.certificates import certificate_of
+from ldp_client.documents.errors import InputError, UsageError
+from schemas import Study
+from tests import studies
+from tests.collector.conftest import REPOSITORY, TOKEN, Server
+
+NOW = datetime.now(timezone.utc)
+PASSWORD = serialization.BestAvailableEncryption(b"password")
+NONE = serialization.NoEncryption()
+
+
+def write_certificate(folder, name="own", first=NOW - timedelta(1), last=NOW + timedelta(1), lock=NONE):
+    """A certificate for this machine that signs itself: (its file, its key's)."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    who = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    names = x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))])
+    builder = x509.CertificateBuilder().subject_name(who).issuer_name(who).public_key(key.public_key())
+    builder = builder.serial_number(x509.random_serial_number()).not_valid_before(first).not_valid_after(last)
+    made = builder.add_extension(names, False).sign(key, hashes.SHA256())
+    chain, secret = folder / f"{name}.pem", folder / f"{name}.key"
+    chain.write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    form = serialization.PrivateFormat.PKCS8
+    secret.write_bytes(key.private_bytes(serialization.Encoding.PEM, form, lock))
+    secret.chmod(0o600)
+    return str(chain), str(secret)
+
+
+@pytest.mark.parametrize("program", ["granian", "gunicorn"])
+def test_a_device_that_trusts_it_answers_over_https(tmp_path, program):
+    chain, key = write_certificate(tmp_path)
+    server = Server(tmp_path, "--server", program, "--certificate", chain, "--key", key)
+    try:
+        assert server.url.startswith("https://127.0.0.1:")
+        trusted = ssl.create_default_context(cafile=chain)
+        study = Study(studies.document(studies.YES_NO))
+        headers = {"Authorization": f"Bearer {TOKEN}"}
+        headers["Content-Type"] = "application/json"
+        asked = urllib.request.Request(f"{server.url}/v1/studies", study.to_json().encode(), headers)
+        assert urllib.request.urlopen(asked, context=trusted, timeout=30).status == 201
+        address = f"{server.url}/v1/studies/{study.id}"
+        command = [sys.executable, "-m", "ldp_client.cli", "answer", address, "--set", "ever=yes", "--yes"]
+        for environment, code in (({"SSL_CERT_FILE": chain}, 0), ({}, 5)):
+            folder = ["--folder", f"device-{code}"]
+            done = subprocess.run(
+                [*command, *folder],
+                cwd=tmp_path,
+                env={**os.environ, "PYTHONPATH": str(REPOSITORY), **environment},
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert done.returncode == code, done.stderr
+        asked = urllib.request.Request(f"{address}/export", headers=headers)
+        assert urllib.request.urlopen(asked, context=trusted, timeout=30).read().count(b"payloads") == 1
+    finally:
+        server.kill()
+    assert "without https" not in server.log.read_text()
+
+
+def test_what_is_wrong_with_it_is_said_before_anything_listens(tmp_path):
+    chain, key = write_certificate(tmp_path)
+    assert certificate_of(None, None) is None
+    assert certificate_of(chain, key).chain.name == "own.pem"
+    other, locked = write_certificate(tmp_path, "other"), write_certificate(tmp_path, "locked", lock=PASSWORD)
+    over = write_certificate(tmp_path, "over", last=NOW - timedelta(hours=1))
+    early = write_certificate(tmp_path, "early", first=NOW + timedelta(hours=1))
+    for files, said in (
+        ((chain, other[1]), "is not the key of"),
+        (locked, "without a password"),
+        (over, "not now"),
+        (early, "not now"),
+        ((key, key), "is no certificate in PEM"),
+        ((chain, chain), "is no private key in PEM"),
+        ((chain, str(tmp_path / "none")), "none"),
+    ):
+        with pytest.raises(InputError, match=said):
+            certificate_of(*files)
+    with pytest.raises(UsageError, match="needs both"):
+        certificate_of(chain, None)
+    (tmp_path / "own.key").chmod(0o644)
+    with pytest.raises(InputError, match="everybody here can read"):
+        certificate_of(chain, key)
+
+
+def test_listening_to_others_without_it_is_said(tmp_path):
+    server = Server(tmp_path, "--host", "0.0.0.0")
+    server.kill()
+    assert "--host 0.0.0.0 without https" in server.log.read_text()

@@ -1,0 +1,112 @@
+"""What pages of other origins may do at a collector: those in the list a device's work, others nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from collector.settings import Settings
+from collector.views.foreign_pages import REMEMBERED_SECONDS
+from ldp_client.documents.errors import InputError
+from tests.collector.conftest import TOKEN
+
+LISTED, OTHER = "https://survey.example.org", "https://survey.example.net"
+REPORT_ID = "0" * 32
+ALLOWED = "Access-Control-Allow-Origin"
+
+
+@pytest.fixture
+def listing(make_harness, study):
+    harness = make_harness(origins=(LISTED,))
+    assert harness.publish(study).status_code == 201
+    return harness
+
+
+def asked(harness, path, method, origin):
+    headers = {
+        "Origin": origin,
+        "Access-Control-Request-Method": method,
+        "Access-Control-Request-Headers": "content-type,ldpkit-invitation",
+    }
+    return harness.client.options(path, headers=headers)
+
+
+@pytest.mark.parametrize(
+    ("path", "method"),
+    [
+        ("/v1/studies/habits", "GET"),
+        ("/v1/studies/habits/reports", "POST"),
+        (f"/v1/studies/habits/reports/{REPORT_ID}", "PUT"),
+        (f"/v1/studies/habits/reports/{REPORT_ID}", "DELETE"),
+    ],
+)
+def test_listed_pages_may_do_what_devices_do(listing, path, method):
+    answer = asked(listing, path, method, LISTED)
+    assert (answer.status_code, answer.data, answer.headers[ALLOWED]) == (204, b"", LISTED)
+    assert method in answer.headers["Access-Control-Allow-Methods"].split(", ")
+    assert answer.headers["Access-Control-Max-Age"] == str(REMEMBERED_SECONDS)
+    assert answer.headers["Vary"] == "Origin"
+    # A cookie or a key of a visitor is nobody's here.
+    assert "Access-Control-Allow-Credentials" not in answer.headers
+    assert "authorization" not in answer.headers["Access-Control-Allow-Headers"].lower()
+    assert ALLOWED not in asked(listing, path, method, OTHER).headers
+    assert ALLOWED not in asked(listing, path, method, f"{LISTED}.example.net").headers
+
+
+@pytest.mark.parametrize(
+    ("path", "method"),
+    [
+        ("/v1/studies", "POST"),
+        ("/v1/studies/habits", "PUT"),
+        ("/v1/studies/habits", "DELETE"),
+        ("/v1/studies/habits/reports", "GET"),
+        ("/v1/studies/habits/summary", "GET"),
+        ("/v1/studies/habits/status", "GET"),
+        ("/v1/keys", "GET"),
+        ("/metrics", "GET"),
+        ("/studies", "GET"),
+    ],
+)
+def test_no_page_may_do_what_operators_and_analysts_do(listing, path, method):
+    assert ALLOWED not in asked(listing, path, method, LISTED).headers
+    headers = {"Origin": LISTED, "Authorization": f"Bearer {TOKEN}"}
+    assert ALLOWED not in listing.client.open(path, method=method, headers=headers).headers
+
+
+def test_reports_are_answered_alike_on_the_short_way_and_the_long_one(listing, make_report, study):
+    """An upload in canonical form, the same with a blank, and a refusal."""
+    report = make_report(study)
+    path = f"/v1/studies/{report.study}/reports/{report.id}"
+    whole = report.to_json()
+    for origin, allowed in ((LISTED, LISTED), (OTHER, None)):
+        headers = {"Origin": origin, "Content-Type": "application/json"}
+        answers = [listing.client.put(path, data=body, headers=headers) for body in (whole, f" {whole}", "{")]
+        assert [answer.status_code // 100 for answer in answers] == [2, 2, 4]
+        for answer in answers:
+            assert answer.headers.get(ALLOWED) == allowed
+            assert answer.headers.getlist("Vary") == ["Origin"]
+            assert (allowed is None) == ("Access-Control-Expose-Headers" not in answer.headers)
+
+
+def test_without_a_list_nothing_is_said(habits):
+    answer = habits.client.get("/v1/studies/habits", headers={"Origin": LISTED})
+    assert answer.status_code == 200
+    assert not [name for name, _ in answer.headers if name.startswith("Access-Control")]
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        *("*", "null", "https://*.example.org", "survey.example.org", "https://survey.example.org/"),
+        *("https://Survey.example.org", "https://survey.example.org:443", "http://survey.example.org"),
+        *("http://localhost:80", "https://survey.example.org/page", "https://a@example.org", "file://"),
+    ],
+)
+def test_what_is_no_site_is_refused_in_one_line(make_harness, origin):
+    with pytest.raises(InputError, match=r"^setting origins: ") as refused:
+        make_harness(origins=(LISTED, origin))
+    assert "\n" not in str(refused.value)
+
+
+def test_a_node_has_no_pages():
+    with pytest.raises(InputError, match="for collectors"):
+        Settings(node_key="node.key", origins=(LISTED,))
