@@ -27,6 +27,7 @@ ROOT = Path(__file__).parent
 # The device library first: the whole stands on it.
 PROJECTS = ("ldp_client", ".")
 JAVASCRIPT = "ldp_client/js"
+PUBLINT = ROOT / "tests/portable/node_modules/.bin/publint"
 # Each file that says a version, and where in it.
 VERSIONS = {
     "ldp_client/pyproject.toml": r'^version = "(.+)"$',
@@ -36,7 +37,7 @@ VERSIONS = {
     "CHANGELOG.md": r"^## (\S+)",
 }
 # What stands beside sources and is none.
-BESIDE = (".*", "__pycache__", "*.egg-info", "build", "dist", "demo", "node_modules")
+BESIDE = (".*", "__pycache__", "*.egg-info", "build", "dist", "demo", "site", "node_modules")
 CHANGES, HASHES = "CHANGES.md", "SHA256SUMS"
 # What people install, and what it brings: each gets a bill of materials.
 MATERIALS = {"ldp-client": "ldp_client", "ldpkit[all]": "."}
@@ -59,6 +60,7 @@ def main(out: Path = ROOT / "dist") -> int:
         stage = Path(name)
         build(stage, out, committed(stage))
     (out / CHANGES).write_text(changes(ROOT), encoding="utf-8")
+    run_publint(made(out, "*.tgz"))
     run("twine", "check", "--strict", *made(out, "*.whl"), *made(out, "*.tar.gz"))
     for what, project in MATERIALS.items():
         write_materials(what, project, out)
@@ -192,6 +194,18 @@ def brought(wanted: Requirement, seen: set[tuple[str, str]] | None = None) -> se
 def made(out: Path, pattern: str) -> list[str]:
     """Paths of what was built, sorted."""
     return sorted(str(path) for path in out.glob(pattern))
+
+
+def run_publint(tarballs: list[str]) -> None:
+    """Check what browsers, node and bundlers make of the npm packages."""
+    if not PUBLINT.is_file():
+        sys.exit("publint is not installed: run npm ci in tests/portable, as make release does")
+    for tarball in tarballs:
+        done = subprocess.run(
+            [PUBLINT, "--strict", tarball], cwd=ROOT, capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            sys.exit(f"publint failed:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
 
 
 def run(module: str, *arguments: str) -> None:

@@ -25,6 +25,7 @@ from collector.secure_sum.cli import add_secure_sum
 from collector.settings import JSON_LINES, TOKEN_VARIABLE, Settings, server_settings
 from ldp_client.commands.output import Step, add_output, progress_of, show
 from ldp_client.commands.parsers import add_command
+from ldp_client.device.policy import LOOPBACK
 from ldp_client.documents.errors import UsageError
 from ldp_client.files.disk import STREAM
 from ldp_client.words.text import counted
@@ -34,6 +35,10 @@ if TYPE_CHECKING:
 
 REPORTS_BETWEEN_LINES = 1000
 Fetched = TypeVar("Fetched")
+IN_CLEAR = (
+    "--host {host} without https: what is sent here, tokens too, is read by all on the way. "
+    "Put a proxy with TLS in front, or name --certificate and --key"
+)
 SERVERS = {"gunicorn": "collector.serving.gunicorn_server", "granian": "collector.serving.granian_server"}
 
 
@@ -72,6 +77,9 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
         "--role", choices=("collector", "node"), default="collector", help="default collector"
     )
     parser.add_argument("--node-key", metavar="FILE", help="a node's keys, from ldpkit secure-sum keygen")
+    text = "for https without a proxy: a PEM file, the server's own certificate first"
+    parser.add_argument("--certificate", metavar="FILE", help=text)
+    parser.add_argument("--key", metavar="FILE", help="its private key in PEM, which nobody else can read")
     parser.add_argument("--ready-file", metavar="FILE", help="gets the base URL once the server listens")
     parser.set_defaults(run=run_serve)
 
@@ -102,15 +110,19 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
 def run_serve(arguments: argparse.Namespace) -> int:
     """ldpkit serve [--database URL]"""
     from collector.logs import log_event, write_logs
+    from collector.serving.certificates import certificate_of
     from collector.serving.place import Place, saying_second
     from collector.storage.database import sqlite_file
     from collector.storage.wal import folding_wal
 
-    place = Place(arguments.host, arguments.port, arguments.workers, arguments.threads)
+    certificate = certificate_of(arguments.certificate, arguments.key)
+    place = Place(arguments.host, arguments.port, arguments.workers, arguments.threads, certificate)
     server = import_module(SERVERS[arguments.server])
     settings = _serve_settings(arguments)
     fitting = fitting_beside(settings) if arguments.posteriors else nullcontext()
     _warn_of_telltale(settings)
+    if certificate is None and arguments.host not in LOOPBACK:
+        print(IN_CLEAR.format(host=arguments.host), file=sys.stderr)
     file, master = sqlite_file(settings.database), os.getpid()
     write_logs(settings.log)
     log_event("start", "the server starts", server=arguments.server, workers=place.workers)

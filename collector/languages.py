@@ -15,14 +15,16 @@ from babel.numbers import format_decimal, format_percent
 from werkzeug.datastructures import LanguageAccept
 
 from ldp_client.documents.rational import Rational
-from ldp_client.words.text import CORE, ENGLISH, Words
+from ldp_client.words.text import APART, CORE, Words
 
 if TYPE_CHECKING:
     from ldp_client.words.text import Sentence
 
-# In the order of the page's menu. Each but the first has a catalogue in FOLDER.
+# In the order of the page's menu. Each has a catalogue in FOLDER; the English one has what no device says.
 LANGUAGES = ("en", "de", "fr", "es", "pt", "it", "nl", "pl", "tr", "ar", "hi", "zh")
 FOLDER = Path(__file__).parent / "words"
+_PAGE = str(FOLDER / "en.json")
+ENGLISH = Words("en", apart={**APART, "page.": _PAGE, "script.": _PAGE, "hundred.": _PAGE})
 # A number as Python writes it, perhaps with marks between thousands.
 NUMBER = re.compile(r"-?\d[\d,]*(\.\d+)?")
 

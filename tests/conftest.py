@@ -20,7 +20,7 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
     # The workers share the cores already: threads inside each would wait for one another.
     # Most programs run once or twice here: compiling them thoroughly costs more than it saves.
-    flags = "--xla_cpu_multi_thread_eigen=false --xla_llvm_disable_expensive_passes=true"
+    flags = "--xla_cpu_multi_thread_eigen=false --xla_backend_optimization_level=0"
     os.environ.setdefault("XLA_FLAGS", flags)
     # Tracing makes many objects that stay: looking for cycles among them takes a fifteenth of all time.
     gc.set_threshold(100_000, 50, 100)

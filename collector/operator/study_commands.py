@@ -61,7 +61,7 @@ def add_study_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentP
 def run_publish(arguments: argparse.Namespace) -> int:
     """ldpkit publish STUDY.json [--to URL] [--dry-run] [--json]"""
     from collector.remote.operating import RemoteCollector
-    from ldp_client.study_warnings import unstated_in_words, warnings_of
+    from ldp_client.commands.study_warnings import unstated_in_words, warnings_of
 
     document = read_bytes(arguments.study)
     study = _study_in(document, arguments.study)

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from inference.results import rendering
 from inference.results.folder import OwnFiles, whole_folder
 from ldp_client import mechanisms_of
+from ldp_client.commands.study_warnings import notes_of, warnings_of
 from ldp_client.describing import (
     answers_in_words,
     factors,
@@ -24,7 +25,6 @@ from ldp_client.describing import (
     report_size,
 )
 from ldp_client.documents.errors import InputError
-from ldp_client.study_warnings import notes_of, warnings_of
 from ldp_client.words.public import cells_in_words, public_lines
 from ldp_client.words.text import rounded_up, visible
 from schemas import Question, Study

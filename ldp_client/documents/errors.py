@@ -155,14 +155,14 @@ class UsageError(InputError):
 
 
 # Of the device library; the others are ldpkit's.
-DEVICE_EXTRAS = ("completion", "secure-sum", "signing", "tables")
+DEVICE_EXTRAS = ("secure-sum", "signing")
 
 
 class MissingExtraError(LdpkitError):
     """A part of ldpkit needs packages that are not installed; the message has the command that installs them.
 
     Args:
-        extra: the extra of ldpkit, or of ldp-client, that brings them, such as "inference".
+        extra: the extra of ldpkit, or of ldp-client, that has them, such as "inference"; "": ldpkit itself.
         module: the module that was not found.
 
     Attributes:
@@ -171,5 +171,6 @@ class MissingExtraError(LdpkitError):
 
     def __init__(self, extra: str, module: str) -> None:
         package = "ldp-client" if extra in DEVICE_EXTRAS else "ldpkit"
-        super().__init__(say("core.missing_extra", module=module, package=package, extra=extra))
+        wanted = f"'{package}[{extra}]'" if extra else package
+        super().__init__(say("core.missing_extra", module=module, package=wanted))
         self.extra = extra

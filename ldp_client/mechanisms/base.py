@@ -3,7 +3,7 @@
 import struct
 
 from ldp_client.core.randomness import urandom
-from ldp_client.documents.errors import ReportError
+from ldp_client.documents.errors import MissingExtraError, ReportError
 from ldp_client.documents.rational import Rational
 
 TYPE_CHECKING = False
@@ -34,6 +34,21 @@ def register(kind: "Kind") -> "Kind":
         raise ValueError(f"there is a mechanism {kind.name!r} already")
     MECHANISMS[kind.name] = kind
     return kind
+
+
+def part_of_ldpkit(module: str, name: str) -> "Any":
+    """Import what comes with ldpkit, not with the device library alone.
+
+    Raises:
+        MissingExtraError: It is not installed.
+    """
+    try:
+        return getattr(__import__(module, None, None, [name]), name)
+    except ImportError as error:
+        # MicroPython's errors name no module.
+        if getattr(error, "name", module) != module:
+            raise
+        raise MissingExtraError("", module) from None
 
 
 class Privacy:
@@ -114,10 +129,11 @@ class Mechanism:
         Raises:
             AnswerError: an answer does not fit.
             InputError: refusals of a question that does not offer it.
+            MissingExtraError: the device library is installed alone, or without NumPy.
         """
-        # By its name: the floor above, which only somebody with NumPy stands on.
-        bulk = __import__("ldp_client.bulk", fromlist=["perturb_many"])
-        return bulk.perturb_many(self, answers, random, refusals)  # type: ignore[no-any-return]
+        # By its name: the floor above, of ldpkit.
+        perturb_many = part_of_ldpkit("ldp_client.bulk", "perturb_many")
+        return perturb_many(self, answers, random, refusals)  # type: ignore[no-any-return]
 
     def quantise(self, answer: "Any") -> "Any":
         """Turn an answer into integers within the mechanism's domain; a subclass does it.

@@ -1,8 +1,9 @@
 """The sentences of a language, numbers in them, and what others wrote, made harmless.
 
-English is two JSON files in this folder, {key: sentence}: en.core.json has what the device core says, its
-keys beginning with "core.", small enough for boards; en.json has all else. Other languages, of
-what the participant's page says, are the collector's. A sentence names its facts as `str.format` does, {so};
+English is JSON files, {key: sentence}. In this folder en.core.json has what the device core says, its keys
+beginning with "core.", small enough for boards, and en.json what the device library says; what commands and
+files say is beside the commands. What the participant's page alone says, and other languages, are the
+collector's. A sentence names its facts as `str.format` does, {so};
 one that depends on a number is {"one": …, "other": …}, a form for each plural category that the language has
 in the CLDR, and that number is the fact {count}. Keys that begin with "page." and "script." are the page's
 alone, with plain {names}.
@@ -19,6 +20,12 @@ if TYPE_CHECKING:
 
 FOLDER = __file__.replace("\\", "/").rpartition("/")[0]
 CORE = "core."
+# Which files beside en.json have the sentences whose keys begin so.
+APART = {
+    CORE: FOLDER + "/en.core.json",
+    "cli.": FOLDER + "/../commands/en.json",
+    "files.": FOLDER + "/../commands/en.json",
+}
 # The digits that privacy is shown with where nothing else is said.
 DIGITS = 12
 # What prints as nothing and takes up room; all other blanks are not printable.
@@ -31,11 +38,15 @@ class Words:
     Args:
         language: its tag, such as "en": how the names of its files begin.
         folder: where they are.
+        apart: the files that are elsewhere, by how the keys of their sentences begin.
     """
 
-    def __init__(self, language: str, folder: str = FOLDER) -> None:
+    def __init__(
+        self, language: str, folder: str = FOLDER, apart: "Optional[Mapping[str, str]]" = None
+    ) -> None:
         self.language = language
-        self._folder = folder
+        self._paths = {"": folder + "/" + language + ".json"}
+        self._paths.update(apart or {})
         self._files: "dict[str, dict[str, Sentence]]" = {}
 
     def say(self, which: str, **facts: "Any") -> str:
@@ -65,22 +76,26 @@ class Words:
 
     def sentences(self, prefix: str = "") -> "dict[str, Sentence]":
         """All sentences whose keys begin so."""
-        files = [self._file(key) for key in ("", CORE) if key.startswith(prefix) or prefix.startswith(key)]
+        starts = [key for key in self._paths if key.startswith(prefix) or prefix.startswith(key)]
+        files = [self._file(key) for key in starts]
         return {key: file[key] for file in files for key in file if key.startswith(prefix)}
 
     def _file(self, key: str) -> "dict[str, Sentence]":
         """The sentences of the file that has this key."""
-        name = self.language + (".core.json" if key.startswith(CORE) else ".json")
-        if name not in self._files:
+        path = ""
+        for start in self._paths:
+            if key.startswith(start):
+                path = self._paths[start]
+        if path not in self._files:
             # With it come regular expressions: half the time that a device's program takes to start.
             import json
 
-            with open(f"{self._folder}/{name}", encoding="utf-8") as file:
-                self._files[name] = json.load(file)
-        return self._files[name]
+            with open(path, encoding="utf-8") as file:
+                self._files[path] = json.load(file)
+        return self._files[path]
 
 
-ENGLISH = Words("en")
+ENGLISH = Words("en", apart=APART)
 
 
 def say(which: str, **facts: "Any") -> str:

@@ -3,8 +3,8 @@
 import pytest
 
 from ldp_client import Device
+from ldp_client.commands.study_warnings import warnings_of
 from ldp_client.documents.errors import AlreadyAnsweredError, InputError, RefusedError, StudyError
-from ldp_client.study_warnings import warnings_of
 from schemas import Study
 from tests import studies
 

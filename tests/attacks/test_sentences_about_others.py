@@ -4,9 +4,9 @@ import re
 
 import pytest
 
+from collector.languages import ENGLISH
 from collector.views.hundred import hundred_of
 from ldp_client import mechanism_for
-from ldp_client.words.text import ENGLISH
 from schemas import Study
 from tests import studies
 from tests.collector.conftest import TOKEN

@@ -7,9 +7,9 @@ import pytest
 
 from ldp_client import Device
 from ldp_client.cli import main
+from ldp_client.commands.study_warnings import warnings_of
 from ldp_client.describing import odds
 from ldp_client.documents.errors import RefusedError
-from ldp_client.study_warnings import warnings_of
 from schemas import Study
 from tests import studies
 from tests.ldp_client.devices import Server, consenting

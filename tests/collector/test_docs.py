@@ -32,7 +32,9 @@ def commands():
 
 def test_every_setting_is_documented_with_its_default():
     rows = dict(re.findall(r"^\| `(\w+)` \| (.+?) \|", TEXT, re.MULTILINE))
-    defaults = {field.name: "none" if field.default is None else field.default for field in fields(Settings)}
+    defaults = {
+        field.name: "none" if field.default in (None, ()) else field.default for field in fields(Settings)
+    }
     shown = {name: text.strip("`") for name, text in rows.items()}
     assert shown == {
         name: f"{value:g}" if isinstance(value, float) else str(value) for name, value in defaults.items()

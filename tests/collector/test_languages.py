@@ -8,8 +8,7 @@ import pytest
 from babel import Locale
 from werkzeug.datastructures import LanguageAccept
 
-from collector.languages import LANGUAGES, chosen, words_of
-from ldp_client.words.text import ENGLISH
+from collector.languages import ENGLISH, LANGUAGES, chosen, words_of
 from tests import studies
 from tests.collector.conftest import TOKEN
 from tests.portable.vector_languages import WHOLE
@@ -113,7 +112,7 @@ def test_what_a_catalogue_lacks_is_said_in_english(monkeypatch):
     """Half a page in English is better than none."""
     german = words_of("de")
     lacking = {key: said for key, said in german.sentences().items() if key != "script.size"}
-    monkeypatch.setattr(german, "_files", {**german._files, "de.json": lacking})
+    monkeypatch.setattr(german, "_files", {german._paths[""]: lacking})
     assert german.say("script.size", count=1) == "1 byte"
     assert german.sentences("script.")["script.size"] == ENGLISH.sentences("script.size")["script.size"]
     assert german.say("script.yes") == "Ja"

@@ -5,8 +5,8 @@ import re
 
 import pytest
 
+from collector.languages import ENGLISH
 from ldp_client.describing import odds
-from ldp_client.words.text import ENGLISH
 from tests import studies
 from tests.collector.conftest import TOKEN
 from tests.studies import MEMOIZED, YES_NO

@@ -197,7 +197,7 @@ sys.exit(main(sys.argv[1:]))
         (["jax", "numpy", "numpyro"], ["summarize", "STUDY", "r", "--out", "d"], "ldpkit[inference]"),
         (["flask", "sqlalchemy", "gunicorn"], ["serve"], "ldpkit[collector]"),
         (["statsmodels"], ["demo"], "ldpkit[demo]"),
-        (["shtab"], ["completion", "bash"], "ldp-client[completion]"),
+        (["shtab"], ["completion", "bash"], "ldpkit[completion]"),
         (["cryptography"], ["study", "keygen", "--out", "key.pem"], "ldp-client[signing]"),
         (["cryptography"], ["secure-sum", "keygen", "--out", "node.key"], "ldpkit[collector]"),
     ],

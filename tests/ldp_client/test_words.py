@@ -7,10 +7,10 @@ import re
 import pytest
 
 from ldp_client import mechanism_for
+from ldp_client.commands.study_warnings import warnings_of
 from ldp_client.describing import FACTS, describe
 from ldp_client.documents.catalogue import MECHANISMS
 from ldp_client.documents.errors import AnswerError
-from ldp_client.study_warnings import warnings_of
 from ldp_client.words.text import ENGLISH, Words, rounded_up, say
 from schemas import Study
 from tests import studies

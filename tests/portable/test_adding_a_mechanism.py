@@ -18,7 +18,8 @@ EDIT = re.compile(r'(\S+), below "(.*)"')
 COPIED = ("schemas", "ldp_client", "summaries", "inference", "tests")
 LEFT_OUT = shutil.ignore_patterns("__pycache__", "golden", "collector", "node_modules")
 
-
+# What `make schemas` does for a board: ldp_client/package.json lists the new file too.
+BOARD = "from schemas.board import write; write()"
 STUDY = """
 from ldp_client import mechanism_for
 from schemas import Study
@@ -74,6 +75,7 @@ def draws(blocks, copy):
 
 def test_its_vectors_are_the_same_on_micropython(blocks, copy, draws, tmp_path):
     npm.install()
+    python(copy, BOARD)
     text = dict(blocks)["vector"]
     assert json.loads(npm.node("micropython.mjs", copy, npm.MICROPYTHON, tmp_path, text)) == draws
 

@@ -28,8 +28,32 @@ console.log(JSON.stringify([Object.keys(JSON.parse(body).payloads), mechanismFor
 """
 
 
+# What an app does; and what it is told of what only ldpkit has.
+APP = """
+from ldp_client import Device, Study, mechanism_for
+from ldp_client.documents.errors import MissingExtraError
+study = Study.from_json(open("../../study.json").read())
+device = Device("device", "9", require_consent=False)
+print(len(device.answer(study, {"ever": "yes"})))
+for use in (
+    lambda: mechanism_for(study.questions[0]).perturb_many(["yes"]),
+    lambda: __import__("ldp_client.mechanisms").mechanisms._of_table(None),
+):
+    try:
+        use()
+    except MissingExtraError as error:
+        words = str(error).split()
+        print(words[4].rstrip(":"), *words[-3:])
+"""
+# Over half of it are comments, docstrings and what a zip adds to each file.
+MOST_BYTES = 172_000
+# Of the package ldp_client what comes with ldpkit: what no app on a device uses.
+BEYOND_DEVICES = ("audit", "bulk", "cli", "commands", "files", "js", "mechanisms/tables")
+
+
 @pytest.fixture(scope="module")
 def dist(tmp_path_factory):
+    npm.install()
     folder = tmp_path_factory.mktemp("dist")
     assert release.main(folder) == 0
     return folder
@@ -69,27 +93,29 @@ def test_the_device_library_stands_alone(dist, tmp_path):
     assert {name.partition("/")[0].partition("-")[0] for name in names_in(wheel)} == {"ldp_client"}
     metadata = metadata_of(wheel)
     assert "Requires-Python: >=3.9" in metadata
+    assert wheel.stat().st_size <= MOST_BYTES
     assert all("extra ==" in line for line in metadata.splitlines() if line.startswith("Requires-Dist"))
     assert "ldp_client-0.1.0.dist-info/licenses/LICENSE" in names_in(wheel)
-    study, reports = tmp_path / "study.json", tmp_path / "reports.ndjson"
-    study.write_text(json.dumps(studies.document(studies.YES_NO)))
-    (tmp_path / "answers.csv").write_text("ever\nyes\n")
+    (tmp_path / "study.json").write_text(json.dumps(studies.document(studies.YES_NO)))
     for interpreter in (*older_pythons(), sys.executable):
         folder = tmp_path / "site" / Path(interpreter).name
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(folder)
-        command = ["-S", "-m", "ldp_client.cli", "perturb", study, "answers.csv", "--out", reports, "--again"]
         done = subprocess.run(
-            [interpreter, *command], cwd=tmp_path, env={"PYTHONPATH": str(folder)}, check=False
+            [interpreter, "-S", "-c", APP], cwd=folder, capture_output=True, text=True, check=False
         )
-        assert done.returncode == 0
-        reports.unlink()
+        assert (
+            done.stdout
+            == "32\nldp_client.bulk pip install ldpkit\nldp_client.mechanisms.tables pip install ldpkit\n"
+        ), done.stderr
 
 
 def test_the_whole_stands_on_it(dist):
     wheel = path_of(dist, "ldpkit-*.whl")
     packages = {name.partition("/")[0] for name in names_in(wheel) if ".dist-info" not in name}
-    assert packages == {"ldpkit", "schemas", "summaries", "collector", "inference"}
+    assert packages == {"ldpkit", "schemas", "summaries", "collector", "inference", "ldp_client"}
+    both = {*names_in(wheel)} & {*names_in(path_of(dist, "ldp_client-*.whl"))}
+    assert not both
     metadata = metadata_of(wheel)
     assert "Requires-Python: >=3.11" in metadata
     assert "Requires-Dist: ldp-client==0.1.0" in metadata
@@ -106,14 +132,25 @@ def test_the_whole_stands_on_it(dist):
 )
 def test_no_module_is_left_out(dist, package):
     """Each file below a package is in a wheel, but what only builds it."""
-    wheel = path_of(dist, "ldp_client-*.whl" if package == "ldp_client" else "ldpkit-*.whl")
+    inside = set(names_in(path_of(dist, "ldpkit-*.whl")))
+    if package == "ldp_client":
+        beyond = tuple(f"ldp_client/{folder}/" for folder in BEYOND_DEVICES)
+        assert {name for name in inside if name.startswith("ldp_client/")} == {
+            name for name in inside if name.startswith(beyond)
+        }
+        inside |= set(names_in(path_of(dist, "ldp_client-*.whl")))
     files = [path for path in (REPOSITORY / package).rglob("*") if path.is_file()]
     listed = {path.relative_to(REPOSITORY).as_posix() for path in files}
     listed = {
         name for name in listed if not {"__pycache__"} & set(name.split("/")) and ".egg-info/" not in name
     }
-    builds = {"ldp_client/pyproject.toml", "ldp_client/README.md", "ldp_client/LICENSE"}
-    assert listed - builds <= set(names_in(wheel))
+    builds = {
+        "ldp_client/pyproject.toml",
+        "ldp_client/package.json",
+        "ldp_client/README.md",
+        "ldp_client/LICENSE",
+    }
+    assert listed - builds <= inside
 
 
 def test_the_tarball_of_javascript_works_in_node(dist, tmp_path):
@@ -127,6 +164,16 @@ def test_the_tarball_of_javascript_works_in_node(dist, tmp_path):
     document = json.dumps(studies.document(studies.YES_NO))
     found = json.loads(npm.node("use.mjs", document, cwd=tmp_path))
     assert found == [["ever"], "randomized_response"]
+
+
+def test_a_package_without_its_types_is_no_release(dist, tmp_path):
+    with tarfile.open(path_of(dist, "ldpkit-*.tgz")) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (tmp_path / "package" / "index.d.ts").unlink()
+    with tarfile.open(tmp_path / "without.tgz", "w:gz") as archive:
+        archive.add(tmp_path / "package", "package")
+    with pytest.raises(SystemExit, match=r"index\.d\.ts"):
+        release.run_publint([str(tmp_path / "without.tgz")])
 
 
 def test_bills_of_materials_have_what_is_installed(dist):

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from schemas import Report, javascript, json_schema
+from schemas import Report, board, javascript, json_schema
 from tests import studies
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "studies"
@@ -76,3 +76,15 @@ def test_bad_documents_do_not_fit_except_where_json_schema_cannot_say(path):
 def test_the_ports_files_are_those_of_the_catalogue(name):
     """`make schemas` writes them."""
     assert (Path(javascript.FOLDER) / name).read_text(encoding="utf-8") == javascript.FILES[name]()
+
+
+def test_a_boards_package_is_what_boards_need():
+    """tests/portable runs MicroPython on just these files."""
+    text = (board.HOME / board.NAME).read_text(encoding="utf-8")
+    assert text == board.text()
+    package = json.loads(text)
+    assert package["urls"] == board.package()["urls"]
+    places = [place for place, _ in package["urls"]]
+    assert len(set(places)) == len(places)
+    assert not [place for place in places if "tables" in place or place.startswith("/") or ".." in place]
+    assert all((board.HOME / name).is_file() for _, name in package["urls"])

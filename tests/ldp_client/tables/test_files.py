@@ -158,7 +158,7 @@ def test_a_damaged_parquet_file_is_refused(tmp_path):
 
 def test_parquet_without_pyarrow_says_what_to_install(monkeypatch, written):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'ldp-client\[tables\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'ldpkit\[tables\]'"):
         sums(ONE, written(GOOD, "table.parquet"))
 
 

@@ -87,7 +87,7 @@ def _mistakable(labels: "list[str]") -> "list[str]":
     seen: "set[str]" = set()
     found = []
     for label in labels:
-        looks = " ".join(normalize("NFKC", label).translate(LOOK_ALIKE).split())
+        looks = " ".join(normalize("NFKC", label).translate(LOOK_ALIKE).split()).casefold()
         if not label.isprintable() or not looks or looks in seen:
             found.append(label)
         seen.add(looks)

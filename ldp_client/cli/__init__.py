@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ldp_client.documents.study import Study
 
 COMMAND_GROUP = "ldpkit.commands"
-DISTRIBUTION = "ldp-client"
+DISTRIBUTION = "ldpkit"
 COLLECTOR_MODULES = (
     "alembic",
     "cryptography",
@@ -59,15 +59,10 @@ MOST_DIGITS = 12
 
 def main(arguments: "Optional[list[str]]" = None) -> int:
     """Run one command; returns the exit code. Errors of ldpkit are one line on standard error."""
-    parser = build_parser()
-    parsed, beyond = parser.parse_known_args(arguments)
-    if beyond:
-        # An answer with a space is not repeated.
-        options = [near_option(parsed, word.split("=")[0]) for word in beyond if word.startswith("--")]
-        parser.error(say("cli.not_understood", words=", ".join(options) or say("cli.a_word")))
     try:
         with ending_by_signal():
-            return _run(parsed)
+            # Loading what the commands need takes a second, in which people interrupt too.
+            return _run(_parsed(arguments))
     except LdpkitError as error:
         _tell(visible(f"ldpkit: {error}"))
         return error.exit_code
@@ -81,6 +76,17 @@ def main(arguments: "Optional[list[str]]" = None) -> int:
         return EXIT_OTHER
     except OSError as error:
         return _full_output(error)
+
+
+def _parsed(arguments: "Optional[list[str]]") -> argparse.Namespace:
+    """What was asked. Raises SystemExit for what is not understood."""
+    parser = build_parser()
+    parsed, beyond = parser.parse_known_args(arguments)
+    if beyond:
+        # An answer with a space is not repeated.
+        options = [near_option(parsed, word.split("=")[0]) for word in beyond if word.startswith("--")]
+        parser.error(say("cli.not_understood", words=", ".join(options) or say("cli.a_word")))
+    return parsed
 
 
 def _run(parsed: argparse.Namespace) -> int:
@@ -118,7 +124,7 @@ def _missing_extra(error: ModuleNotFoundError) -> int:
 def build_parser() -> argparse.ArgumentParser:
     """The parser with every package's subcommands."""
     groups = sorted(_command_groups(), key=lambda entry: entry.name)
-    where = say("cli.help.examples" if len(groups) > 1 else "cli.help.device_alone")
+    where = say("cli.help.examples")
     epilog = f"{where.rstrip('.')}. {say('cli.help.codes')}"
     parser = Parser(prog="ldpkit", description=say("cli.help"), epilog=epilog)
     parser.add_argument("--version", action="version", version=f"ldpkit {version(DISTRIBUTION)}")
@@ -187,8 +193,8 @@ def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
 
 def run_study_check(arguments: argparse.Namespace) -> int:
     """ldpkit study check STUDY.json [--people N]"""
+    from ldp_client.commands.study_warnings import cuts_in_words, notes_of, unstated_in_words, warnings_of
     from ldp_client.describing import describe, facts_of
-    from ldp_client.study_warnings import cuts_in_words, notes_of, unstated_in_words, warnings_of
     from ldp_client.words.public import cells_in_words
 
     study = load_study(arguments.study)
@@ -266,7 +272,3 @@ def run_audit_command(arguments: argparse.Namespace) -> int:
     from ldp_client.commands.audit import run_audit
 
     return run_audit(arguments, load_study(arguments.study))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,0 +1,7 @@
+"""`python -m ldp_client.cli`: the command where its script is not on the path."""
+
+import sys
+
+from ldp_client.cli import main
+
+sys.exit(main())
