@@ -1,0 +1,158 @@
+"""From nothing to a posterior without a container engine: `make machines`, as root, with a Debian mirror.
+
+The Containerfile's own steps run in Debian roots that debootstrap makes, then compose.yaml's services in
+them, each with the user, the volumes and the read-only root that it states, on addresses of the loopback. A
+study is published through the proxy, devices answer, reports are downloaded and a posterior is fitted. Then
+the proxy, both nodes, Prometheus and the install script are tried. Grafana is in no Debian root: what is
+provisioned for it is read by tests alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+import release
+from deploy.building import REPOSITORY, Build
+from deploy.composed import Machine, services, stand_ins
+from deploy.containerfile import read
+from deploy.installing import try_installing
+from deploy.nodes import try_nodes
+from deploy.roots import copy, debian, missing_programs, pip_settings, run
+from deploy.trying import posterior_by_way_of, try_proxy, try_watching
+
+MOST_SECONDS = 300
+Given = ParamSpec("Given")
+Found = TypeVar("Found")
+
+
+def main() -> int:
+    """Do all of it; 1 where it took too long."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "--folder", type=Path, help="keep all in this new folder; default one that is deleted"
+    )
+    parser.add_argument("--only", choices=("compose", "install"), help="one half; default both")
+    arguments = parser.parse_args()
+    refuse_unready(arguments.folder)
+    with working_folder(arguments.folder) as folder:
+        start = time.monotonic()
+        base = told("a Debian root", debian, folder / "debian")
+        wheels = told("the wheels", wheels_into, folder / "context")
+        seconds = 0.0
+        if arguments.only != "install":
+            seconds = check_compose(folder, base, start)
+        if arguments.only != "compose":
+            told("the install script", try_installing, copy(base, folder / "installed"), wheels)
+    return int(seconds > MOST_SECONDS)
+
+
+def refuse_unready(folder: Path | None) -> None:
+    """Say what is missing before anything is made."""
+    if os.geteuid() != 0:
+        sys.exit("only root can enter another Debian: run it with sudo")
+    missing = missing_programs()
+    if missing:
+        sys.exit(f"install what is missing: {', '.join(missing)}")
+    if folder is not None and folder.exists():
+        sys.exit(f"{folder} is there: name a new folder")
+
+
+@contextmanager
+def working_folder(folder: Path | None) -> Iterator[Path]:
+    """A folder for roots of 3 GB; of no name it goes again."""
+    if folder is not None:
+        folder.mkdir(parents=True)
+        yield folder.resolve()
+        return
+    made = Path(tempfile.mkdtemp(prefix="ldpkit-machines-"))
+    try:
+        yield made
+    finally:
+        # What runs in a root has a mount space of its own: nothing of this machine is mounted in here.
+        shutil.rmtree(made)
+
+
+def told(
+    what: str, function: Callable[Given, Found], *arguments: Given.args, **others: Given.kwargs
+) -> Found:
+    """What a function returns; says how long it took."""
+    start = time.monotonic()
+    found = function(*arguments, **others)
+    print(f"{what}: {time.monotonic() - start:.0f} s", flush=True)
+    return found
+
+
+def wheels_into(context: Path) -> Path:
+    """The build's context, with wheels of the commit at hand; the folder that has these."""
+    out = context / "dist"
+    out.mkdir(parents=True)
+    with tempfile.TemporaryDirectory() as name:
+        release.committed(Path(name))
+        for project in release.PROJECTS:
+            build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(out)]
+            run([*build, str(Path(name) / project)])
+    for file in ("constraints.txt", "deploy/container/place.sh"):
+        (context / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(REPOSITORY / file, context / file)
+    return out
+
+
+def check_compose(folder: Path, base: Path, start: float) -> float:
+    """The images, the services, a posterior; how many seconds all that took since the start."""
+    machine = told("the images", images, folder, base)
+    certificate = make_certificate(machine.tls)
+    machine.name_everybody()
+    with machine.up_in_order():
+        print(posterior_by_way_of(machine, certificate, folder / "posterior"))
+        seconds = time.monotonic() - start
+        print(f"from nothing to a posterior: {seconds:.0f} s, of {MOST_SECONDS}", flush=True)
+        told("the proxy", try_proxy, machine, certificate)
+        told("both nodes", try_nodes, machine, certificate)
+        told("Prometheus", try_watching, machine)
+    return seconds
+
+
+def images(folder: Path, base: Path) -> Machine:
+    """A root for each image: ours by the Containerfile's steps, others' by Debian's packages."""
+    names = {service["image"] for service in services().values()}
+    others = {
+        name: copy(base, folder / name.replace("/", "-").replace(":", "-"))
+        for name in names
+        if name != "ldpkit" and not name.startswith("grafana/")
+    }
+    build = Build(folder, base, folder / "context", {"EXTRAS": "collector,inference"}, pip_settings())
+    with ThreadPoolExecutor(1) as beside:
+        waiting = beside.submit(stand_ins, others)
+        own = build.make()
+        waiting.result()
+    state, tls = folder / "state", folder / "tls"
+    state.mkdir()
+    tls.mkdir()
+    return Machine({"ldpkit": own, **others}, read()[-1], state, tls)
+
+
+def make_certificate(tls: Path) -> Path:
+    """A certificate that signs itself, as docs/machines.md makes one for a trial."""
+    names = ",".join(f"DNS:{name}.example.org" for name in ("collector", "node-a", "node-b"))
+    made = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    made += ["-days", "2", "-subj", "/CN=collector.example.org", "-addext", f"subjectAltName={names}"]
+    certificate, key = tls / "certificate.pem", tls / "key.pem"
+    subprocess.run([*made, "-keyout", str(key), "-out", str(certificate)], check=True, capture_output=True)
+    os.chown(key, 10001, 10001)
+    key.chmod(0o600)
+    return certificate
+
+
+if __name__ == "__main__":
+    sys.exit(main())

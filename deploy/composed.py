@@ -1,0 +1,196 @@
+"""compose.yaml's services as commands in roots: a name is an address of the loopback, a volume a folder."""
+
+from __future__ import annotations
+
+import re
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from deploy.building import image_variables
+from deploy.containerfile import Stage
+from deploy.roots import Inside, call, install, run, running
+
+FILE = Path(__file__).parent / "compose.yaml"
+NOWHERE = "0.0.0.0"
+START_SECONDS = 60
+# What others' images start with.
+ENTRIES = {"prometheus": ["prometheus"]}
+
+
+def services(file: Path = FILE) -> dict[str, dict[str, Any]]:
+    """What compose.yaml says of each service."""
+    found: dict[str, dict[str, Any]] = yaml.safe_load(file.read_text(encoding="utf-8"))["services"]
+    return found
+
+
+def addresses(names: list[str]) -> dict[str, str]:
+    """A loopback address for each service, so that all may listen on the ports that they are known by."""
+    return {name: f"127.0.19.{number}" for number, name in enumerate(names, 1)}
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Where services run.
+
+    roots: by image name. last: the stage that image `ldpkit` ends with, whose variables hold unless a
+    service says otherwise. state: a folder for volumes and logs. tls: the folder that stands for ./tls.
+    """
+
+    roots: dict[str, Path]
+    last: Stage
+    state: Path
+    tls: Path
+
+    def name_everybody(self) -> None:
+        """Write /etc/hosts of every root, as an engine's name service would answer."""
+        hosts = [f"{self.address(name)} {name}" for name in services()]
+        hosts += [f"{self.address('proxy')} {name}.example.org" for name in ("collector", "node-a", "node-b")]
+        for root in self.roots.values():
+            (root / "etc/hosts").write_text("\n".join(["127.0.0.1 localhost", *hosts]) + "\n")
+
+    def address(self, name: str) -> str:
+        """Where a service listens."""
+        return addresses([*services()])[name]
+
+    def call(self, name: str, *command: str) -> str:
+        """What a service prints that makes something and ends; or another command in its place."""
+        service = services()[name]
+        whole = [*command] or self.command(name, service)
+        return call(self.roots[service["image"]], whole, self.inside(service))
+
+    @contextmanager
+    def up_in_order(self) -> Iterator[None]:
+        """Have the services running, each once those that it waits for have ended or listen."""
+        with ExitStack() as stack:
+            self.call("secrets")
+            self._start(stack, "database", 5432, start_postgresql(self))
+            for name in ("collector", "node-a", "node-b"):
+                self.call(f"{name}-first")
+                self._start(stack, name, 8000)
+            self._start(stack, "proxy", 8443)
+            yield
+
+    @contextmanager
+    def up(self, name: str, port: int) -> Iterator[None]:
+        """Have one more service running."""
+        with ExitStack() as stack:
+            self._start(stack, name, port)
+            yield
+
+    def _start(self, stack: ExitStack, name: str, port: int, command: list[str] | None = None) -> None:
+        service = services()[name]
+        root = self.roots[service["image"]]
+        whole = command or self.command(name, service)
+        stack.enter_context(running(root, whole, self.inside(service), self.log(name)))
+        wait_for(self.address(name), port, self.log(name))
+
+    def log(self, name: str) -> Path:
+        """What a service has said."""
+        return self.state / f"{name}.log"
+
+    def command(self, name: str, service: dict[str, Any]) -> list[str]:
+        """Its entry point and its command; it listens on its own address alone, and not on all."""
+        usual = self.last.last("ENTRYPOINT").words if _ours(service) else ENTRIES.get(name, [])
+        entry = service.get("entrypoint", usual)
+        whole = [str(one) for one in [*entry, *service.get("command", [])]]
+        own = self.address(name)
+        whole += [f"--web.listen-address={own}:9090"] if name == "prometheus" else []
+        return [own if one == NOWHERE else one for one in whole]
+
+    def inside(self, service: dict[str, Any]) -> Inside:
+        """How it runs: as compose.yaml says, and nothing more."""
+        variables = image_variables(self.last) if _ours(service) else {}
+        variables.update({name: str(value) for name, value in service.get("environment", {}).items()})
+        binds = dict(self._bind(volume) for volume in service.get("volumes", []))
+        folder = self.last.last("WORKDIR").text if _ours(service) else "/"
+        return Inside(
+            environment=variables,
+            binds=binds,
+            tmpfs=service.get("tmpfs", ()),
+            user=service["user"],
+            folder=folder,
+            sealed=service["read_only"],
+        )
+
+    def _bind(self, volume: str) -> tuple[str, Path]:
+        source, target, *mode = volume.split(":")
+        if source == "./tls":
+            found = self.tls
+        elif source.startswith("."):
+            found = self._own_copy((FILE.parent / source).resolve())
+        else:
+            found = self._volume(source, target)
+        return ":".join([target, *mode]), found
+
+    def _own_copy(self, file: Path) -> Path:
+        """A file of the repository, but that it listens on one address alone and looks every 2 s."""
+        text = file.read_text(encoding="utf-8")
+        text = text.replace("listen 8443", f"listen {self.address('proxy')}:8443")
+        text = text.replace("_interval: 2m", "_interval: 2s")
+        made = self.state / file.name
+        made.write_text(text, encoding="utf-8")
+        return made
+
+    def _volume(self, name: str, target: str) -> Path:
+        """A volume's folder; a new one has the owner and mode of what the image has there."""
+        folder = self.state / "volumes" / name
+        if not folder.exists():
+            folder.mkdir(parents=True)
+            original = self.roots["ldpkit"] / target.lstrip("/")
+            run(["chown", f"--reference={original}", str(folder)])
+            run(["chmod", f"--reference={original}", str(folder)])
+        return folder
+
+
+def wait_for(address: str, port: int, log: Path) -> None:
+    """Until somebody listens there. Raises SystemExit with what the service has said where nobody does."""
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        try:
+            socket.create_connection((address, port), timeout=1).close()
+        except OSError:
+            time.sleep(0.1)
+        else:
+            return
+    raise SystemExit(f"nobody listens on {address} port {port}:\n{log.read_text()[-3000:]}")
+
+
+def start_postgresql(machine: Machine) -> list[str]:
+    """The database's command, by Debian's PostgreSQL; its cluster is made as the image would make it."""
+    service = services()["database"]
+    root = machine.roots[service["image"]]
+    inside = machine.inside(service)
+    told = inside.environment
+    programs = str(sorted((root / "usr/lib/postgresql").glob("*/bin"))[-1]).removeprefix(str(root))
+    call(root, ["groupadd", "--gid", "10001", "ldpkit"])
+    call(root, ["useradd", "--uid", "10001", "--gid", "10001", "ldpkit"])
+    first = [f"{programs}/initdb", "-D", told["PGDATA"], "-U", told["POSTGRES_USER"]]
+    first += [f"--pwfile={told['POSTGRES_PASSWORD_FILE']}", *told["POSTGRES_INITDB_ARGS"].split()]
+    call(root, first, inside)
+    asked = f"echo 'CREATE DATABASE {told['POSTGRES_DB']}'"
+    alone = f"{programs}/postgres --single -D {told['PGDATA']} postgres"
+    call(root, ["sh", "-c", f"{asked} | {alone}"], inside)
+    own = machine.address("database")
+    rules = machine.state / "volumes/postgresql/data/pg_hba.conf"
+    rules.write_text(rules.read_text() + "host all all all scram-sha-256\n")
+    return [f"{programs}/{service['command'][0]}", "-D", told["PGDATA"], "-h", own, *service["command"][1:]]
+
+
+def stand_ins(roots: dict[str, Path]) -> None:
+    """Have Debian's programs in the roots that stand for other projects' images."""
+    packages = {"postgres": "postgresql", "nginx": "nginx-light", "prom/prometheus": "prometheus"}
+    for image, root in roots.items():
+        package = packages.get(re.split(":", image)[0])
+        if package:
+            install(root, package)
+
+
+def _ours(service: dict[str, Any]) -> bool:
+    return bool(service["image"] == "ldpkit")

@@ -1,0 +1,62 @@
+#!/bin/sh
+# Makes what a container needs, once, and changes nothing that is there:
+#   ldpkit-place secrets                  passwords of the database and of Grafana
+#   ldpkit-place collector [DATABASE_URL] a collector's place in this folder, and Prometheus' key
+#   ldpkit-place node                     a node's place in this folder, and its keys
+# All of it may be read by this user alone, and none of it is printed.
+set -eu
+umask 077
+secrets=${PLACE_SECRETS:-/var/lib/ldpkit-secrets}
+
+# A file of what a command prints, there whole or not at all.
+keep() {
+  file=$1
+  shift
+  [ -s "$file" ] && return
+  "$@" >"$file.new"
+  mv "$file.new" "$file"
+}
+
+password() {
+  od -An -N 24 -t x1 /dev/urandom | tr -d ' \n'
+}
+
+pgpass() {
+  printf '*:*:*:ldpkit:%s\n' "$(cat "$secrets/postgresql")"
+}
+
+# A key that was made when nobody could write it down is of no use.
+metrics_key() {
+  ldpkit admin keys remove prometheus >/dev/null 2>&1 || true
+  ldpkit admin keys add prometheus --role read
+}
+
+place() {
+  [ -e ldpkit.toml ] || ldpkit init "$@" .
+}
+
+node_keys() {
+  rm -f node.key.new
+  ldpkit secure-sum keygen --out node.key.new >node.address
+  mv node.key.new node.key
+}
+
+case "${1:-}" in
+secrets)
+  keep "$secrets/postgresql" password
+  keep "$secrets/pgpass" pgpass
+  keep "$secrets/grafana" password
+  ;;
+collector)
+  place ${2:+--database "$2"}
+  keep "$secrets/prometheus" metrics_key
+  ;;
+node)
+  place
+  [ -e node.key ] || node_keys
+  ;;
+*)
+  echo "say what to make: ldpkit-place secrets, collector [DATABASE_URL], or node" >&2
+  exit 2
+  ;;
+esac

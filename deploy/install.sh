@@ -1,0 +1,215 @@
+#!/usr/bin/env bash
+# A collector on Debian, or what is like it, under systemd. As root:
+#
+#   install.sh install --from DIST     installs the wheels of a folder (`make release` makes dist/), or
+#   install.sh install --version X.Y.Z a release from pip's index; makes the place /var/lib/ldpkit, starts the server
+#   install.sh uninstall               takes the programs away; studies, reports, keys and backups stay
+#
+# --database URL: an empty PostgreSQL in place of a file, when the place is made. --extras LIST: what else is installed,
+# default collector. Run it again at any time: what is there stays as it is. With another release it is an
+# upgrade: servers stop, every database is backed up to /var/backups/ldpkit and then migrated, servers start.
+set -euo pipefail
+umask 022
+
+HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+OPT=/opt/ldpkit
+PLACE=/var/lib/ldpkit
+BACKUPS=/var/backups/ldpkit
+UNITS=/etc/systemd/system
+OWNER=ldpkit
+OLDEST=3.11
+OPT_MIB=1500
+PLACE_MIB=500
+
+say() { printf '%s\n' "$*"; }
+refuse() { printf 'install.sh: %s\n' "$*" >&2; exit 1; }
+
+usage() {
+  sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "${BASH_SOURCE[0]}" >&2
+  exit 2
+}
+
+as_owner() { # FOLDER COMMAND…
+  local folder=$1
+  shift
+  runuser -u "$OWNER" -- env --chdir="$folder" HOME="$PLACE" "$@"
+}
+
+has_systemd() { [ -d /run/systemd/system ]; }
+
+enough_space() { # FOLDER MIB
+  local there=$1 free
+  while [ ! -d "$there" ]; do there=$(dirname "$there"); done
+  free=$(($(df --output=avail --block-size=1M "$there" | tail -n 1)))
+  ((free >= $2)) || refuse "$1 needs $2 MiB of free disk, $there has $free"
+}
+
+refuse_unready() {
+  command -v runuser >/dev/null || refuse "needs runuser: apt install util-linux"
+  command -v "$PYTHON" >/dev/null || refuse "needs Python $OLDEST or newer: apt install python3 python3-venv"
+  "$PYTHON" -c "import sys; sys.exit(sys.version_info < tuple(map(int, '$OLDEST'.split('.'))))" ||
+    refuse "needs Python $OLDEST or newer, $PYTHON is $("$PYTHON" -V 2>&1); name another as PYTHON=python3.12"
+  "$PYTHON" -c 'import venv, ensurepip' 2>/dev/null ||
+    refuse "$PYTHON can make no virtual environment: apt install python3-venv"
+  [ ! -e "$OPT" ] || [ -d "$OPT/releases" ] || refuse "$OPT is there and not of this script: move it away"
+  [ ! -e "$PLACE" ] || [ -z "$(ls "$PLACE")" ] || [ -e "$PLACE/ldpkit.toml" ] ||
+    refuse "$PLACE has files and no ldpkit.toml: move it away, or make its settings again (docs/operating.md)"
+  enough_space "$OPT" "$OPT_MIB"
+  enough_space "$PLACE" "$PLACE_MIB"
+}
+
+# What is installed, and the name of its folder.
+choose_release() {
+  local found
+  if [ -n "$from" ]; then
+    [ -d "$from" ] || refuse "there is no folder $from"
+    shopt -s nullglob
+    wheels=("$from"/ldp_client-*.whl "$from"/ldpkit-*.whl)
+    shopt -u nullglob
+    ((${#wheels[@]} == 2)) || refuse "$from must have one wheel of ldp_client and one of ldpkit, has ${#wheels[@]}"
+    found=$(cat "${wheels[@]}" | sha256sum)
+    release=$(basename "${wheels[1]}" | cut -d - -f 2)-${found:0:12}
+    wanted=("${wheels[0]}" "${wheels[1]}[$extras]")
+  else
+    release=$version
+    wanted=("ldpkit[$extras]==$version")
+  fi
+  release=$release-${extras//[^a-z-]/_}
+}
+
+make_owner() {
+  id "$OWNER" >/dev/null 2>&1 ||
+    useradd --system --user-group --home-dir "$PLACE" --no-create-home --shell /usr/sbin/nologin "$OWNER"
+  install -d -o "$OWNER" -g "$OWNER" -m 0700 "$PLACE" "$BACKUPS"
+}
+
+# The release's own environment; one that was not finished is made anew.
+make_environment() {
+  local folder=$OPT/releases/$release constraint=()
+  [ -e "$folder/complete" ] && return
+  if [ -e "$HERE/../constraints.txt" ]; then
+    constraint=(--constraint "$HERE/../constraints.txt")
+  else
+    say "no constraints.txt beside this folder: the newest releases of what ldpkit needs are taken"
+  fi
+  rm -rf "$folder"
+  install -d "$OPT" "$OPT/releases"
+  "$PYTHON" -m venv "$folder"
+  "$folder/bin/pip" install --quiet --no-cache-dir "${constraint[@]}" "${wanted[@]}" ||
+    refuse "pip could not install ${wanted[*]}: nothing was changed"
+  "$folder/bin/ldpkit" --version >/dev/null
+  touch "$folder/complete"
+}
+
+switch_to() { # FOLDER/bin
+  ln -sfn "$1" "$OPT/bin.new"
+  mv -T "$OPT/bin.new" "$OPT/bin"
+}
+
+places() {
+  local one
+  for one in "$PLACE" "$PLACE"-node-*; do
+    [ -e "$one/ldpkit.toml" ] && say "$one"
+  done
+  return 0
+}
+
+running_units() {
+  has_systemd || return 0
+  systemctl list-units --plain --no-legend --state=active 'ldpkit.service' 'ldpkit-node@*.service' | cut -d ' ' -f 1
+}
+
+# Nothing is migrated before every place has its backup.
+upgrade() { # OLD
+  local old=$1 place file units=()
+  mapfile -t units < <(running_units)
+  ((${#units[@]} == 0)) || systemctl stop "${units[@]}"
+  while read -r place; do
+    file=$BACKUPS/$(basename "$place")-$(basename "$(dirname "$old")")-$(date -u +%Y%m%dT%H%M%S).backup
+    as_owner "$place" "$old/ldpkit" backup --out "$file" </dev/null ||
+      { start "${units[@]}"; refuse "no backup of $place could be made: the old release goes on"; }
+    say "backup of $place: $file"
+  done < <(places)
+  switch_to "$OPT/releases/$release/bin"
+  while read -r place; do
+    as_owner "$place" "$OPT/bin/ldpkit" admin migrate </dev/null || {
+      switch_to "$old"
+      refuse "$place could not be migrated: $OPT/bin is the old release again, and no server runs; put back the backup" \
+        "where the old release refuses the database (docs/operating.md), then: systemctl start ${units[*]}"
+    }
+  done < <(places)
+  start "${units[@]}"
+  # To go back there is the last one; those before it go.
+  find "$OPT/releases" -mindepth 1 -maxdepth 1 ! -path "$(dirname "$old")" ! -name "$release" -exec rm -rf {} +
+}
+
+start() { (($# == 0)) || systemctl start "$@"; }
+
+make_place() {
+  [ -e "$PLACE/ldpkit.toml" ] && return
+  as_owner "$PLACE" "$OPT/bin/ldpkit" init ${database:+--database "$database"} . ||
+    refuse "the place $PLACE was not made: see above"
+}
+
+make_units() {
+  [ -d "$UNITS" ] || { say "no systemd here: start $(sed -n 's/^ExecStart=//p' "$HERE/systemd/ldpkit.service")"; return; }
+  install -m 0644 "$HERE/systemd/ldpkit.service" "$HERE/systemd/ldpkit-node@.service" "$UNITS"
+  if has_systemd; then
+    systemctl daemon-reload
+    systemctl enable --now ldpkit.service
+  else
+    say "systemd does not run here: when it does, systemctl enable --now ldpkit"
+  fi
+}
+
+install_all() {
+  [[ -n $from && -z $version || -z $from && -n $version ]] || usage
+  refuse_unready
+  choose_release
+  make_owner
+  make_environment
+  local old=""
+  [ ! -L "$OPT/bin" ] || old=$(readlink "$OPT/bin")
+  if [ -z "$old" ]; then
+    switch_to "$OPT/releases/$release/bin"
+  elif [ "$old" != "$OPT/releases/$release/bin" ]; then
+    upgrade "$old"
+  fi
+  make_place
+  make_units
+  say "ldpkit $release is in $OPT, its place is $PLACE; the operator's token:"
+  say "  sudo runuser -u $OWNER -- env --chdir=$PLACE $OPT/bin/ldpkit admin token"
+}
+
+uninstall_all() {
+  [ -d "$OPT/releases" ] || [ -e "$UNITS/ldpkit.service" ] || refuse "nothing is installed in $OPT"
+  local units=()
+  mapfile -t units < <(running_units)
+  ((${#units[@]} == 0)) || systemctl disable --now "${units[@]}"
+  rm -f "$UNITS/ldpkit.service" "$UNITS/ldpkit-node@.service" \
+    "$UNITS"/*.wants/ldpkit.service "$UNITS"/*.wants/ldpkit-node@*.service
+  ! has_systemd || systemctl daemon-reload
+  rm -rf "$OPT"
+  say "the programs are gone; kept, and yours to delete: $(places | tr '\n' ' ')$BACKUPS and the user $OWNER"
+}
+
+command=${1:-}
+shift || true
+from="" version="" database="" extras=collector PYTHON=${PYTHON:-python3} release="" wanted=()
+while (($#)); do
+  (($# > 1)) || usage
+  case $1 in
+    --from) from=$2 ;;
+    --version) version=$2 ;;
+    --database) database=$2 ;;
+    --extras) extras=$2 ;;
+    *) usage ;;
+  esac
+  shift 2
+done
+case $command in install | uninstall) ;; *) usage ;; esac
+((EUID == 0)) || refuse "only root can install: sudo $0 $command …"
+# Not in /run/lock, where anybody may make files.
+exec 9>/run/ldpkit-install.lock
+flock --nonblock 9 || refuse "another install.sh runs"
+"${command}_all"

@@ -1,0 +1,173 @@
+"""The install script in a Debian root: what it refuses, what it makes, an upgrade, and what it leaves."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+import socket
+import subprocess
+import time
+import urllib.request
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+from deploy.building import REPOSITORY
+from deploy.roots import Inside, call, install, pip_settings, run, running, whole
+
+SCRIPT = "/srv/ldpkit/deploy/install.sh"
+PLACE = "var/lib/ldpkit"
+UNIT = REPOSITORY / "deploy/systemd/ldpkit.service"
+START_SECONDS = 60
+
+
+def try_installing(root: Path, wheels: Path) -> None:
+    """Everything that the script does, but for systemd itself, which runs in no root.
+
+    The unit's command runs as the unit's user in its folder instead, on a root that cannot be written to.
+    """
+    others = other_wheels(wheels, root.parent / "others")
+    pip = pip_settings()
+    inside = Inside(
+        environment=pip.environment,
+        binds={
+            **pip.binds,
+            "/srv/ldpkit/deploy:ro": REPOSITORY / "deploy",
+            "/srv/ldpkit/constraints.txt:ro": REPOSITORY / "constraints.txt",
+            "/srv/dist:ro": wheels,
+            "/srv/others:ro": others,
+        },
+    )
+    try_refusals(root, inside)
+    # What a stopped installation leaves.
+    (root / "opt/ldpkit/releases" / release_of(wheels) / "bin").mkdir(parents=True)
+    say(root, inside, "install", "--from", "/srv/dist")
+    settings = (root / PLACE / "ldpkit.toml").read_bytes()
+    first = (root / "opt/ldpkit/bin").readlink()
+    start = time.monotonic()
+    say(root, inside, "install", "--from", "/srv/dist")
+    print(f"installed again, with nothing to do: {time.monotonic() - start:.1f} s")
+    same(settings, (root / PLACE / "ldpkit.toml").read_bytes(), "settings after a second installation")
+    try_unit(root)
+    try_failing_upgrades(root, inside, others)
+    same((root / "opt/ldpkit/bin").readlink(), first, "the release after two upgrades that failed")
+    try_unit(root)
+    backups = root / "var/backups/ldpkit"
+    before = len(list(backups.iterdir()))
+    say(root, inside, "install", "--from", "/srv/others")
+    same(len(list(backups.iterdir())), before + 1, "backups after an upgrade")
+    same((root / "opt/ldpkit/bin").readlink() == first, False, "whether the upgrade kept the old release")
+    try_unit(root)
+    say(root, inside, "uninstall")
+    same((root / "opt/ldpkit").exists(), False, "whether programs are left")
+    same((root / PLACE / "ldpkit.sqlite3").exists(), True, "whether the data are left")
+    same(settings, (root / PLACE / "ldpkit.toml").read_bytes(), "settings after all")
+    refused(root, inside, "nothing is installed", "uninstall")
+
+
+def try_refusals(root: Path, inside: Inside) -> None:
+    """What is refused before anything is made."""
+    refused(root, inside, "needs Python 3.11 or newer: apt install python3", "install", "--from", "/srv/dist")
+    install(root, "python3")
+    refused(root, inside, "apt install python3-venv", "install", "--from", "/srv/dist")
+    install(root, "python3-venv")
+    refused(root, replace(inside, user="65534"), "only root", "install", "--from", "/srv/dist")
+    full = replace(inside, tmpfs=["/opt:size=64m"])
+    refused(root, full, "/opt/ldpkit needs 1500 MiB of free disk", "install", "--from", "/srv/dist")
+    old = root / "usr/local/bin/python-of-before"
+    old.write_text("#!/bin/sh\ncase $1 in -V) echo Python 3.9.2;; *) exit 1;; esac\n")
+    old.chmod(0o755)
+    named = replace(inside, environment={**inside.environment, "PYTHON": "python-of-before"})
+    refused(root, named, "is Python 3.9.2", "install", "--from", "/srv/dist")
+    refused(root, inside, "must have one wheel", "install", "--from", "/srv/ldpkit/deploy")
+    for name in ("opt/ldpkit", PLACE, "var/backups/ldpkit"):
+        same((root / name).exists(), False, f"whether a refusal made {name}")
+
+
+def try_failing_upgrades(root: Path, inside: Inside, others: Path) -> None:
+    """One whose backup finds no room, and one to a release that cannot migrate: the old one goes on."""
+    owner = run(["chroot", str(root), "id", "-u", "ldpkit"]).strip()
+    release = root / "opt/ldpkit/releases" / release_of(others)
+    (release / "bin").mkdir(parents=True)
+    (release / "complete").touch()
+    broken = release / "bin/ldpkit"
+    broken.write_text("#!/bin/sh\nexit 3\n")
+    broken.chmod(0o755)
+    full = replace(inside, tmpfs=[f"/var/backups/ldpkit:size=16k,uid={owner},mode=0700"])
+    refused(root, full, "no backup of /var/lib/ldpkit", "install", "--from", "/srv/others")
+    same(len(list((root / "var/backups/ldpkit").iterdir())), 0, "backups that were made without room")
+    refused(root, inside, "could not be migrated", "install", "--from", "/srv/others")
+    same(len(list((root / "var/backups/ldpkit").iterdir())), 1, "backups before a migration that failed")
+    shutil.rmtree(release)
+
+
+def release_of(wheels: Path) -> str:
+    """What the script calls a release's folder."""
+    device, whole = (next(wheels.glob(f"{name}-*.whl")) for name in ("ldp_client", "ldpkit"))
+    digest = hashlib.sha256(device.read_bytes() + whole.read_bytes()).hexdigest()
+    return f"{whole.name.split('-')[1]}-{digest[:12]}-collector"
+
+
+def try_unit(root: Path) -> None:
+    """The unit's command as its user: it answers, and nothing of the root but its state can be written to."""
+    said = dict(re.findall(r"^(\w+)=(.*)$", UNIT.read_text(encoding="utf-8"), flags=re.M))
+    user = run(["chroot", str(root), "id", "-u", said["User"]]).strip()
+    folder = said["WorkingDirectory"]
+    state = {folder: root / folder.lstrip("/")}
+    inside = Inside(binds=state, tmpfs=["/tmp"], user=user, folder=folder, sealed=True)
+    log = root.parent / "unit.log"
+    port = free_port()
+    command = [port if word == "8000" else word for word in said["ExecStart"].split()]
+    with running(root, command, inside, log):
+        deadline = time.monotonic() + START_SECONDS
+        while not answers(f"http://127.0.0.1:{port}/healthz"):
+            if time.monotonic() > deadline:
+                raise SystemExit(f"the unit's command does not answer:\n{log.read_text()[-3000:]}")
+            time.sleep(0.2)
+
+
+def free_port() -> str:
+    """A port that nobody on this machine listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        return str(found.getsockname()[1])
+
+
+def answers(url: str) -> bool:
+    """Whether somebody answers there."""
+    try:
+        with urllib.request.urlopen(url, timeout=5) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
+
+
+def other_wheels(wheels: Path, folder: Path) -> Path:
+    """The same wheels with other bytes, as another release has."""
+    folder.mkdir()
+    for wheel in wheels.glob("*.whl"):
+        copied = folder / wheel.name
+        copied.write_bytes(wheel.read_bytes())
+        with zipfile.ZipFile(copied, "a") as file:
+            file.comment = b"another release"
+    return folder
+
+
+def say(root: Path, inside: Inside, *arguments: str) -> str:
+    """What the script prints."""
+    return call(root, [SCRIPT, *arguments], inside)
+
+
+def refused(root: Path, inside: Inside, words: str, *arguments: str) -> None:
+    """Raises SystemExit unless the script refuses with a last line that has these words."""
+    done = subprocess.run(
+        whole(root, [SCRIPT, *arguments], inside), capture_output=True, text=True, check=False
+    )
+    if done.returncode != 1 or words not in done.stderr.splitlines()[-1]:
+        raise SystemExit(f"not refused with {words!r}: {done.returncode}\n{done.stdout}{done.stderr}")
+
+
+def same(found: object, wanted: object, what: str) -> None:
+    """Raises SystemExit where two things differ."""
+    if found != wanted:
+        raise SystemExit(f"{what}: {found!r}, and not {wanted!r}")

@@ -1,0 +1,178 @@
+"""Debian roots in folders, and commands inside them: a container engine's work by mounts and chroot."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+MIRROR = "http://deb.debian.org/debian"
+SUITE = "bookworm"
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+STOP_SECONDS = 30
+# Where a root has this machine's files, apart from those that its own packages write.
+APART = "/run/of-the-machine"
+PATHS = re.compile(r"(?:(?<=file://)|(?<!\S))/(?!/)\S+")
+# A mount space and process numbers of its own, so that nothing is left of either.
+ALONE = ("unshare", "--mount", "--pid", "--fork", "--kill-child")
+UNPRIVILEGED = ("setpriv", "--clear-groups", "--no-new-privs", "--bounding-set=-all", "--inh-caps=-all")
+
+
+@dataclass(frozen=True)
+class Inside:
+    """How a command runs in a root.
+
+    environment: all of it. binds: folders and files of this machine by their paths in the root; a path that
+    ends in :ro cannot be written to. tmpfs: empty folders. user: uid:gid, without privileges; None is root.
+    sealed: whether the root itself cannot be written to.
+    """
+
+    environment: Mapping[str, str] = field(default_factory=dict)
+    binds: Mapping[str, Path] = field(default_factory=dict)
+    tmpfs: Sequence[str] = ()
+    user: str | None = None
+    folder: str = "/"
+    sealed: bool = False
+
+
+def debian(folder: Path) -> Path:
+    """A minimal Debian in a new folder."""
+    run(["debootstrap", "--variant=minbase", SUITE, str(folder), MIRROR])
+    # As in images: packages start no service.
+    policy = folder / "usr/sbin/policy-rc.d"
+    policy.write_text("#!/bin/sh\nexit 101\n")
+    policy.chmod(0o755)
+    return folder
+
+
+def copy(root: Path, folder: Path) -> Path:
+    """The same root in another folder."""
+    run(["cp", "-a", "--reflink=auto", str(root), str(folder)])
+    return folder
+
+
+def install(root: Path, *packages: str) -> Path:
+    """Have Debian packages in a root."""
+    names = " ".join(map(shlex.quote, packages))
+    call(root, ["sh", "-c", f"apt-get update -qq && apt-get install -qq -y --no-install-recommends {names}"])
+    return root
+
+
+def run(command: Sequence[str]) -> str:
+    """What a command prints. Raises SystemExit with all that it said where it fails."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"{shlex.join(command)[:400]} failed:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
+    return done.stdout
+
+
+def call(root: Path, command: Sequence[str], inside: Inside | None = None) -> str:
+    """What a command in a root prints. Raises SystemExit where it fails."""
+    return run(whole(root, command, inside or Inside()))
+
+
+@contextmanager
+def running(root: Path, command: Sequence[str], inside: Inside, log: Path) -> Iterator[None]:
+    """A command that runs in a root until the block ends, and is then asked to end."""
+    with log.open("ab") as output:
+        process = subprocess.Popen(whole(root, command, inside), stdout=output, stderr=output)
+    try:
+        yield
+    finally:
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        for child in children.read_text().split() if process.poll() is None else []:
+            os.kill(int(child), signal.SIGTERM)
+        try:
+            process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def pip_settings() -> Inside:
+    """How pip works on this machine, for a root: its settings as variables, and the files that they name."""
+    said = run(["python3", "-m", "pip", "config", "list"])
+    settings = re.findall(r"^(?:global|user|site|install)\.([\w-]+)='(.*)'$", said, flags=re.M)
+    named = {f"PIP_{name.upper().replace('-', '_')}": value for name, value in settings}
+    for name, value in os.environ.items():
+        if name.startswith(("PIP_", "SSL_CERT_FILE")) or name.lower().endswith("_proxy"):
+            named[name] = value
+    paths = sorted({path for value in named.values() for path in PATHS.findall(value) if Path(path).exists()})
+    moved = {name: PATHS.sub(_apart, value) for name, value in named.items()}
+    return Inside(moved, {f"{APART}{path}:ro": path for path in map(_with_neighbours, paths)})
+
+
+def _apart(found: re.Match[str]) -> str:
+    return APART + found[0] if Path(found[0]).exists() else found[0]
+
+
+def _with_neighbours(path: str) -> Path:
+    """A file, or the folder near the root that a folder is in: an index links to what is beside it."""
+    found = Path(path)
+    return found if found.is_file() else Path(*found.parts[:3])
+
+
+def whole(root: Path, command: Sequence[str], inside: Inside) -> list[str]:
+    """The command line that makes the mounts, enters the root and runs the command there as process 1."""
+    lines = ["set -e", f"mount --bind {shlex.quote(str(root))} {shlex.quote(str(root))}"]
+    for path, source in inside.binds.items():
+        target, _, mode = path.partition(":")
+        point = _point(root, target, source)
+        lines.append(f"mount --bind {shlex.quote(str(source))} {point}")
+        lines += [f"mount -o remount,bind,ro {point}"] if mode == "ro" else []
+    lines += [
+        f"mount -t tmpfs -o {_options(one)} none {_point(root, one.split(':')[0])}" for one in inside.tmpfs
+    ]
+    lines += [f"mount --rbind /dev {_point(root, '/dev')}", f"mount -t proc none {_point(root, '/proc')}"]
+    if inside.sealed:
+        lines.append(f"mount -o remount,bind,ro {shlex.quote(str(root))}")
+    entered = ["chroot", str(root), *_as_user(inside.user)]
+    variables = {
+        "PATH": PATH,
+        "HOME": inside.folder,
+        "DEBIAN_FRONTEND": "noninteractive",
+        **inside.environment,
+    }
+    entered += [
+        "env",
+        "-i",
+        f"--chdir={inside.folder}",
+        *(f"{name}={one}" for name, one in variables.items()),
+    ]
+    lines.append(f"exec {shlex.join([*entered, *command])}")
+    return [*ALONE, "sh", "-c", "\n".join(lines)]
+
+
+def _as_user(user: str | None) -> list[str]:
+    if user is None:
+        return []
+    uid, _, gid = user.partition(":")
+    return [*UNPRIVILEGED, f"--reuid={uid}", f"--regid={gid or uid}"]
+
+
+def _options(tmpfs: str) -> str:
+    return tmpfs.partition(":")[2] or "mode=1777"
+
+
+def _point(root: Path, target: str, source: Path | None = None) -> str:
+    """Where to mount, made unless it is there. The path is the root's own, never through its links."""
+    inside = Path(run(["chroot", str(root), "realpath", "-m", target]).strip())
+    point = root / inside.relative_to("/")
+    if source is not None and source.is_file():
+        point.parent.mkdir(parents=True, exist_ok=True)
+        point.touch()
+    else:
+        point.mkdir(parents=True, exist_ok=True)
+    return shlex.quote(str(point))
+
+
+def missing_programs() -> list[str]:
+    """What this machine lacks for all this."""
+    return [name for name in ("debootstrap", "unshare", "chroot", "openssl") if shutil.which(name) is None]

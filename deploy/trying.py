@@ -1,0 +1,188 @@
+"""What is asked of the services once they run: a posterior, the proxy's manners, what Prometheus sees."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import ssl
+import time
+import urllib.parse
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from deploy.composed import Machine, services
+from deploy.roots import Inside, call
+
+PORT = 8443
+PEOPLE = 200
+STUDY = {
+    "format": "ldpkit.study/1",
+    "id": "habits",
+    "version": 1,
+    "title": "Habits",
+    "questions": [
+        {
+            "id": "ever",
+            "ask": "yes_no",
+            "text": "Have you ever?",
+            "mechanism": {"name": "randomized_response", "epsilon": "2"},
+            "model": {"name": "bernoulli"},
+        }
+    ],
+}
+DEVICES = """
+import sys
+from ldp_client import Device
+for person in range(int(sys.argv[2])):
+    device = Device(f"/tmp/devices/{person}", max_epsilon="2", collector=sys.argv[1])
+    study = device.fetch("habits")
+    device.consent(study)
+    device.answer(study, {"ever": person % 2 == 0})
+    assert device.flush().sent == 1
+"""
+
+
+def posterior_by_way_of(machine: Machine, certificate: Path, out: Path) -> str:
+    """Publish a study through the proxy, answer as devices, download what came, fit; what the fit prints."""
+    out.mkdir()
+    (out / "study.json").write_text(json.dumps(STUDY))
+    url = f"https://collector.example.org:{PORT}"
+    token = machine.call("collector", "ldpkit", "admin", "token").strip()
+    here = Inside(
+        environment={
+            "PATH": "/opt/ldpkit/bin:/usr/bin:/bin",
+            "SSL_CERT_FILE": "/etc/tls.pem",
+            "LDPKIT_TOKEN": token,
+        },
+        binds={"/etc/tls.pem:ro": certificate, "/mnt": out},
+        tmpfs=["/tmp"],
+        folder="/mnt",
+    )
+    root = machine.roots["ldpkit"]
+    call(root, ["ldpkit", "publish", "study.json", "--to", url], here)
+    call(root, ["python", "-c", DEVICES, url, str(PEOPLE)], here)
+    call(root, ["ldpkit", "export", "habits", "--from", url, "--summary", "--out", "summary.json"], here)
+    fit = ["ldpkit", "fit", "study.json", "summary.json", "--out", "posterior", "--quiet"]
+    return call(root, fit, here)
+
+
+def try_proxy(machine: Machine, certificate: Path) -> None:
+    """What nginx lets through, what it stops, and that it keeps nothing."""
+    context = ssl.create_default_context(cafile=str(certificate))
+    for name in ("collector", "node-a", "node-b"):
+        machine.call(name, *healthcheck(machine, name))
+    one = Client(machine.address("proxy"), "collector.example.org", context)
+    report = a_report(machine)
+    path = f"/v1/studies/habits/reports/{report['id']}"
+    body = json.dumps(report).encode()
+    expect(one.ask("PUT", path, body), 201, "application/json")
+    expect(one.ask("PUT", path, body), 200, "application/json")
+    expect(one.ask("PUT", path, b"{}"), 422, "application/problem+json")
+    expect(one.ask("GET", "/v1/studies/nothing"), 404, "application/problem+json")
+    expect(one.ask("GET", "/metrics"), 401, "application/problem+json")
+    if one.connections != 1:
+        raise SystemExit(f"the proxy keeps no connection open: {one.connections} for five requests")
+    expect(Client.of(one).ask("PUT", path, b"x" * ((1 << 20) + 1)), 413, "text/html")
+    node = Client(machine.address("proxy"), "node-a.example.org", context)
+    expect(node.ask("GET", "/healthz"), 200, "application/json")
+    large = json.dumps({"x": "y" * (2 << 20)}).encode()
+    # With its key, as a node that refuses a stranger does not read the rest.
+    key = machine.call("node-a", "ldpkit", "admin", "token").strip()
+    asked_to_sum = node.ask("POST", "/v1/studies/habits/set", large, Authorization=f"Bearer {key}")
+    expect(asked_to_sum, None, "application/problem+json")
+    stranger = Client(machine.address("proxy"), "collector.example.org", context)
+    expect(stranger.ask("GET", "/healthz", Host="other.example.org"), 421, "text/html")
+    nothing_is_kept(machine, [report["id"], "habits", "127.0.0.", "PUT "])
+
+
+def healthcheck(machine: Machine, name: str) -> list[str]:
+    """How the engine would ask whether a service lives, at the address that it has here."""
+    _kind, *words = services()[name]["healthcheck"]["test"]
+    return [str(word).replace("127.0.0.1", machine.address(name)) for word in words]
+
+
+def nothing_is_kept(machine: Machine, traces: list[str]) -> None:
+    """That no log of the proxy or of the collector has a trace of a request."""
+    for name in ("proxy", "collector", "node-a"):
+        said = machine.log(name).read_text(encoding="utf-8")
+        found = [trace for trace in traces if trace in said]
+        if found:
+            raise SystemExit(f"the log of {name} has {found}")
+
+
+class Client:
+    """Requests over one connection by TLS, to an address under a name that its certificate has."""
+
+    def __init__(self, address: str, name: str, context: ssl.SSLContext) -> None:
+        self.connections = 0
+        self._way = (address, name, context)
+        self._connection = http.client.HTTPSConnection(name, PORT, context=context, timeout=30)
+        self._connection._create_connection = self._connect  # type: ignore[attr-defined]
+
+    @classmethod
+    def of(cls, other: Client) -> Client:
+        """Another connection of the same kind."""
+        return cls(*other._way)
+
+    def ask(self, method: str, path: str, body: bytes | None = None, **named: str) -> tuple[int, str]:
+        """The answer's status and media type."""
+        headers = {"Content-Type": "application/json", **named}
+        self._connection.request(method, path, body, headers)
+        answer = self._connection.getresponse()
+        answer.read()
+        return answer.status, answer.headers.get("Content-Type", "").partition(";")[0]
+
+    def _connect(self, _address: Any, *arguments: Any) -> Any:
+        self.connections += 1
+        return socket.create_connection((self._way[0], PORT), *arguments)
+
+
+def expect(found: tuple[int, str], status: int | None, kind: str) -> None:
+    """Raises SystemExit for another answer; status None is any of the collector's own refusals."""
+    right = found[0] == status if status else 400 <= found[0] < 500 and found[0] != 413
+    if not right or found[1] != kind:
+        raise SystemExit(f"the proxy answers {found}, and not {status or 'a refusal'} with {kind}")
+
+
+def a_report(machine: Machine) -> dict[str, Any]:
+    """A report of the study that a device might send."""
+    program = """
+import json, sys
+from ldp_client import Device
+from schemas import Study
+study = Study(json.loads(sys.argv[1]))
+device = Device("/tmp/device", max_epsilon="2")
+device.consent(study)
+device.answer(study, {"ever": True})
+(queued,) = device.ledger.queued()
+print(queued.body if isinstance(queued.body, str) else queued.body.decode())
+"""
+    inside = Inside({"PATH": "/opt/ldpkit/bin:/usr/bin:/bin"}, tmpfs=["/tmp"])
+    text = call(machine.roots["ldpkit"], ["python", "-c", program, json.dumps(STUDY)], inside)
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def try_watching(machine: Machine) -> None:
+    """That Prometheus takes its settings and rules, and reaches the collector with the key it was given."""
+    machine.call("prometheus", "promtool", "check", "config", "/etc/prometheus/prometheus.yml")
+    with machine.up("prometheus", 9090):
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            if asked(machine, 'up{job="ldpkit"}') == ["1"]:
+                break
+            time.sleep(1)
+        else:
+            raise SystemExit("Prometheus does not see the collector")
+        if asked(machine, 'ldpkit_study_reports{study="habits"}') != [str(PEOPLE + 1)]:
+            raise SystemExit("Prometheus counts other reports than were sent")
+
+
+def asked(machine: Machine, expression: str) -> list[str]:
+    """The values that Prometheus has for an expression."""
+    query = urllib.parse.urlencode({"query": expression})
+    url = f"http://{machine.address('prometheus')}:9090/api/v1/query?{query}"
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        return [one["value"][1] for one in json.load(answer)["data"]["result"]]

@@ -1,0 +1,335 @@
+"""What `deploy/` says fits together: commands, options, settings, ports, files, and the check of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from collector.settings import Settings, refuse_unknown_variables
+from deploy import building, composed, containerfile
+from ldp_client.cli import build_parser
+
+ROOT = Path(__file__).resolve().parents[2]
+DEPLOY = ROOT / "deploy"
+SERVICES = composed.services()
+OURS = {name: one for name, one in SERVICES.items() if one["image"] == "ldpkit"}
+LAST = containerfile.read()[-1]
+UNITS = sorted((DEPLOY / "systemd").iterdir())
+SCRIPTS = [DEPLOY / "install.sh", DEPLOY / "container" / "place.sh"]
+PROXY = (DEPLOY / "container" / "nginx.conf").read_text()
+PORT = "8000"
+
+
+def unit(file):
+    """A unit's settings, the last of each name."""
+    return dict(re.findall(r"^(\w+)=(.*)$", file.read_text(), flags=re.M))
+
+
+def served(words):
+    """What `ldpkit serve` makes of a command line; raises SystemExit for what it does not know."""
+    return build_parser().parse_args([one.replace("%i", "8001") for one in words])
+
+
+def commands_of(script):
+    """The `ldpkit` command lines in a shell script, with its variables as words."""
+    text = script.read_text()
+    found = re.findall(
+        r"(?<![\w./-])(?:\S*/)?ldpkit\"? ((?:init|admin|backup|secure-sum|serve)\b[^|;&>)<\n]*)", text
+    )
+    return [line for line in found if not line.startswith("serve$")]
+
+
+def test_compose_starts_commands_that_exist_with_options_that_they_have():
+    starting = [one for one in OURS.values() if "entrypoint" not in one]
+    assert len(starting) == 3
+    for service in [*starting, {"command": LAST.last("CMD").words}]:
+        said = served(map(str, service["command"]))
+        assert (said.host, said.port) == (composed.NOWHERE, int(PORT))
+        assert (said.role == "node") == (said.node_key is not None)
+    assert LAST.last("ENTRYPOINT").words == ["ldpkit"]
+    with pytest.raises(SystemExit):
+        served(["serve", "--ports", "8000"])
+
+
+def test_scripts_call_commands_that_exist():
+    words = {"$": "x"}
+    found = [(script.name, line) for script in SCRIPTS for line in commands_of(script)]
+    assert {line.split()[0] for _name, line in found} >= {"init", "admin", "backup", "secure-sum"}
+    for name, line in found:
+        plain = re.sub(r"\$\{database:\+--database \"\$database\"\}", "--database x", line).replace(
+            '"$@"', ""
+        )
+        plain = re.sub(r'"?\$\w+"?|\$\{\w+\}', words["$"], plain).replace("\\", "").rstrip('." ')
+        said = build_parser().parse_args(shlex.split(plain))
+        assert callable(said.run), (name, line)
+
+
+def test_settings_that_are_given_exist():
+    for service in OURS.values():
+        given = {name: str(value) for name, value in service.get("environment", {}).items()}
+        Settings.from_environment({**given, "LDPKIT_CONFIG": ""})
+        refuse_unknown_variables(given)
+    with pytest.raises(Exception, match="no setting is called"):
+        refuse_unknown_variables({"LDPKIT_LOGS": "json"})
+
+
+def test_no_secret_is_in_any_file():
+    """Passwords, tokens and keys are named by files in a volume, and by nothing else."""
+    for service in SERVICES.values():
+        for name, value in service.get("environment", {}).items():
+            if re.search("PASS|TOKEN|SECRET|KEY", name):
+                assert str(value).startswith("/var/lib/ldpkit-secrets/"), name
+        assert not re.search(r"://[^/@\s]+:[^/@\s]+@", " ".join(map(str, service.get("command", []))))
+    copied = [
+        step.text for stage in containerfile.read() for step in stage.steps if step.word in ("COPY", "ENV")
+    ]
+    assert not re.search("toml|secret|key|token", " ".join(copied))
+    ignored = (DEPLOY / "Containerfile.dockerignore").read_text().split()
+    assert ignored[0] == "*"
+    assert len(ignored) == 4
+
+
+def test_every_service_is_sealed():
+    for name, service in SERVICES.items():
+        assert service["read_only"] is True, name
+        assert service["user"] == LAST.last("USER").text, name
+        assert service["cap_drop"] == ["ALL"], name
+        assert service["security_opt"] == ["no-new-privileges:true"], name
+        outside = "outside" in service["networks"]
+        assert outside == ("ports" in service), name
+
+
+def test_ports_and_names_agree():
+    targets = set(re.findall(r"proxy_pass http://([\w-]+):(\d+);", PROXY))
+    assert targets == {("collector", PORT), ("node-a", PORT), ("node-b", PORT)}
+    (published,) = SERVICES["proxy"]["ports"]
+    assert set(re.findall(r"listen (\d+)", PROXY)) == {published.split(":")[1]}
+    watched = yaml.safe_load((DEPLOY / "container/prometheus.yml").read_text())
+    (job,) = watched["scrape_configs"]
+    assert job["static_configs"][0]["targets"] == [f"collector:{PORT}"]
+    alerts = (ROOT / "docs/monitoring/alerts.yml").read_text()
+    assert f'up{{job="{job["job_name"]}"}}' in alerts
+    assert LAST.last("EXPOSE").text == PORT
+    assert f"127.0.0.1:{PORT}/healthz" in LAST.last("HEALTHCHECK").text
+    asked = json.loads(LAST.last("HEALTHCHECK").text.partition("CMD ")[2])
+    for service in OURS.values():
+        checked = service["healthcheck"]
+        assert checked == {"disable": True} or checked["test"] == ["CMD", *asked]
+    assert job["authorization"]["credentials_file"] == "/var/lib/ldpkit-secrets/prometheus"
+
+
+def test_files_that_are_mounted_exist_and_volumes_are_declared():
+    document = yaml.safe_load(composed.FILE.read_text())
+    for service in SERVICES.values():
+        for volume in service.get("volumes", []):
+            source = volume.split(":")[0]
+            if not source.startswith("."):
+                assert source in document["volumes"]
+            elif source != "./tls":
+                assert (DEPLOY / source).resolve().is_file(), source
+        for other in service.get("depends_on", []):
+            assert other in SERVICES
+
+
+def test_the_database_is_one_that_the_images_pg_dump_can_read():
+    assert SERVICES["database"]["image"] == "postgres:15-bookworm"
+    assert "debian:bookworm-slim" in containerfile.FILE.read_text()
+
+
+def test_the_proxy_says_what_the_guide_says():
+    """The block of docs/operating.md has been measured and reasoned about; compose's must not be laxer."""
+    guide = (ROOT / "docs/operating.md").read_text().split("```nginx\n")[1].split("```")[0]
+    own = {re.sub(r"\s*;.*", "", line).strip() for line in PROXY.splitlines()}
+    for line in guide.splitlines():
+        said = re.sub(r"\s*;.*", "", line).strip()
+        if re.match(r"(access_log|client_|send_|keepalive|proxy_(?!pass)|location)", said):
+            assert said in own, said
+    assert "X-Forwarded-For" not in PROXY
+    assert re.search(r"error_log stderr emerg;", PROXY)
+    assert not re.search(r"access_log (?!off)", PROXY)
+
+
+def test_grafana_finds_its_dashboard_and_its_source():
+    folder = DEPLOY / "container/grafana"
+    (source,) = yaml.safe_load((folder / "datasources.yml").read_text())["datasources"]
+    (provider,) = yaml.safe_load((folder / "dashboards.yml").read_text())["providers"]
+    assert source["url"] == "http://prometheus:9090"
+    mounted = [volume.split(":")[1] for volume in SERVICES["grafana"]["volumes"]]
+    assert f"{provider['options']['path']}/ldpkit.json" in mounted
+    assert "/etc/grafana/provisioning/datasources/ldpkit.yml" in mounted
+    dashboard = json.loads((ROOT / "docs/monitoring/grafana.json").read_text())
+    kinds = {one["name"]: one for one in dashboard["templating"]["list"]}
+    assert kinds["datasource"]["query"] == source["type"]
+
+
+@pytest.mark.parametrize("file", UNITS, ids=lambda file: file.name)
+def test_units_start_what_exists_and_are_valid(file, tmp_path):
+    said = unit(file)
+    program, *words = said["ExecStart"].split()
+    assert program == "/opt/ldpkit/bin/ldpkit"
+    arguments = served(words)
+    assert arguments.host == "127.0.0.1"
+    assert said["WorkingDirectory"] == f"/var/lib/{said['StateDirectory']}"
+    assert said["User"] == "ldpkit"
+    assert {"ProtectSystem": "strict", "NoNewPrivileges": "yes", "UMask": "0077"}.items() <= said.items()
+    assert unknown_settings(file.read_text()) == []
+    if shutil.which("systemd-analyze"):
+        # It looks for the program, and for the unit's own name.
+        copied = tmp_path / file.name.replace("@", "@8001")
+        copied.write_text(file.read_text().replace(program, "/bin/true"))
+        command = ["systemd-analyze", "verify", "--man=no", "--recursive-errors=no", str(copied)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+KNOWN = """
+Description After Wants User Group WorkingDirectory ExecStart Restart RestartSec TimeoutStopSec
+StateDirectory StateDirectoryMode UMask IPAddressDeny IPAddressAllow RestrictAddressFamilies
+NoNewPrivileges CapabilityBoundingSet AmbientCapabilities ProtectSystem ProtectHome ProtectProc
+ProtectClock ProtectHostname ProtectKernelLogs ProtectKernelModules ProtectKernelTunables
+ProtectControlGroups PrivateTmp PrivateDevices PrivateUsers RemoveIPC RestrictNamespaces RestrictRealtime
+RestrictSUIDSGID LockPersonality SystemCallArchitectures SystemCallFilter SystemCallErrorNumber WantedBy
+"""
+
+
+def unknown_settings(text):
+    """Lines of a unit that are neither a section, a comment nor a setting that systemd has."""
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    names = [
+        line.partition("=")[0] for line in lines if not re.fullmatch(r"\[(Unit|Service|Install)\]", line)
+    ]
+    return [name for name in names if name not in KNOWN.split()]
+
+
+def test_a_slip_in_a_unit_is_noticed():
+    assert unknown_settings("[Service]\nProtectSytem=strict\n") == ["ProtectSytem"]
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
+def test_scripts_are_shell(script):
+    shell = script.read_text().splitlines()[0].removeprefix("#!").split()[-1].rpartition("/")[2]
+    done = subprocess.run([shell, "-n", str(script)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert os.access(script, os.X_OK)
+
+
+def test_the_install_script_refuses_who_is_not_root_and_what_it_does_not_know(tmp_path):
+    script = tmp_path / "install.sh"
+    script.write_text((DEPLOY / "install.sh").read_text().replace("EUID == 0", "EUID == 12345"))
+    for arguments, code, words in (
+        (["install", "--from", "dist"], 1, "only root can install"),
+        (["uninstall"], 1, "only root can install"),
+        (["remove"], 2, "install.sh install --from DIST"),
+        (["install", "--form", "dist"], 2, "install.sh install --from DIST"),
+        (["install", "--from"], 2, "install.sh install --from DIST"),
+        ([], 2, "install.sh install --from DIST"),
+    ):
+        done = subprocess.run(["bash", str(script), *arguments], capture_output=True, text=True, check=False)
+        assert done.returncode == code, arguments
+        assert words in done.stderr
+
+
+@pytest.fixture
+def place(tmp_path):
+    """Runs place.sh in a folder, as a container's first start would; what it prints."""
+    programs, secrets, folder = tmp_path / "bin", tmp_path / "secrets", tmp_path / "place"
+    for one in (programs, secrets, folder):
+        one.mkdir()
+    command = programs / "ldpkit"
+    command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m ldp_client.cli "$@"\n')
+    command.chmod(0o755)
+    environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "PLACE_SECRETS": str(secrets)}
+    environment.update({"PYTHONPATH": str(ROOT)})
+
+    def start(*arguments):
+        script = DEPLOY / "container" / "place.sh"
+        done = subprocess.run(
+            [str(script), *arguments],
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout + done.stderr
+
+    return start, folder, secrets
+
+
+def contents(*folders):
+    return {file: file.read_bytes() for folder in folders for file in folder.iterdir()}
+
+
+def test_a_container_makes_its_secrets_once_for_itself_alone_and_prints_none(place):
+    start, folder, secrets = place
+    said = start("secrets")
+    # A key that was made, and not written down before the container was ended.
+    said += start("collector")
+    (secrets / "prometheus").unlink()
+    said += start("collector") + start("node")
+    made = contents(folder, secrets)
+    assert {file.name for file in made} >= {
+        "postgresql",
+        "pgpass",
+        "grafana",
+        "prometheus",
+        "node.key",
+        "ldpkit.toml",
+    }
+    assert all(file.stat().st_mode & 0o077 == 0 for file in made)
+    assert made[secrets / "pgpass"] == b"*:*:*:ldpkit:" + made[secrets / "postgresql"] + b"\n"
+    for name in ("postgresql", "grafana", "prometheus"):
+        secret = made[secrets / name].decode().strip()
+        assert len(secret) >= 40
+        assert secret not in said
+    start("secrets")
+    start("collector")
+    start("node")
+    kept = contents(folder, secrets)
+    assert {file for file in made if not file.name.startswith("ldpkit.sqlite3")} <= kept.keys()
+    assert all(kept[file] == made[file] for file in made if not file.name.startswith("ldpkit.sqlite3"))
+
+
+def test_the_check_runs_the_containerfiles_own_steps(tmp_path, monkeypatch):
+    """Each RUN as it stands, in order, in its stage; each COPY from where it says."""
+    run, context, base = [], tmp_path / "context", tmp_path / "base"
+    base.mkdir()
+    for name in ("dist/ldp_client-1-py3-none-any.whl", "dist/ldpkit-1-py3-none-any.whl", "constraints.txt"):
+        (context / name).parent.mkdir(parents=True, exist_ok=True)
+        (context / name).write_text(name)
+    (context / "deploy/container").mkdir(parents=True)
+    shutil.copy(DEPLOY / "container/place.sh", context / "deploy/container")
+
+    def call(root, command, inside):
+        run.append((root.name, command[-1], inside.environment.get("EXTRAS")))
+        if "venv /opt/ldpkit" in command[-1]:
+            (root / "opt/ldpkit/bin").mkdir(parents=True)
+
+    monkeypatch.setattr(building, "call", call)
+    build = building.Build(tmp_path, base, context, {"EXTRAS": "all"}, building.Inside())
+    root = build.make()
+    text = containerfile.FILE.read_text().replace("\\\n", "")
+    written = re.findall(r"^RUN (.*)$", "\n".join(re.findall(r"^[^#].*$", text, flags=re.M)), flags=re.M)
+    assert [one for _root, one, _extras in run] == written
+    assert [name for name, _one, _extras in run] == ["build", "build", "stage-1", "stage-1"]
+    assert run[1][2] == "all"
+    assert (root / "opt/ldpkit/bin").is_dir()
+    assert os.access(root / "usr/local/bin/ldpkit-place", os.X_OK)
+    assert (tmp_path / "build/wheels/ldpkit-1-py3-none-any.whl").is_file()
+
+
+def test_a_step_that_is_not_understood_is_refused(tmp_path):
+    file = tmp_path / "Containerfile"
+    file.write_text("FROM debian\nADD x /y\n")
+    with pytest.raises(ValueError, match="not understood: ADD"):
+        containerfile.read(file)
