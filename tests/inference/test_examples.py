@@ -17,8 +17,8 @@ ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
 
 
-def partial_pooling():
-    spec = importlib.util.spec_from_file_location("partial_pooling", ROOT / "examples" / "partial_pooling.py")
+def example_of(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "examples" / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -26,7 +26,7 @@ def partial_pooling():
 
 @pytest.mark.slow
 def test_pooled_regions_are_near_the_truth_and_nearer_than_the_noise():
-    example = partial_pooling()
+    example = example_of("partial_pooling")
     means = np.array([0.42, 0.55, 0.48, 0.61, 0.50, 0.45])
     with jax.enable_x64(True):
         drawn = example.fit(example.simulate(means, sd=0.15, seed=1), seed=2, draws=300)["mean"]
@@ -36,6 +36,19 @@ def test_pooled_regions_are_near_the_truth_and_nearer_than_the_noise():
     alone = np.append(np.sqrt(2) / example.EPSILONS / np.sqrt(example.PEOPLE), example.LAST_NOISE_SD / 20)
     assert drawn.std(0)[2] < 0.8 * alone[2]
     assert drawn.std(0)[5] < 0.9 * alone[5]
+
+
+@pytest.mark.slow
+def test_a_panel_spends_once_however_many_weeks(capsys, monkeypatch):
+    example = example_of("weekly_panel")
+    monkeypatch.setattr(example, "PEOPLE", 20)
+    assert example.main() == 0
+    said = capsys.readouterr().out
+    assert [line.split(",")[0] for line in said.splitlines() if line.startswith("week")] == [
+        f"week {number}: smokes (bernoulli" for number in range(1, 5)
+    ]
+    assert said.count("(bernoulli, 20 reports)") == 4
+    assert "left of each person's budget of 2, after 4 weeks: 0.00" in said
 
 
 @pytest.mark.slow

@@ -1,0 +1,72 @@
+/**
+ * One yes/no question on a page of your own: for engineers who have a site, and no wish to learn the answers.
+ *
+ * The visitor's browser draws the noise; the report goes straight to the collector, whose setting `origins` must list
+ * this site. The answer reaches no server: not this site's, not the collector's.
+ */
+
+import { LdpkitError, openDevice, parseStudy } from "./ldpkit/index.js";
+
+const { collector, study: id, maxEpsilon } = document.body.dataset;
+const show = (name, text) => (document.getElementById(name).textContent = text);
+const reveal = (name, seen) => (document.getElementById(name).hidden = !seen);
+
+/** What the collector publishes; a person is asked that and nothing else. */
+async function fetchStudy() {
+  const response = await fetch(`${collector}/v1/studies/${id}`, { credentials: "omit" });
+  if (!response.ok) throw new Error(`the study cannot be fetched: ${response.status}`);
+  return parseStudy(await response.text());
+}
+
+/** Show what the state of this browser's one report asks for: an answer, consent, or patience. */
+async function refresh(device, study) {
+  const { answered, report } = await device.status(study);
+  reveal("ask", !answered);
+  reveal("send", report?.state === "held");
+  show("report", report?.body ?? "");
+  const said = { held: "", queued: "It waits, and is sent when you come back.", sent: "It was sent. Thank you.",
+    uninvited: "It waits for an invitation.", refused: "The collector refused it." };
+  show("said", answered ? (said[report?.state] ?? "You answered here before. A question is asked once.") : "");
+}
+
+async function main() {
+  const study = await fetchStudy();
+  const [question, another] = study.questions;
+  if (another || question.ask !== "yes_no" || question.refusal || question.mechanism.name === "memoized") {
+    throw new Error("this page is for a study of one yes/no question, asked once");
+  }
+  const device = await openDevice({ maxEpsilon, collector });
+  const [numerator, denominator] = question.mechanism.epsilon;
+  const epsilon = Number(numerator) / Number(denominator);
+  const sure = Math.ceil((1000 * Math.exp(epsilon)) / (1 + Math.exp(epsilon))) / 10;
+  show("title", study.title);
+  show("text", question.text || question.id);
+  show("odds", `Whoever reads the report, and could only guess before, is at most ${sure} % sure of your answer after.`);
+
+  document.getElementById("ask").addEventListener("submit", (event) => {
+    event.preventDefault();
+    const answer = new FormData(event.target).get("answer");
+    event.target.reset();
+    attempt(async () => {
+      await device.answer(study, { [question.id]: answer });
+      await refresh(device, study);
+    });
+  });
+  document.getElementById("send").addEventListener("submit", (event) => {
+    event.preventDefault();
+    attempt(async () => {
+      await device.consent(study);
+      await device.flush();
+      await refresh(device, study);
+    });
+  });
+  await device.flush();
+  await refresh(device, study);
+}
+
+/** Say what went wrong; it never repeats an answer. */
+function attempt(work) {
+  work().catch((error) => show("said", error instanceof LdpkitError ? `${error.code}: ${error.problem}` : error.message));
+}
+
+attempt(main);

@@ -1,0 +1,109 @@
+"""examples/web: a visitor of another site answers; the site's own server sees neither answer nor report."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from threading import Thread
+
+import pytest
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.ui import WebDriverWait
+from werkzeug.serving import WSGIRequestHandler, make_server
+
+from schemas import Report, Study
+from tests import studies
+from tests.collector.conftest import Server
+from tests.portable.platforms import REPOSITORY
+
+STUDY = Study(studies.document({**studies.YES_NO, "text": "Have you ever?"}))
+CHOICE = Study({**studies.document(studies.CHOICE), "id": "choice"})
+
+
+class Quiet(WSGIRequestHandler):
+    def log(self, *_):
+        """Say nothing."""
+
+
+@pytest.fixture
+def site():
+    """(the app's address, a function that names its collector, what was asked of the app)."""
+    spec = importlib.util.spec_from_file_location("web_app", REPOSITORY / "examples" / "web" / "app.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    asked, apps = [], []
+
+    def noting(environ, start_response):
+        asked.append((environ["REQUEST_METHOD"], environ["PATH_INFO"], environ.get("QUERY_STRING")))
+        return apps[0](environ, start_response)
+
+    server = make_server("127.0.0.1", 0, noting, request_handler=Quiet)
+    thread = Thread(target=server.serve_forever, args=[0.02])
+    thread.start()
+    yield (
+        f"http://127.0.0.1:{server.server_port}",
+        lambda url, study=STUDY: apps.append(module.create_app(url, study.id)),
+        asked,
+    )
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def collector(site, tmp_path):
+    started = Server(tmp_path, environment={"LDPKIT_ORIGINS": site[0]})
+    started.request("POST", "/v1/studies", STUDY.document)
+    yield started
+    started.kill()
+
+
+def test_a_visitor_answers_and_the_site_learns_nothing(browser, site, collector):
+    address, serve, asked = site
+    serve(collector.url)
+    browser.get(address)
+    wait = WebDriverWait(browser, 20)
+    wait.until(lambda _: browser.find_element(By.ID, "ask").is_displayed())
+    assert "73.2 % sure" in browser.find_element(By.ID, "odds").text
+    assert browser.find_element(By.ID, "text").text == "Have you ever?"
+    browser.find_element(By.CSS_SELECTOR, "input[value=yes]").click()
+    browser.find_element(By.CSS_SELECTOR, "#ask button").click()
+    wait.until(lambda _: browser.find_element(By.ID, "send").is_displayed())
+    shown = browser.find_element(By.ID, "report").text
+    browser.get(address)
+    wait.until(lambda _: browser.find_element(By.ID, "send").is_displayed())
+    assert browser.find_element(By.ID, "report").text == shown
+    browser.find_element(By.CSS_SELECTOR, "#send button").click()
+    wait.until(lambda _: "It was sent" in browser.find_element(By.ID, "said").text)
+    lines = collector.read(f"/v1/studies/{STUDY.id}/export").splitlines()
+    (stored,) = [line for line in lines if "payloads" in json.loads(line)]
+    assert Report.from_json(stored) == Report.from_json(shown)
+    assert not browser.find_element(By.ID, "ask").is_displayed()
+    # Of the visitor's only the page and the library's files, by their names.
+    assert {method for method, _, _ in asked} == {"GET"}
+    assert not [query for _, _, query in asked if query]
+    files = {path for _, path, _ in asked} - {"/", "/question.js"}
+    assert files
+    assert all((REPOSITORY / "ldp_client" / "js" / path.removeprefix("/ldpkit/")).is_file() for path in files)
+
+
+def test_a_site_that_is_not_listed_is_told_so(browser, site, collector):
+    address, serve, _ = site
+    serve(collector.url)
+    other = address.replace("127.0.0.1", "localhost")
+    browser.get(other)
+    said = browser.find_element(By.ID, "said")
+    WebDriverWait(browser, 20).until(lambda _: said.text)
+    assert said.text == "Failed to fetch"
+    assert not browser.find_element(By.ID, "ask").is_displayed()
+
+
+def test_a_study_of_another_kind_is_not_asked(browser, site, collector):
+    address, serve, _ = site
+    collector.request("POST", "/v1/studies", CHOICE.document)
+    serve(collector.url, CHOICE)
+    browser.get(address)
+    said = browser.find_element(By.ID, "said")
+    WebDriverWait(browser, 20).until(lambda _: said.text)
+    assert "one yes/no question" in said.text
+    assert not browser.find_element(By.ID, "ask").is_displayed()
