@@ -10,7 +10,7 @@ ABSENT := $(foreach program,$(PROGRAMS),$(if $(shell command -v $(program)),,$(p
 ABSENT += $(if $(wildcard /usr/lib/postgresql/*/bin/postgres),,postgresql)
 NPM_PACKAGES := tests/portable/node_modules/.package-lock.json
 
-.PHONY: demo test test-all left-out lint types schemas page release clean
+.PHONY: demo test test-all left-out lint types schemas page release site machines clean
 
 demo: $(VENV)/demo.installed
 	@# 4: all was written, and not all of it is to be trusted, as the page says: no error here.
@@ -45,14 +45,23 @@ types: $(VENV)/dev.installed
 schemas: $(VENV)/dev.installed
 	$(BIN)/python -m schemas.json_schema
 	$(BIN)/python -m schemas.javascript
+	$(BIN)/python -m schemas.board
 
 # The participant's page loads one script, page.js: participant.js with all that it imports.
 page: $(NPM_PACKAGES)
 	cd tests/portable && npm run --silent page -- --outfile=../../collector/assets/page.js
 
+# Into site/: the documentation, strictly: a link that leads nowhere is an error (not with --quiet, which hears none).
+site: $(VENV)/dev.installed
+	DISABLE_MKDOCS_2_WARNING=true $(BIN)/python -m mkdocs build --strict --config-file website/mkdocs.yml
+
 # Into dist/: all that is published, built from the commit at hand, checked, with hashes. Publishes nothing.
-release: $(VENV)/dev.installed
+release: $(VENV)/dev.installed $(NPM_PACKAGES)
 	$(BIN)/python release.py
+
+# As root, with a Debian mirror in reach: containers' and machines' files from nothing to a posterior.
+machines: $(VENV)/dev.installed
+	$(BIN)/python -m deploy.check
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -62,12 +71,12 @@ $(BIN)/python:
 $(VENV)/%.installed: $(BIN)/python pyproject.toml ldp_client/pyproject.toml constraints.txt
 	@echo "installing ldpkit[$*] into $(VENV) (once; about a minute)"
 	$(PIP) --editable ./ldp_client --editable '.[$*]'
-	@# An ldpkit of before there were two takes the command away with it.
-	@[ -x $(BIN)/ldpkit ] || $(PIP) --force-reinstall --no-deps --editable ./ldp_client
+	@# An ldp-client that still had the command takes it away with it.
+	@[ -x $(BIN)/ldpkit ] || $(PIP) --force-reinstall --no-deps --editable .
 	@touch $@
 
 $(NPM_PACKAGES): tests/portable/package-lock.json
 	cd tests/portable && npm ci --silent --no-audit --no-fund --ignore-scripts
 
 clean:
-	rm -rf $(VENV) demo build dist *.egg-info
+	rm -rf $(VENV) demo build dist site *.egg-info

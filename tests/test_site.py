@@ -1,0 +1,84 @@
+"""The documentation's site: strict, whole, and loading nothing from elsewhere."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import subprocess
+import sys
+from dataclasses import fields
+
+import pytest
+
+from collector import problems
+from collector.settings import Settings
+from collector.views.health import OPERATIONS
+from collector.views.openapi import openapi_document
+from website import links, pages
+
+QUIET = {"DISABLE_MKDOCS_2_WARNING": "true", "NO_MKDOCS_2_WARNING": "1"}
+# What a page loads or frames.
+LOADED = re.compile(
+    r'<(?:script|img|iframe|source|link rel="(?:stylesheet|icon|preload)")[^>]*?(?:src|href)="([^"]+)"'
+)
+
+
+@pytest.fixture(scope="module")
+def made():
+    return dict(pages.pages())
+
+
+def test_pages_have_all_that_the_code_has(made):
+    for field in fields(Settings):
+        assert f"## `{field.name}`" in made["reference/settings.md"]
+    for kind in vars(problems).values():
+        if isinstance(kind, problems.Kind):
+            assert f"| `{kind.type}` | {kind.status} |" in made["reference/errors.md"]
+    for path, operations in openapi_document(OPERATIONS)["paths"].items():
+        for method in operations:
+            assert f"### `{method.upper()} {path}`" in made["reference/http.md"]
+    for package in pages.PACKAGES:
+        for name in importlib.import_module(package).__all__:
+            assert re.search(rf"^(:::.*\.|.*`{package}\.){name}\b", made["reference/python.md"], re.MULTILINE)
+    assert "| 1 | 2.72 | 73.2 % |" in made["which-epsilon.md"]
+
+
+def test_links_out_of_the_docs_lead_to_what_the_site_has():
+    text = "[a](../SECURITY.md) [b](../examples) [c](study.md#scales) [d](https://a.example) [e](#here)"
+    led = (
+        "[a](security.md) [b](files/examples/index.md) [c](study.md#scales) [d](https://a.example) [e](#here)"
+    )
+    assert links.relinked(text, "privacy.md", "docs") == led
+    assert links.relinked("[a](docs/study.md)", "reference/architecture.md", "") == "[a](../study.md)"
+
+
+def test_the_site_is_built_strictly_and_loads_nothing_from_elsewhere(tmp_path, pytestconfig):
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")]
+    command += ["--config-file", "website/mkdocs.yml"]
+    environment = {**os.environ, **QUIET}
+    done = subprocess.run(
+        command, cwd=pytestconfig.rootpath, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    built = list((tmp_path / "site").rglob("*.html"))
+    assert len(built) >= 30
+    for page in built:
+        for address in LOADED.findall(page.read_text("utf-8")):
+            assert not re.match(r"(?:\w+:)?//", address), (page.name, address)
+    reference = (tmp_path / "site" / "reference" / "python.html").read_text("utf-8")
+    assert 'id="ldp_client.device.device.Device.answer"' in reference
+
+
+def test_a_link_that_leads_nowhere_ends_the_build(tmp_path, pytestconfig):
+    """The same strictness, on a page of its own."""
+    config = (pytestconfig.rootpath / "website" / "mkdocs.yml").read_text("utf-8")
+    kept = [part for part in re.split(r"\n(?=\w)", config) if re.match(r"strict|validation|site_name", part)]
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "mkdocs.yml").write_text("\n".join(kept) + "\n")
+    for link, code in (("index.md", 0), ("none.md", 1), ("index.md#none", 1)):
+        (tmp_path / "docs" / "index.md").write_text(f"# Page\n\n[there]({link})\n")
+        command = [sys.executable, "-m", "mkdocs", "build"]
+        assert subprocess.run(command, cwd=tmp_path, capture_output=True, check=False).returncode == code, (
+            link
+        )

@@ -1,0 +1,220 @@
+"""The pages that the site's build makes from the code: what stands there cannot be out of date."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from posixpath import dirname
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from website.links import FILES, PAGES, linked_files, relinked  # noqa: E402
+
+PACKAGES = {
+    "ldpkit": "The one door for people; studies in Python.",
+    "ldp_client": "The device.",
+    "schemas": "Documents and errors.",
+    "summaries": "From reports to what a posterior needs.",
+    "collector": "The server.",
+    "inference": "Posteriors.",
+}
+# Where a page has the table of what each ε means.
+ODDS = "<!-- odds -->"
+EPSILONS = ("0.1", "0.25", "0.5", "1", "2", "3", "4", "6", "8")
+
+
+def pages() -> Iterator[tuple[str, str]]:
+    """Each made page's place and text."""
+    for name, place in PAGES.items():
+        yield place, relinked((ROOT / name).read_text("utf-8"), place, dirname(name))
+    yield "reference/python.md", python_page()
+    yield "reference/javascript.md", javascript_page()
+    yield "reference/http.md", http_page()
+    yield "reference/settings.md", settings_page()
+    yield "reference/errors.md", errors_page()
+    text = (ROOT / "docs" / "which-epsilon.md").read_text("utf-8")
+    yield "which-epsilon.md", text.replace(ODDS, odds_table())
+
+
+def python_page() -> str:
+    """All public names; what a package takes from another stands once."""
+    lines, seen = ["# Python", ""], set()
+    for package, about in PACKAGES.items():
+        module = importlib.import_module(package)
+        lines += [f"## `{package}`", "", about, ""]
+        for name in sorted(module.__all__):
+            found = getattr(module, name)
+            home = f"{getattr(found, '__module__', package)}.{getattr(found, '__qualname__', name)}"
+            if inspect.ismodule(found) or not callable(found):
+                lines += [f"`{package}.{name}`", ""]
+            elif home in seen:
+                lines += [f"[`{package}.{name}`][{home}]", ""]
+            else:
+                seen.add(home)
+                lines += [f"::: {home}", ""]
+    return "\n".join(lines)
+
+
+def javascript_page() -> str:
+    """The module's types, which say in comments what each does."""
+    types = (ROOT / "ldp_client" / "js" / "index.d.ts").read_text("utf-8")
+    return (
+        "# JavaScript\n\nThe npm package `ldpkit`: an ES module without dependencies. "
+        "[Putting it into a page](../embedding.md) says how to use it; these are its types.\n\n"
+        f"```typescript\n{types}```\n"
+    )
+
+
+def http_page() -> str:
+    """The routes of the collector's OpenAPI document, and its problems."""
+    from collector.views.health import NODE_OPERATIONS, OPERATIONS
+    from collector.views.openapi import openapi_document
+
+    document = openapi_document(OPERATIONS)
+    lines = [
+        "# HTTP",
+        "",
+        "A collector serves its OpenAPI document at `/openapi.json`; this is what it says. Problems are "
+        "documents of RFC 9457, with a `type` of [these](errors.md#problems).",
+        "",
+    ]
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            lines += operation_lines(f"{method.upper()} {path}", operation)
+    own = set(openapi_document(NODE_OPERATIONS)["paths"]) - set(document["paths"])
+    lines += ["## Of nodes", "", "A node of secure sums has besides:", ""]
+    nodes = openapi_document(NODE_OPERATIONS)["paths"]
+    for path in sorted(own):
+        for method, operation in nodes[path].items():
+            lines += operation_lines(f"{method.upper()} {path}", operation)
+    return "\n".join(lines)
+
+
+def operation_lines(title: str, operation: dict[str, Any]) -> list[str]:
+    """One route: what it takes and answers."""
+    lines = [
+        f"### `{title}`",
+        "",
+        cell(operation.get("summary", "")),
+        "",
+        operation.get("description", ""),
+        "",
+    ]
+    rows = []
+    for one in operation.get("parameters", ()):
+        required = "yes" if one.get("required") else "no"
+        rows.append(f"| `{one['name']}` | {one['in']} | {required} | {cell(one.get('description', ''))} |")
+    if rows:
+        lines += ["| parameter | in | required | |", "|---|---|---|---|", *rows, ""]
+    answers = [
+        f"| {code} | {cell(answer.get('description', ''))} |"
+        for code, answer in operation["responses"].items()
+    ]
+    return [*lines, "| answer | |", "|---|---|", *answers, ""]
+
+
+def cell(text: str) -> str:
+    """A text as a cell of a table."""
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def settings_page() -> str:
+    """Each setting of a collector with its variable and default."""
+    from collector.settings import PREFIX, Settings
+
+    text = (ROOT / "docs" / "operating.md").read_text("utf-8")
+    about = dict(re.findall(r"^\| `(\w+)` \| .+? \| (.+) \|$", text, re.MULTILINE))
+    lines = [
+        "# Settings of a collector",
+        "",
+        "In `ldpkit.toml`, or as variables, which count more ([operating](../operating.md) has the rest).",
+        "",
+    ]
+    for field in fields(Settings):
+        default = "none" if field.default in (None, ()) else field.default
+        said = relinked(about[field.name], "reference/settings.md", "docs")
+        lines += [
+            f"## `{field.name}`",
+            "",
+            f"`{PREFIX}{field.name.upper()}`, default `{default}`",
+            "",
+            said,
+            "",
+        ]
+    return "\n".join(lines)
+
+
+def errors_page() -> str:
+    """Exit codes, exceptions and problem documents."""
+    from collector import problems
+    from ldp_client.documents import errors
+
+    codes = re.search(
+        r"## Exit codes\n(.+?)(?=\n## |\Z)", (ROOT / "docs" / "commands.md").read_text("utf-8"), re.DOTALL
+    )
+    assert codes
+    lines = ["# Errors", "", "## Exit codes", codes[1].strip(), "", "## Exceptions", ""]
+    lines += ["| exception | exit code | |", "|---|---|---|"]
+    for name, kind in vars(errors).items():
+        if inspect.isclass(kind) and issubclass(kind, errors.LdpkitError):
+            lines.append(
+                f"| `{name}` | {kind.exit_code} | {cell((kind.__doc__ or '').split(chr(10) * 2)[0])} |"
+            )
+    lines += ["", "## Problems", "", "| type | status | | what to do |", "|---|---|---|---|"]
+    for kind in vars(problems).values():
+        if isinstance(kind, problems.Kind):
+            said = f"{cell(kind.title)} | {cell(kind.advice)}"
+            lines.append(f"| `{kind.type}` | {kind.status} | {said} |")
+    return "\n".join(lines) + "\n"
+
+
+def odds_table() -> str:
+    """What each ε means, as devices say it."""
+    from ldp_client.describing import factors
+
+    rows = [
+        "| ε | a report is at most … times as likely | somebody whose guess was even is at most … sure |",
+        "|---|---|---|",
+    ]
+    rows += [
+        f"| {epsilon} | {likelier} | {sure} |"
+        for epsilon in EPSILONS
+        for likelier, sure in [factors(float(epsilon))]
+    ]
+    return "\n".join(rows)
+
+
+def write() -> None:
+    """Give MkDocs the pages, and the files that pages link to."""
+    import mkdocs_gen_files
+
+    for place, text in pages():
+        with mkdocs_gen_files.open(place, "w") as file:
+            file.write(text)
+    for path in sorted(linked_files()):
+        with mkdocs_gen_files.open(f"{FILES}/{path}", "wb") as file:
+            file.write((ROOT / path).read_bytes())
+    for folder, names in folders().items():
+        with mkdocs_gen_files.open(f"{FILES}/{folder}/index.md", "w") as file:
+            file.write("\n".join([f"# {folder}", "", *(f"- [{name}]({name})" for name in names), ""]))
+
+
+def folders() -> dict[str, list[str]]:
+    """The linked files by their folder."""
+    found: dict[str, list[str]] = {}
+    for path in sorted(linked_files()):
+        folder, _, name = path.rpartition("/")
+        found.setdefault(folder, []).append(name)
+    return {folder: names for folder, names in found.items() if folder}
+
+
+# How the plugin gen-files runs it.
+if __name__ == "<run_path>":
+    write()
