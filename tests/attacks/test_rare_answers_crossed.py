@@ -19,7 +19,7 @@ CHANNEL = np.asarray([[TRUTH_TOLD, 1 - TRUTH_TOLD], [1 - TRUTH_TOLD, TRUTH_TOLD]
 KINDS = [(0, 0), (0, 1), (1, 0), (1, 1)]
 
 
-def crossed(joint, n, both_more=0.0):
+def crossed(joint, n, both_more=0.0, draws=200):
     """Reports at ε = 1, as many as expected, but for so many sds more people who seem to say yes to both."""
     counts = n * np.kron(CHANNEL, CHANNEL).T @ np.asarray(joint)
     counts += both_more * np.sqrt(n) / 4 * np.asarray([1, -1, -1, 1])
@@ -30,7 +30,7 @@ def crossed(joint, n, both_more=0.0):
     table = Table(
         pd.DataFrame(index=range(4)), {one.name: one for one in columns}, np.rint(counts).astype(int)
     )
-    return cross_table(table, ["a", "b"], draws=200)
+    return cross_table(table, ["a", "b"], draws=draws)
 
 
 def odds_interval(found):
@@ -52,9 +52,9 @@ def test_rare_independent_answers_are_not_called_dependent(both_more):
 
 @pytest.mark.slow
 def test_what_reports_bound_on_one_side_is_the_priors_on_the_other():
-    """A tenth and a tenth, odds ratio 4: by chance the interval ended below, with nothing said against it."""
-    found = crossed([0.8258, 0.0742, 0.0742, 0.0258], 5_000, -1.2)
-    assert odds_interval(found)[1] < 4
+    """A tenth and a tenth, odds ratio 8: by chance the interval ended below, with nothing said against it."""
+    found = crossed([0.8374, 0.0626, 0.0626, 0.0374], 5_000, -1.2, draws=800)
+    assert odds_interval(found)[1] < 8
     assert found.verdict.knowledge.state == "partial"
     assert "on one side" in found.verdict.knowledge.reasons[0]
 
