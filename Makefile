@@ -47,9 +47,11 @@ schemas: $(VENV)/dev.installed
 	$(BIN)/python -m schemas.javascript
 	$(BIN)/python -m schemas.board
 
-# The participant's page loads one script, page.js: participant.js with all that it imports.
+# The participant's page loads one script, page.js: participant.js with all that it imports. worker.js, of sender.js,
+# sends for it what it could not.
 page: $(NPM_PACKAGES)
 	cd tests/portable && npm run --silent page -- --outfile=../../collector/assets/page.js
+	cd tests/portable && npm run --silent worker -- --outfile=../../collector/assets/worker.js
 
 # Into site/: the documentation, strictly: a link that leads nowhere is an error (not with --quiet, which hears none).
 site: $(VENV)/dev.installed

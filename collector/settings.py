@@ -57,7 +57,8 @@ class Settings:
     invitation was used for which report; the same in all processes of a database. signing_keys: a file
     of public keys in PEM; a study that one of them signed may be published by anybody. node_key: a key
     file; with it the server is a node of secure sums, and nothing else. log: the form of a server's log.
-    origins: the other sites whose pages may fetch studies, send reports and withdraw them.
+    origins: the other sites whose pages may fetch studies, send reports and withdraw them. framed_by:
+    the other sites whose pages may show a study's page in a frame.
     """
 
     database: str = "sqlite:///ldpkit.sqlite3"
@@ -76,6 +77,7 @@ class Settings:
     node_key: str | None = None
     log: str = "text"
     origins: tuple[str, ...] = ()
+    framed_by: tuple[str, ...] = ()
 
     @property
     def invitation_secret(self) -> bytes:
@@ -88,7 +90,8 @@ class Settings:
         for name in ("body_limit", "queue_reports", "connections", "database_timeout"):
             if getattr(self, name) <= 0:
                 raise UsageError(f"setting {name}: must be above 0, is {getattr(self, name)}")
-        _check_origins(self.origins, self.node_key)
+        for name in ("origins", "framed_by"):
+            _check_origins(name, getattr(self, name), self.node_key)
         if self.log not in LOG_FORMS:
             raise UsageError(f"setting log: must be one of {', '.join(LOG_FORMS)}, is {self.log[:64]!r}")
         rates = ("upload_rate", "study_rate", "deletion_rate")
@@ -155,19 +158,19 @@ def _check_token(token: str) -> None:
         raise UsageError(f"setting token: must have at least {FEWEST_CHARACTERS} characters: {advice}")
 
 
-def _check_origins(origins: tuple[str, ...], node_key: str | None) -> None:
+def _check_origins(name: str, origins: tuple[str, ...], node_key: str | None) -> None:
     """Raises UsageError for what no browser calls a page's origin, or anybody on its way could be."""
     if origins and node_key is not None:
-        raise UsageError("setting origins: is for collectors, as no page can send shares to a node")
+        raise UsageError(f"setting {name}: is for collectors, as no page can send shares to a node")
     for origin in origins:
         found = ORIGIN.fullmatch(origin)
         if found is None or PORTS[found[1]] == found[3]:
             raise UsageError(
-                f"setting origins: {visible(origin[:64])} must be a site as browsers name it, such as "
+                f"setting {name}: {visible(origin[:64])} must be a site as browsers name it, such as "
                 "https://survey.example.org: in small letters, without a path, an ending / or its usual port"
             )
         if found[1] == "http" and found[2] not in LOOPBACK:
-            raise UsageError(f"setting origins: {origin} must be https://: anybody could be {origin}")
+            raise UsageError(f"setting {name}: {origin} must be https://: anybody could be {origin}")
 
 
 def settings_with(**changes: Any) -> Settings:

@@ -2,6 +2,8 @@
 
 import { mechanismFor, openDevice, parseStudy } from "../../ldp_client/js/index.js";
 import { answersIn, entriesOf } from "./entries.js";
+import { tellFrame } from "./framed.js";
+import { sendLater } from "./later.js";
 import { entriesHere, goTo, isLast, showProgress, turn, turnTo } from "./parts.js";
 import { inOwnLabels, shownIn } from "./shown.js";
 import { toldInWords } from "./told.js";
@@ -12,6 +14,8 @@ const PROBLEMS = new Set(["study", "closed", "budget", "ledger", "answered"]);
 // What a report waits for, as index.d.ts has it.
 const REASONS = new Set(["unreachable", "operator", "problem", "foreign"]);
 const TIMEOUT_MS = 10_000;
+// After this long what waits is left to the browser, too.
+const LATE_MS = 2_000;
 
 const find = (id) => document.getElementById(id);
 
@@ -141,12 +145,20 @@ async function start() {
     // At once: its section is in sight.
     if (report?.body) await showReport(study, report);
     showTold(await device.told());
+    tellFrame(state, find("answers"));
   }
 
-  /** Send what waits; what is shown changes when it is done. */
+  /** Send what waits; what is shown changes when it is done. The page may be closed before. */
   async function flush(options) {
+    setTimeout(() => leaveToBrowser().catch(console.error), LATE_MS);
     await device.flush(options);
     await show();
+  }
+
+  /** Have what still waits, also a deletion, sent without this page. */
+  async function leaveToBrowser() {
+    const { report } = await device.status(study);
+    if (report?.state === "queued" || report?.state === "withdrawn") await sendLater(find("study").dataset.sender);
   }
 
   /** No true answer stays behind what is shown. */

@@ -45,8 +45,8 @@ PORT = Path(ldp_client.__file__).parent / "js"
 MODULES = frozenset(file.relative_to(PORT).as_posix() for file in PORT.rglob("*.js"))
 ASSET_FOLDER = Path(__file__).parents[1] / "assets"
 SCRIPT = "text/javascript"
-# page.js is participant.js with all that it imports, as `make page` bundles it.
-ASSETS = {"participant.css": "text/css", "page.js": SCRIPT}
+# page.js and worker.js are participant.js and sender.js with all that they import, as `make page` bundles them.
+ASSETS = {"participant.css": "text/css", "page.js": SCRIPT, "worker.js": SCRIPT}
 FOR_EVER = "public, max-age=31536000, immutable"
 # What one browser may spend on all studies of this collector, in nats.
 BUDGET = "10"
@@ -56,8 +56,11 @@ MOST_BUTTONS = 7
 ADDRESS = secrets.token_hex(16)
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
+    "base-uri 'none'; form-action 'none'; frame-ancestors {framed_by}; "
+    "require-trusted-types-for 'script'; trusted-types ldpkit"
 )
+# Of worker.js: it sends what waits, and loads nothing.
+WORKER_POLICY = "default-src 'none'; connect-src 'self'"
 
 
 class Asset(NamedTuple):
@@ -212,7 +215,10 @@ def module(name: str) -> Response:
     """One module of the browser port, for pages of one's own."""
     if name not in MODULES:
         abort(404)
-    return send_from_directory(PORT, name, mimetype=SCRIPT)
+    response = send_from_directory(PORT, name, mimetype=SCRIPT)
+    # Pages of other sites load it too: it is the same for everybody.
+    response.headers["Access-Control-Allow-Origin"] = "*"
+    return response
 
 
 @participant.get("/assets/<name>")
@@ -223,6 +229,7 @@ def asset(name: str) -> Response:
     found = _asset(name)
     response = make_response(found.content)
     response.mimetype = ASSETS[name]
+    response.headers["Content-Security-Policy"] = WORKER_POLICY
     if request.args.get("v") == found.version:
         response.headers["Cache-Control"] = FOR_EVER
     return response
@@ -247,6 +254,7 @@ def _secured(response: Response, language: str) -> Response:
     response.headers["Content-Language"] = language
     # Which language comes also depends on what the browser says that it accepts.
     response.vary.add("Accept-Language")
-    response.headers["Content-Security-Policy"] = CONTENT_SECURITY_POLICY
+    framed_by = " ".join(current_collector().settings.framed_by) or "'none'"
+    response.headers["Content-Security-Policy"] = CONTENT_SECURITY_POLICY.format(framed_by=framed_by)
     response.headers["Referrer-Policy"] = "no-referrer"
     return response

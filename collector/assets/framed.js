@@ -1,0 +1,19 @@
+/**
+ * What a page of another site hears that shows this one in a frame: "ready", and once "done", that nothing is left to do.
+ *
+ * Never what is asked, answered or shown, nor what became of it: who answered, left or withdrew looks alike.
+ */
+
+// Of participant.js: what the page shows of a report that left, or of none that will.
+const SETTLED = new Set(["queued", "sent", "refused", "withdrawn", "gone"]);
+let told = "";
+
+/** Tell the page around this one, if there is one, what `state` means for it. */
+export function tellFrame(state, asks) {
+  if (parent === window) return;
+  const now = SETTLED.has(state) || (state === "new" && !asks) ? "done" : "ready";
+  if (now === told || told === "done") return;
+  told = now;
+  // The collector lets listed sites alone frame its page, and these words are nobody's secret.
+  parent.postMessage({ ldpkit: now }, "*");
+}
