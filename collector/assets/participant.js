@@ -145,7 +145,7 @@ async function start() {
     // At once: its section is in sight.
     if (report?.body) await showReport(study, report);
     showTold(await device.told());
-    tellFrame(state, find("answers"));
+    tellFrame(state, find("answers"), report?.reason);
   }
 
   /** Send what waits; what is shown changes when it is done. The page may be closed before. */

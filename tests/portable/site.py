@@ -1,4 +1,4 @@
-"""A small web server: the JavaScript port at /js, test pages, and a collector that does as it is told."""
+"""A small web server: the JavaScript port at /js, packages at /npm, test pages, and a collector that does as it is told."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from tests.portable.npm import PACKAGES
 from tests.portable.platforms import JAVASCRIPT
 
 PAGES = Path(__file__).parent / "pages"
@@ -73,7 +74,7 @@ def _handler(site: Site) -> type[SimpleHTTPRequestHandler]:
 
         def translate_path(self, path: str) -> str:
             _, folder, *rest = path.split("?")[0].split("/")
-            return str((JAVASCRIPT if folder == "js" else PAGES).joinpath(*rest))
+            return str({"js": JAVASCRIPT, "npm": PACKAGES}.get(folder, PAGES).joinpath(*rest))
 
         def take(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()

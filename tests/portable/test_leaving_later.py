@@ -1,0 +1,92 @@
+"""A report that could not leave while its page was open leaves later, by the page's service worker."""
+
+import time
+
+import pytest
+
+from tests.portable.participant import ANSWERS
+
+WAIT_SECONDS = 20
+WORKERS = """
+const done = arguments[0];
+navigator.serviceWorker.getRegistrations().then((all) => Promise.all(all.map(({ sync }) => sync.getTags()))).then(done);
+"""
+
+
+@pytest.fixture
+def cut_off(browser):
+    """Functions that keep a page, not the browser's workers, from the addresses of reports, and let it again."""
+
+    def cut(*addresses):
+        browser.execute_cdp_cmd("Network.enable", {})
+        browser.execute_cdp_cmd("Network.setBlockedURLs", {"urls": list(addresses)})
+
+    yield cut
+    cut()
+
+
+def until(condition):
+    deadline = time.monotonic() + WAIT_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def close_page(browser):
+    """Close the tab; another one stays, as people's browsers have it."""
+    page = browser.current_window_handle
+    browser.switch_to.new_window("tab")
+    other = browser.current_window_handle
+    browser.switch_to.window(page)
+    browser.close()
+    browser.switch_to.window(other)
+
+
+def workers(browser):
+    """What each of them was asked for."""
+    return browser.execute_async_script(WORKERS)
+
+
+def test_a_report_leaves_when_its_page_is_closed(meet, cut_off):
+    person = meet()
+    person.answer(**ANSWERS)
+    person.until("report")
+    body = person.body
+    cut_off("*/reports/*")
+    address = person.browser.current_url
+    person.send()
+    until(lambda: workers(person.browser) == [["ldpkit"]])
+    assert person.stored() == []
+    close_page(person.browser)
+    until(lambda: person.stored())
+    (stored,) = person.stored()
+    assert stored.to_json() == body
+    person.browser.get(address)
+    person.until("report")
+    assert person.ledger()[1][0]["state"] == "sent"
+    # Nothing is left to do for it.
+    until(lambda: workers(person.browser) == [])
+
+
+def test_a_deletion_too(meet, cut_off):
+    person = meet()
+    person.answer(**ANSWERS)
+    person.until("report")
+    person.send()
+    until(lambda: person.stored())
+    cut_off("*/reports/*")
+    person.click("#withdraw")
+    until(lambda: workers(person.browser) == [["ldpkit"]])
+    assert person.stored()
+    close_page(person.browser)
+    until(lambda: not person.stored())
+
+
+def test_without_anything_that_waits_there_is_no_worker(meet):
+    person = meet()
+    person.answer(**ANSWERS)
+    person.until("report")
+    person.send()
+    until(lambda: person.stored())
+    time.sleep(2.5)
+    assert workers(person.browser) == []
