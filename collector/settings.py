@@ -85,8 +85,7 @@ class Settings:
         return (self.invitation_key or "").encode()
 
     def __post_init__(self) -> None:
-        if self.token is not None:
-            _check_token(self.token)
+        _check_token(self.token)
         for name in ("body_limit", "queue_reports", "connections", "database_timeout"):
             if getattr(self, name) <= 0:
                 raise UsageError(f"setting {name}: must be above 0, is {getattr(self, name)}")
@@ -149,8 +148,10 @@ def _or_rather(name: str, known: Iterable[str]) -> str:
     return f": did you mean {near}?" if near else ""
 
 
-def _check_token(token: str) -> None:
+def _check_token(token: str | None) -> None:
     """Raises InputError for what cannot travel in a header, or could be guessed."""
+    if token is None:
+        return
     if not PRINTABLE.issuperset(token):
         raise UsageError("setting token: must be printable ASCII without spaces, to travel in a header")
     if len(token) < FEWEST_CHARACTERS:

@@ -45,7 +45,7 @@ PORT = Path(ldp_client.__file__).parent / "js"
 MODULES = frozenset(file.relative_to(PORT).as_posix() for file in PORT.rglob("*.js"))
 ASSET_FOLDER = Path(__file__).parents[1] / "assets"
 SCRIPT = "text/javascript"
-# page.js and worker.js are participant.js and sender.js with all that they import, as `make page` bundles them.
+# page.js and worker.js: participant.js and sender.js with all that they import, as `make page` bundles them.
 ASSETS = {"participant.css": "text/css", "page.js": SCRIPT, "worker.js": SCRIPT}
 FOR_EVER = "public, max-age=31536000, immutable"
 # What one browser may spend on all studies of this collector, in nats.

@@ -101,12 +101,23 @@ def test_without_a_list_nothing_is_said(habits):
         *("http://localhost:80", "https://survey.example.org/page", "https://a@example.org", "file://"),
     ],
 )
-def test_what_is_no_site_is_refused_in_one_line(make_harness, origin):
-    with pytest.raises(InputError, match=r"^setting origins: ") as refused:
-        make_harness(origins=(LISTED, origin))
+@pytest.mark.parametrize("setting", ["origins", "framed_by"])
+def test_what_is_no_site_is_refused_in_one_line(make_harness, setting, origin):
+    with pytest.raises(InputError, match=rf"^setting {setting}: ") as refused:
+        make_harness(**{setting: (LISTED, origin)})
     assert "\n" not in str(refused.value)
 
 
-def test_a_node_has_no_pages():
+@pytest.mark.parametrize("setting", ["origins", "framed_by"])
+def test_a_node_has_no_pages(setting):
     with pytest.raises(InputError, match="for collectors"):
-        Settings(node_key="node.key", origins=(LISTED,))
+        Settings(node_key="node.key", **{setting: (LISTED,)})
+
+
+def test_listed_sites_alone_show_a_study_in_a_frame(make_harness, study):
+    harness = make_harness(framed_by=(LISTED, "http://localhost:8080"))
+    harness.publish(study)
+    policy = harness.client.get("/s/habits").headers["Content-Security-Policy"]
+    assert f"frame-ancestors {LISTED} http://localhost:8080;" in policy
+    # An operator's page is no study's.
+    assert "frame-ancestors 'none'" in harness.client.get("/").headers["Content-Security-Policy"]

@@ -1,4 +1,4 @@
-"""A small web server: the JavaScript port at /js, packages at /npm, test pages, and a collector that does as it is told."""
+"""A small web server: the JavaScript port, npm packages, test pages, and a collector that does as told."""
 
 from __future__ import annotations
 

@@ -75,8 +75,9 @@ class Framed(Participant):
 
 STATE = "document.querySelector('ldp-study').state"
 SHOWN = "document.querySelector('ldp-study').shadowRoot"
-# What a page can see of a frame, without the driver's mark: how much room it takes, where one scrolled, where one is.
-SEEN = f"""[document.body.innerHTML, {SHOWN}.innerHTML.replace(/ cd_frame_id_="\\w+"/, ""), document.querySelector('ldp-study').offsetHeight, scrollY,
+# What a page can see of a frame, without the driver's mark: its room, where one scrolled, where one is.
+SEEN = f"""[document.body.innerHTML, {SHOWN}.innerHTML.replace(/ cd_frame_id_="\\w+"/, ""),
+  document.querySelector('ldp-study').offsetHeight, scrollY,
   document.documentElement.scrollHeight, history.length, location.href]"""
 
 

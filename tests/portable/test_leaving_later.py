@@ -9,13 +9,14 @@ from tests.portable.participant import ANSWERS
 WAIT_SECONDS = 20
 WORKERS = """
 const done = arguments[0];
-navigator.serviceWorker.getRegistrations().then((all) => Promise.all(all.map(({ sync }) => sync.getTags()))).then(done);
+const tags = ({ sync }) => sync.getTags();
+navigator.serviceWorker.getRegistrations().then((all) => Promise.all(all.map(tags))).then(done);
 """
 
 
 @pytest.fixture
 def cut_off(browser):
-    """Functions that keep a page, not the browser's workers, from the addresses of reports, and let it again."""
+    """Keeps a page, not the browser's workers, from these addresses; from none at the end."""
 
     def cut(*addresses):
         browser.execute_cdp_cmd("Network.enable", {})
