@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import tomllib
 
+from ldp_client.device.policy import LOOPBACK
 from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.files.disk import read_bytes
 from ldp_client.words.text import nearest, visible
@@ -34,8 +35,6 @@ _OF_A_FAILING_DISK = PREFIX + "DISK_"
 # scheme, host, port, of what browsers send as Origin.
 ORIGIN = re.compile(r"(https?)://([a-z0-9]+(?:[-.]+[a-z0-9]+)*|\[[0-9a-f:]+\])(?::([1-9][0-9]{0,4}))?")
 PORTS = {"http": "80", "https": "443"}
-# This machine alone, of which browsers ask no https.
-LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 # Of a token: whoever has it may do everything, and may try five a second.
 FEWEST_CHARACTERS = 16
 JSON_LINES = "json"
@@ -170,7 +169,7 @@ def _check_origins(name: str, origins: tuple[str, ...], node_key: str | None) ->
                 f"setting {name}: {visible(origin[:64])} must be a site as browsers name it, such as "
                 "https://survey.example.org: in small letters, without a path, an ending / or its usual port"
             )
-        if found[1] == "http" and found[2] not in LOOPBACK:
+        if found[1] == "http" and found[2].strip("[]") not in LOOPBACK:
             raise UsageError(f"setting {name}: {origin} must be https://: anybody could be {origin}")
 
 
