@@ -36,7 +36,8 @@ export class StudyElement extends HTMLElement {
   }
 
   attributeChangedCallback(_name, before, now) {
-    if (this.isConnected && before !== now) this.#load();
+    // Not of what HTML says before the element is on the page: then it is loaded once.
+    if (this.isConnected && this.shadowRoot && before !== now) this.#load();
   }
 
   #load() {

@@ -117,6 +117,14 @@ def test_an_invitation_and_a_language_reach_the_frame(browser, host, framing):
     assert found == ["de", "#invitation=a+code%2B1"]
 
 
+@pytest.mark.parametrize("given", [{}, {"html": "yes", "lang": "de", "invitation": "code"}])
+def test_the_frame_is_made_once(browser, host, framing, given):
+    """In HTML a browser tells an element of its attributes, one by one, before that it is on the page."""
+    person = Framed(browser, host, framing, published(framing, "once"), **given)
+    person.until_outside("heard.includes('event ready')")
+    assert person.outside("framesMade") == 1
+
+
 def test_a_site_that_is_not_listed_shows_a_link_instead(browser, host, tmp_path):
     closed = Server(tmp_path)
     try:

@@ -83,6 +83,23 @@ def test_a_deletion_too(meet, cut_off):
     until(lambda: not person.stored())
 
 
+def test_a_page_asks_again_for_what_waits_again(meet, cut_off):
+    """A report, then its deletion: each is left to the browser, by one page."""
+    person = meet()
+    person.answer(**ANSWERS)
+    person.until("report")
+    cut_off("*/v1/*")
+    person.send()
+    until(lambda: workers(person.browser) == [["ldpkit"]])
+    # The worker has sent it, and goes; then the page asks for the deletion.
+    until(lambda: person.stored())
+    until(lambda: workers(person.browser) == [])
+    person.click("#withdraw")
+    until(lambda: workers(person.browser) == [["ldpkit"]])
+    close_page(person.browser)
+    until(lambda: not person.stored())
+
+
 def test_without_anything_that_waits_there_is_no_worker(meet):
     person = meet()
     person.answer(**ANSWERS)
