@@ -201,20 +201,19 @@ def run_publint(tarballs: list[str]) -> None:
     if not PUBLINT.is_file():
         sys.exit("publint is not installed: run npm ci in tests/portable, as make release does")
     for tarball in tarballs:
-        done = subprocess.run(
-            [PUBLINT, "--strict", tarball], cwd=ROOT, capture_output=True, text=True, check=False
-        )
-        if done.returncode:
-            sys.exit(f"publint failed:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
+        _run_quietly("publint", [str(PUBLINT), "--strict", tarball])
 
 
 def run(module: str, *arguments: str) -> None:
     """Run a tool of this environment, quietly unless it fails."""
-    done = subprocess.run(
-        [sys.executable, "-m", module, *arguments], capture_output=True, text=True, check=False
-    )
+    _run_quietly(module, [sys.executable, "-m", module, *arguments])
+
+
+def _run_quietly(name: str, command: list[str]) -> None:
+    """Raises SystemExit with the end of what a command said, where it fails."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        sys.exit(f"{module} failed:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
+        sys.exit(f"{name} failed:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
 
 
 if __name__ == "__main__":

@@ -157,7 +157,7 @@ device = Device("/tmp/device", max_epsilon="2")
 device.consent(study)
 device.answer(study, {"ever": True})
 (queued,) = device.ledger.queued()
-print(queued.body if isinstance(queued.body, str) else queued.body.decode())
+print(queued.body)
 """
     inside = Inside({"PATH": "/opt/ldpkit/bin:/usr/bin:/bin"}, tmpfs=["/tmp"])
     text = call(machine.roots["ldpkit"], ["python", "-c", program, json.dumps(STUDY)], inside)
