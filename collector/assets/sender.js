@@ -9,7 +9,7 @@ async function sendWhatWaits() {
   // Answers nothing, so its budget is never spent.
   const device = await openDevice({ maxEpsilon: "1" });
   await device.flush({ attempts: 2 });
-  const [read] = await openLedger("ldpkit");
+  const { read } = await openLedger("ldpkit");
   // An error has the browser try again later.
   if (await read(({ reports }) => reports.some(({ state }) => /^[qw]/.test(state)))) throw new Error("reports wait");
   await registration.unregister();

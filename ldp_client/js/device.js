@@ -1,5 +1,6 @@
 /** A device: answers a study once, remembers that it did, and sends the report when the person agrees. */
 
+import { baseOf } from "./address.js";
 import { fail, unloaded } from "./errors.js";
 import { openLedger } from "./ledger.js";
 import { systemRandom } from "./randomness.js";
@@ -8,10 +9,10 @@ import { drawIdentity, drawPayloads, reportOf } from "./report.js";
 import { ZERO, costOf, leftOf, recall, refuseSpending } from "./spending.js";
 
 /**
- * Open the device of this browser profile and origin.
+ * Open the device of this browser profile and origin, or of another ledger.
  *
  * maxEpsilon, maxDelta: the privacy budget over all studies, decimals in strings. collector: its base URL, in any
- * spelling.
+ * spelling. ledger: one of ledgers/, IndexedDB's of that name where it is left out.
  * Throws LdpkitError "ledger" where IndexedDB cannot be used, "input" for a bad budget.
  *
  * A report is "held" until the person consents, then "queued", then "sent", "refused" (by the collector,
@@ -21,13 +22,15 @@ import { ZERO, costOf, leftOf, recall, refuseSpending } from "./spending.js";
 export async function openDevice({
   maxEpsilon,
   maxDelta = "0.0001",
-  collector: given = location.origin,
+  collector: given = globalThis.location?.origin,
   name = "ldpkit",
+  ledger,
   random = systemRandom,
 }) {
   const budget = { epsilon: limit(maxEpsilon, "maxEpsilon"), delta: limit(maxDelta, "maxDelta") };
   const collector = baseOf(given);
-  const [read, write] = await openLedger(name);
+  const kept = ledger ?? (await openLedger(name));
+  const { read, write } = kept;
 
   /**
    * Perturb every answer once and write spends, permanent answers and report durably; the report is held
@@ -95,10 +98,8 @@ export async function openDevice({
   const epsilonLeft = () => read(({ spent }) => nearest(leftOf(budget, spent, "epsilon")));
 
   /** What this device has told so far, which leaves it never. */
-  async function told() {
-    const its = await import("./told.js").catch(unloaded);
-    return read((memory) => its.told(memory, budget));
-  }
+  const told = () =>
+    import("./told.js").catch(unloaded).then((its) => read((memory) => its.told(memory, budget)));
 
   /** Change a report by {state it is in: what to change}; returns it. One that then has no state is dropped. */
   const move = (id, changes) =>
@@ -110,35 +111,27 @@ export async function openDevice({
     });
 
   /** The person agrees that the report which `status` shows for the study leaves. */
-  async function consent(study) {
-    const { report } = await status(study);
-    return move(report?.id, { held: { state: "queued" } });
-  }
+  const consent = async (study) => move((await status(study)).report?.id, { held: { state: "queued" } });
 
   /** As `invite` and `withdraw` of changing.js, on the ledger. Throw LdpkitError "input", "module" or "ledger". */
-  const [invite, withdraw] = ["invite", "withdraw"].map((kind) => async (...change) => {
-    const { [kind]: work } = await import("./changing.js").catch(unloaded);
-    return write((memory) => work(memory, ...change));
-  });
+  const changing = (kind) => (...change) =>
+    import("./changing.js").catch(unloaded).then((its) => write((memory) => its[kind](memory, ...change)));
 
   /** Ask for what is to be deleted, then send this collector's queued reports, byte for byte as they were written. */
   async function flush(options) {
     // What is queued, uninvited or withdrawn waits for something.
-    if (!(await read(({ reports }) => reports.some(({ state }) => /^[quw]/.test(state))))) return;
-    const { send } = await import("./sending.js").catch(unloaded);
-    // A report of a ledger that did not keep collectors has none.
-    const isOurs = ({ collector: its = collector }) => baseOf(its) === collector;
-    await send({ name, collector, isOurs, read, move }, options);
+    if (await read(({ reports }) => reports.some(({ state }) => /^[quw]/.test(state)))) {
+      await (await import("./sending.js").catch(unloaded)).send({ ...kept, collector, move }, options);
+    }
   }
 
+  const invite = changing("invite");
+  const withdraw = changing("withdraw");
   return { answer, draw, status, epsilonLeft, told, consent, invite, withdraw, flush };
 }
 
 /** The person's day, YYYY-MM-DD, by minutes in milliseconds: kept beside what was spent, it leaves the device never. */
 const today = () => new Date(new Date() - 6e4 * new Date().getTimezoneOffset()).toISOString().slice(0, 10);
-
-/** One spelling of a collector's URL. */
-const baseOf = (url) => new Request(url).url.replace(/\/$/, "");
 
 function limit(text, field) {
   const number = parseDecimal(text);

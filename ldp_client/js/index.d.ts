@@ -321,15 +321,41 @@ export interface Device {
   flush(options?: { attempts?: number }): Promise<void>;
 }
 
+/** What a device remembers; which of it stands where is ldpkit's own. */
+export interface Memory {
+  readonly spent: unknown[];
+  readonly permanent: unknown[];
+  reports: StoredReport[];
+}
+
+/**
+ * Where a device keeps what it remembers, durably: IndexedDB where none is given, or one of "ldpkit/ledgers/node",
+ * "ldpkit/ledgers/expo" and "ldpkit/ledgers/memory". Its functions reject with LdpkitError "ledger" where the storage
+ * cannot be used.
+ */
+export interface Ledger {
+  /** What `work` returns of the memory. */
+  read<Result>(work: (memory: Memory) => Result): Promise<Result>;
+  /**
+   * The same, once what `work` changed is on disk, in a transaction of its own. Where `work` or the storage throws,
+   * nothing is changed.
+   */
+  write<Result>(work: (memory: Memory) => Result): Promise<Result>;
+  /** Runs `work` while nobody else who has this ledger is in here; navigator.locks does that where it is missing. */
+  alone?<Result>(work: () => Promise<Result>): Promise<Result>;
+}
+
 export interface DeviceOptions {
   /** The budget over all studies of this origin, a decimal in a string. */
   maxEpsilon: string;
   /** The same of delta, "0.0001" if left out: a loose delta lets answers through at any epsilon. */
   maxDelta?: string;
-  /** Base URL of the collector; the page's own origin if left out. */
+  /** Base URL of the collector; the page's own origin if left out. Rejects with LdpkitError "input" where there is none. */
   collector?: string;
   /** Name of the IndexedDB database, "ldpkit" if left out. */
   name?: string;
+  /** In place of that database. */
+  ledger?: Ledger;
   random?: RandomSource;
 }
 

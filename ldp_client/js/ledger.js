@@ -1,5 +1,6 @@
 /**
- * The device's memory in IndexedDB: what was asked, what it cost, permanent answers, and the reports.
+ * The device's memory in IndexedDB: what was asked, what it cost, permanent answers, and the reports. ledgers/ has it
+ * elsewhere.
  *
  * It is one record, read and written in one transaction that is durable before it is reported, so that a
  * report can never leave without its spend. Any trouble with the storage is an LdpkitError "ledger": a
@@ -13,7 +14,7 @@ const STORE = "ledger";
 const KEY = 0;
 
 /**
- * The ledger of that name, made when missing: two functions, to read and to write, of `work`. They return
+ * The ledger of that name, made when missing: {name, read, write}, of which two are functions of `work`. They return
  * work(memory), once what it changed of `memory` is on disk. After an error nothing is changed.
  *
  * memory: {spent: [{study, question, text (all of its texts), version, digest, epsilon, delta,
@@ -24,7 +25,7 @@ export async function openLedger(name) {
   const database = await open(name).catch(unusable);
   database.onversionchange = () => database.close();
 
-  return ["readonly", "readwrite"].map((mode) => (work) =>
+  const run = (mode) => (work) =>
     new Promise((resolve, reject) => {
       const transaction = database.transaction(STORE, mode, { durability: "strict" });
       const store = transaction.objectStore(STORE);
@@ -40,8 +41,8 @@ export async function openLedger(name) {
       };
       transaction.oncomplete = () => resolve(result);
       transaction.onabort = () => reject(transaction.error);
-    }).catch(unusable),
-  );
+    }).catch(unusable);
+  return { name, read: run("readonly"), write: run("readwrite") };
 }
 
 const open = (name) =>

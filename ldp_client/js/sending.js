@@ -1,5 +1,6 @@
 /** Sending what waits: reports that were agreed to, and deletions that were asked for. */
 
+import { baseOf } from "./address.js";
 import { findPublisher, pause, put, remove } from "./upload.js";
 
 const REQUESTS = { queued: put, uninvited: put, withdrawn: remove };
@@ -7,11 +8,11 @@ const LONGEST_MS = 3e5;
 
 /**
  * Ask a device's collector for what is to be deleted, then send it the queued reports, byte for byte as they were
- * written. isOurs: whether a report was made for it; read, move: of the device's ledger.
+ * written. read, move: of the device's ledger; alone: its own turns, else the browser's for its name.
  */
-export const send = ({ name, collector, isOurs, read, move }, { attempts = 5 } = {}) =>
+export const send = ({ name, alone = byName(name), collector, read, move }, { attempts = 5 } = {}) =>
   // One tab at a time, so that a deletion is never sent before the report it is about.
-  navigator.locks.request(`${name} flush`, async () => {
+  alone(async () => {
     const until = Date.now() + LONGEST_MS;
     // What is to be deleted has no body.
     const left = await read(({ reports }) => reports.sort((a, b) => !b.body - !a.body));
@@ -27,7 +28,7 @@ export const send = ({ name, collector, isOurs, read, move }, { attempts = 5 } =
     async function isSettled(id) {
       const report = await move(id, {});
       const request = REQUESTS[report?.state];
-      if (!request || !isOurs(report)) return true;
+      if (!request || !isFor(collector, report)) return true;
       const step = report.publisher ? request : findPublisher;
       const { changes, again } = await step(`${collector}/v1/studies/${report.study}`, report);
       await move(id, { [report.state]: changes });
@@ -35,3 +36,8 @@ export const send = ({ name, collector, isOurs, read, move }, { attempts = 5 } =
       return changes.publisher ? isSettled(id) : !again;
     }
   });
+
+// One of a ledger that did not keep collectors has none.
+const isFor = (collector, { collector: its = collector }) => baseOf(its) === collector;
+
+const byName = (name) => (work) => navigator.locks.request(`${name} flush`, work);

@@ -34,3 +34,14 @@ def node(*arguments: str | Path, cwd: Path = FOLDER) -> str:
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
+
+
+def newer_node() -> str:
+    """A node that has node:sqlite: the system's, or the one beside these tests."""
+    install()
+    found = [shutil.which("node"), *map(str, PACKAGES.glob("node-*/bin/node"))]
+    for program in filter(None, found):
+        tried = subprocess.run([program, "-e", "require('node:sqlite')"], capture_output=True, check=False)
+        if tried.returncode == 0:
+            return program
+    raise AssertionError("these tests need node 22.13 or later, or `npm ci` without --omit=optional")

@@ -24,7 +24,8 @@ export const record = {
 
 export function checkRecord({ features, response: { id, bounds }, model, path }) {
   check(features.every((feature) => feature.id !== id), `${path}.response.id`);
-  oneOf(`${bounds ? "linear" : "logistic"}_regression`)(model.name, `${path}.model.name`);
+  const [linear, logistic] = models;
+  oneOf(bounds ? linear : logistic)(model.name, `${path}.model.name`);
 }
 
 /**

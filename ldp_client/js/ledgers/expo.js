@@ -1,0 +1,21 @@
+/** A ledger of a React Native app, on expo-sqlite. */
+
+import { sqliteLedger } from "./sqlite.js";
+import { inTurn } from "./turns.js";
+
+const turns = new Map();
+
+/**
+ * The ledger in a database, made when missing: `openDatabaseSync("ldpkit.db", { useNewConnection: true })`, opened
+ * for it alone, so that no transaction of the app runs into its own. Throws LdpkitError "ledger".
+ */
+export function expoLedger(database) {
+  const { databasePath } = database;
+  if (!turns.has(databasePath)) turns.set(databasePath, inTurn());
+  const ledger = sqliteLedger({
+    execute: (sql) => database.execSync(sql),
+    first: (sql) => database.getFirstSync(sql),
+    run: (sql, value) => database.runSync(sql, value),
+  });
+  return { ...ledger, alone: turns.get(databasePath) };
+}

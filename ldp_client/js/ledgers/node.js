@@ -1,0 +1,50 @@
+/** A ledger in a file, for Node (22.13 or later), and any number of its processes. */
+
+import { closeSync, openSync } from "node:fs";
+import { setTimeout as after } from "node:timers/promises";
+import { orElse } from "../errors.js";
+import { sqliteLedger } from "./sqlite.js";
+
+const BUSY_MS = 5000;
+const LOOK_MS = 50;
+const BUSY = 5;
+const unusable = orElse("ledger");
+
+/** The ledger in the file `path`, made when missing. Rejects with LdpkitError "ledger". */
+export async function nodeLedger(path) {
+  const { DatabaseSync } = await import("node:sqlite").catch(orElse("ledger", "needs node 22.13 or later"));
+  const open = (file, timeout) => {
+    // Its reports' withdrawal secrets are nobody else's.
+    closeSync(openSync(file, "a", 0o600));
+    return new DatabaseSync(file, { timeout });
+  };
+  const database = await attempt(() => open(path, BUSY_MS));
+  const ledger = sqliteLedger({
+    execute: (sql) => database.exec(sql),
+    first: (sql) => database.prepare(sql).get(),
+    run: (sql, value) => database.prepare(sql).run(value),
+  });
+
+  /** A file's lock of its own: the system lets go of it however a process ends. */
+  async function alone(work) {
+    const lock = await attempt(() => open(`${path}-sending`, 0));
+    try {
+      while (!isTaken(lock)) await after(LOOK_MS);
+      return await work();
+    } finally {
+      lock.close();
+    }
+  }
+  return { ...ledger, alone };
+}
+
+const attempt = async (work) => Promise.resolve().then(work).catch(unusable);
+
+function isTaken(lock) {
+  try {
+    lock.exec("BEGIN EXCLUSIVE");
+    return true;
+  } catch (error) {
+    return error.errcode === BUSY ? false : unusable(error);
+  }
+}

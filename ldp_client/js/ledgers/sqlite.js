@@ -1,0 +1,68 @@
+/** A ledger in one row of an SQLite file, durable before anything is reported. */
+
+import { orElse } from "../errors.js";
+import { EMPTY, read as readText, write as writeText } from "./written.js";
+
+const unusable = orElse("ledger");
+const LAYOUT = 1;
+const MADE = "SELECT 1 FROM sqlite_master WHERE name = 'ldpkit_ledger'";
+const KEPT = "SELECT layout, memory FROM ldpkit_ledger";
+
+/**
+ * {read, write} on a connection of the ledger's own: execute(sql), first(sql) → row or nothing, run(sql, value), all
+ * of them synchronous. Throws LdpkitError "ledger".
+ */
+export function sqliteLedger({ execute, first, run }) {
+  function inTransaction(work) {
+    // Not to be upgraded later: what was read is still so when it is written.
+    execute("BEGIN IMMEDIATE");
+    try {
+      const result = work();
+      execute("COMMIT");
+      return result;
+    } catch (error) {
+      undo();
+      throw error;
+    }
+  }
+
+  function undo() {
+    try {
+      execute("ROLLBACK");
+    } catch {
+      // SQLite did already, as it does on a full disk.
+    }
+  }
+
+  /** A table without its row was damaged, and is not filled anew: that would be to answer again. */
+  function make() {
+    if (first(MADE)) return recall();
+    execute("CREATE TABLE ldpkit_ledger (layout INTEGER NOT NULL, memory TEXT NOT NULL)");
+    run(`INSERT INTO ldpkit_ledger VALUES (${LAYOUT}, ?)`, writeText(EMPTY));
+  }
+
+  function recall() {
+    const { layout, memory } = first(KEPT);
+    if (layout !== LAYOUT) throw new RangeError();
+    return readText(memory);
+  }
+
+  async function withMemory(work, isKept) {
+    return inTransaction(() => {
+      const memory = recall();
+      const result = work(memory);
+      if (isKept) run("UPDATE ldpkit_ledger SET memory = ?", writeText(memory));
+      return result;
+    });
+  }
+
+  try {
+    // On disk when a transaction ends, on Apple's devices too.
+    execute("PRAGMA synchronous = FULL; PRAGMA fullfsync = 1");
+    inTransaction(make);
+  } catch (error) {
+    unusable(error);
+  }
+  const [read, write] = [false, true].map((isKept) => (work) => withMemory(work, isKept).catch(unusable));
+  return { read, write };
+}

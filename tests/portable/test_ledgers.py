@@ -1,0 +1,153 @@
+"""Wherever the npm package's device keeps its ledger: one contract, a race of processes, kills, damage."""
+
+import json
+import sqlite3
+import subprocess
+import time
+
+import pytest
+
+from schemas import Study
+from tests import studies
+from tests.portable import npm
+from tests.portable.platforms import JAVASCRIPT
+
+KINDS = ["memory", "node", "expo"]
+NUMBERS = studies.document(studies.NUMBER)
+BITS = studies.document(studies.MEMOIZED_BITS, id="bits")
+DEAR = studies.document(
+    {**studies.NUMBER, "mechanism": {**studies.NUMBER["mechanism"], "epsilon": "19"}}, id="dear"
+)
+INDEX = JAVASCRIPT / "index.js"
+
+
+@pytest.fixture(scope="module")
+def node():
+    """Runs a program on a node that has node:sqlite."""
+    program = npm.newer_node()
+
+    def run(*arguments):
+        command = [program, *map(str, arguments)]
+        done = subprocess.run(command, cwd=npm.FOLDER, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr[-3000:]
+        return done.stdout
+
+    return run
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_ledger_keeps_answers_once_exactly_and_in_turn(kind, node, site, tmp_path):
+    documents = [NUMBERS, BITS, DEAR]
+    site.study = Study(NUMBERS).canonical().decode()
+    found = json.loads(
+        node("ledgers.mjs", INDEX, kind, tmp_path / "kept.db", site.url, json.dumps(documents))
+    )
+    assert found["raced"] == ["answered", "done"]
+    assert found["same"]
+    assert found["unchanged"]
+    assert found["again"] == "answered"
+    assert found["left"][0] == found["left"][1] < 20
+    first, again = found["permanent"]
+    assert first == again
+    assert first[0][0] == "Uint8Array"
+    assert len(first[0]) > 1
+    assert found["exact"]
+    assert found["budget"] == "budget"
+    assert found["thrown"] == found["unwritten"] == "ledger"
+    assert found["reports"] == 2
+    assert found["most"] == 1
+    assert found["states"] == ["sent", "held"]
+    assert site.bodies() == found["bodies"]
+    assert (found["withdrawn"], found["gone"]) == (1, True)
+    assert found["told"] == ["survey", "bits"]
+    # What was promised to be deleted is asked for once.
+    assert [method for method, *_ in site.requests].count("DELETE") == 1
+
+
+def test_processes_race_for_one_report_each(tmp_path):
+    count = 20
+    command = [npm.newer_node(), "ledger_race.mjs", INDEX, tmp_path, str(count), json.dumps(NUMBERS)]
+    racing = [subprocess.Popen(command, cwd=npm.FOLDER, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    said = [process.communicate(timeout=60)[0].splitlines() for process in racing]
+    assert [process.returncode for process in racing] == [0, 0]
+    for one, other in zip(*(map(json.loads, lines) for lines in said)):
+        assert [one[1], other[1]].count("answered") == 1
+    assert not list(tmp_path.glob("*-journal"))
+    assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o600}
+
+
+@pytest.mark.slow
+def test_killed_at_any_time_it_has_spend_and_report_or_neither(tmp_path):
+    """A process that answers on one ledger after the other is killed, later each time."""
+    told = 0
+    for number in range(12):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        command = [npm.newer_node(), "ledger_race.mjs", INDEX, folder, "10000", json.dumps(NUMBERS)]
+        process = subprocess.Popen(command, cwd=npm.FOLDER, stdout=subprocess.PIPE, text=True)
+        said = [json.loads(process.stdout.readline())]
+        time.sleep(0.007 * number)
+        process.kill()
+        said += [json.loads(line) for line in process.stdout.read().splitlines()]
+        process.wait()
+        for file in folder.glob("*.db"):
+            check_whole(file, dict(said).get(int(file.stem)))
+        told += len(said)
+    assert told > 12
+
+
+def check_whole(file, said):
+    """One spend and one report in it or neither; both where they were told."""
+    with sqlite3.connect(file) as database:
+        (made,) = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        text = made and database.execute("SELECT memory FROM ldpkit_ledger").fetchone()[0]
+    memory = json.loads(text or '{"spent": [], "reports": []}')
+    assert len(memory["spent"]) == len(memory["reports"]) <= 1
+    assert said is None or [report["body"] for report in memory["reports"]] == [said]
+
+
+DAMAGE = {
+    "no row": "DELETE FROM ldpkit_ledger",
+    "another layout": "UPDATE ldpkit_ledger SET layout = 2",
+    "half a text": "UPDATE ldpkit_ledger SET memory = substr(memory, 1, 40)",
+    "no text": "UPDATE ldpkit_ledger SET memory = 'null'",
+    "another's table": "DROP TABLE ldpkit_ledger; CREATE TABLE ldpkit_ledger (name TEXT)",
+}
+
+
+def answer_on(node, folder):
+    return json.loads(node("ledger_race.mjs", INDEX, folder, 1, json.dumps(NUMBERS)))[1]
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_ledger_answers_nothing(damage, node, tmp_path):
+    answer_on(node, tmp_path)
+    with sqlite3.connect(tmp_path / "0.db") as database:
+        database.executescript(DAMAGE[damage])
+    before = (tmp_path / "0.db").read_bytes()
+    assert refused(tmp_path)
+    assert (tmp_path / "0.db").read_bytes() == before
+
+
+def refused(folder):
+    """It ends with LdpkitError "ledger", and says nothing of an answer."""
+    command = [npm.newer_node(), "ledger_race.mjs", INDEX, folder, "1", json.dumps(NUMBERS)]
+    done = subprocess.run(command, cwd=npm.FOLDER, capture_output=True, text=True, check=False)
+    return "code: 'ledger'" in done.stderr or done.stdout.strip() == '[0,"ledger"]'
+
+
+def test_what_is_no_database_is_left_alone(tmp_path):
+    (tmp_path / "0.db").write_text("no database" * 100)
+    assert refused(tmp_path)
+    assert (tmp_path / "0.db").read_text() == "no database" * 100
+    assert refused(tmp_path / "missing")
+
+
+def test_a_node_without_sqlite_says_what_is_needed(node, tmp_path):
+    script = f"""
+    const {{ nodeLedger }} = await import("{JAVASCRIPT / "ledgers" / "node.js"}");
+    console.log(await nodeLedger("{tmp_path / "kept.db"}").catch(({{ message }}) => message));
+    """
+    said = node("--no-experimental-sqlite", "--input-type=module", "-e", script)
+    assert said.strip() == "ledger: needs node 22.13 or later"
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,179 @@
+"""The npm package as an app has it: installed from its tarball, used in node, TypeScript and browsers."""
+
+import functools
+import json
+import shutil
+import sqlite3
+import subprocess
+import threading
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from typing import ClassVar
+
+import pytest
+
+from tests import studies
+from tests.browser.visiting import visit
+from tests.collector.conftest import Server
+from tests.portable import npm
+from tests.portable.platforms import JAVASCRIPT
+
+STUDY = studies.document(studies.NUMBER)
+
+# Also what a bundler is given.
+ANSWER = """
+import { openDevice, parseStudy } from "ldpkit";
+%s
+
+export async function take(collector, hours) {
+  const response = await fetch(`${collector}/v1/studies/survey`);
+  const study = await parseStudy(await response.text());
+  const device = await openDevice({ maxEpsilon: "4", collector, %s });
+  const { body } = await device.answer(study, { hours });
+  await device.consent(study);
+  await device.flush({ attempts: 1 });
+  const { report } = await device.status(study);
+  return { body, state: report.state, left: await device.epsilonLeft() };
+}
+"""
+IN_NODE = """
+import { take } from "./take.mjs";
+const [collector] = process.argv.slice(2);
+const first = await take(collector, 3.5);
+const again = await take(collector, 9).catch(({ code }) => code);
+console.log(JSON.stringify([first, again]));
+"""
+PAGE = """<!doctype html><html lang="en"><title>One question</title><main><h1>One question</h1>
+<label>Hours <input id="hours"></label> <button id="take">Answer</button> <p id="said" hidden></p></main>
+<script type="module" src="built/app.mjs"></script></html>"""
+APP = """
+import { take } from "./take.mjs";
+const find = (id) => document.getElementById(id);
+find("take").addEventListener("click", async () => {
+  const { state } = await take("%s", Number(find("hours").value));
+  find("said").textContent = state;
+  find("said").hidden = false;
+});
+"""
+TYPED = """
+import { type Device, type Ledger, openDevice } from "ldpkit";
+import { type ExpoDatabase, expoLedger } from "ldpkit/ledgers/expo";
+import { memoryLedger } from "ldpkit/ledgers/memory";
+import { nodeLedger } from "ldpkit/ledgers/node";
+import type { StudyElement } from "ldpkit/element";
+
+export async function devices(database: ExpoDatabase): Promise<Device[]> {
+  const ledgers: Ledger[] = [memoryLedger(), await nodeLedger("kept.db"), expoLedger(database)];
+  const collector = "https://collect.example.org";
+  return Promise.all(ledgers.map((ledger) => openDevice({ maxEpsilon: "4", collector, ledger })));
+}
+export const bodies = (ledger: Ledger): Promise<string[]> =>
+  ledger.read(({ reports }) => reports.map(({ body }) => body));
+export const frame = (element: StudyElement): string => element.state;
+// @ts-expect-error a promise of a ledger is none
+void openDevice({ maxEpsilon: "4", ledger: nodeLedger("kept.db") });
+// @ts-expect-error a path is none
+void openDevice({ maxEpsilon: "4", ledger: "kept.db" });
+// @ts-expect-error what is kept has an order of its own
+void import("ldpkit/ledgers/sqlite");
+"""
+
+
+@pytest.fixture
+def app(tmp_path):
+    """An empty folder, and the package installed from its tarball."""
+    npm.install()
+    packed = ["npm", "pack", "--silent", "--pack-destination", str(tmp_path)]
+    tarball = subprocess.run(
+        packed, cwd=JAVASCRIPT, check=True, capture_output=True, text=True
+    ).stdout.strip()
+    folder = tmp_path / "app"
+    folder.mkdir()
+    (folder / "package.json").write_text('{"private": true, "type": "module"}')
+    install = ["npm", "install", "--offline", "--silent", "--no-audit", "--no-fund", f"../{tarball}"]
+    subprocess.run(install, cwd=folder, check=True, capture_output=True)
+    return folder
+
+
+def stored(server):
+    with sqlite3.connect(server.database) as database:
+        return database.execute("SELECT count(*) FROM reports").fetchone()[0]
+
+
+@pytest.fixture
+def collect(tmp_path):
+    """Starts a collector that has the study; ended after the test."""
+    started = []
+
+    def collect(**environment):
+        started.append(Server(tmp_path, environment=environment))
+        started[0].request("POST", "/v1/studies", STUDY)
+        return started[0]
+
+    yield collect
+    for server in started:
+        server.kill()
+
+
+@pytest.mark.parametrize("ledger", ["node", "memory"])
+def test_in_node_it_answers_once_and_sends(ledger, app, collect):
+    server = collect()
+    make = {
+        "node": ('import { nodeLedger } from "ldpkit/ledgers/node";', 'ledger: await nodeLedger("kept.db")'),
+        "memory": (
+            'import { memoryLedger } from "ldpkit/ledgers/memory";\nconst ledger = memoryLedger();',
+            "ledger",
+        ),
+    }[ledger]
+    (app / "take.mjs").write_text(ANSWER % make)
+    (app / "use.mjs").write_text(IN_NODE)
+    program = npm.newer_node() if ledger == "node" else shutil.which("node")
+    done = subprocess.run(
+        [program, "use.mjs", server.url], cwd=app, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    first, again = json.loads(done.stdout)
+    assert (first["state"], again) == ("sent", "answered")
+    assert first["left"] < 4
+    assert stored(server) == 1
+
+
+def test_in_node_without_a_ledger_it_says_so(app):
+    script = """
+    import { openDevice } from "ldpkit";
+    const said = (options) => openDevice({ maxEpsilon: "4", ...options }).catch(({ message }) => message);
+    console.log([await said({}), await said({ collector: "https://collect.example.org" })].join());
+    """
+    (app / "use.mjs").write_text(script)
+    assert npm.node("use.mjs", cwd=app).strip() == "input: collector: must be a URL,ledger: ReferenceError"
+
+
+def test_its_types_hold_where_it_is_installed(app):
+    (app / "app.mts").write_text(TYPED)
+    options = ["--noEmit", "--strict", "--target", "es2022", "--module", "nodenext"]
+    npm.node(npm.TYPESCRIPT, *options, "app.mts", cwd=app)
+
+
+@pytest.mark.parametrize("browser", ["chrome", "firefox"])
+def test_bundled_for_a_browser_it_answers_and_sends(browser, app, collect):
+    handler = functools.partial(QuietHandler, directory=str(app))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as pages:
+        threading.Thread(target=pages.serve_forever, args=[0.02]).start()
+        origin = f"http://127.0.0.1:{pages.server_port}"
+        server = collect(LDPKIT_ORIGINS=origin)
+        (app / "take.mjs").write_text(ANSWER % ("", ""))
+        (app / "app.mjs").write_text(APP % server.url)
+        (app / "index.html").write_text(PAGE)
+        bundle = ["app.mjs", "--bundle", "--splitting", "--format=esm", "--outdir=built", "--log-level=error"]
+        subprocess.run([npm.ESBUILD, *bundle, "--out-extension:.js=.mjs"], cwd=app, check=True)
+        steps = [["fill", "#hours", "3.5"], ["click", "#take"], ["wait", "#said"], ["look", "end"]]
+        found = visit(browser, [{"url": f"{origin}/", "steps": steps}], "light", 390)
+        pages.shutdown()
+    assert found["looks"]["end"]["text"].endswith("sent")
+    assert stored(server) == 1
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    extensions_map: ClassVar = {**SimpleHTTPRequestHandler.extensions_map, ".mjs": "text/javascript"}
+
+    def log_message(self, *_arguments):
+        """Nothing."""
