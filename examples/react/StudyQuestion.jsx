@@ -1,0 +1,136 @@
+import { openDevice, parseStudy } from "ldpkit";
+import { useEffect, useState } from "react";
+
+/**
+ * A study of one question, asked and sent in an app of your own.
+ *
+ * The true answer stands in its input alone, which React does not control: no state, props or callback has it, so that
+ * neither developer tools, nor error reports, nor a store that is kept elsewhere can. It goes from the input to
+ * `device.answer`, and the input goes with the form.
+ *
+ * collector: its base URL. study: the study's id. maxEpsilon: what people who use this app may tell all of its studies.
+ * ledger: of apps that are not in a browser. onDone: called with nothing, whatever was answered, once a report was sent.
+ */
+export function StudyQuestion({ collector, study, maxEpsilon, ledger, onDone }) {
+  const [now, setNow] = useState({ step: "loading" });
+  useEffect(() => {
+    let isLeft = false;
+    open({ collector, study, maxEpsilon, ledger }).then(
+      (opened) => isLeft || setNow(opened),
+      (error) => isLeft || setNow({ step: "failed", why: reasonOf(error) }),
+    );
+    return () => {
+      isLeft = true;
+    };
+  }, [collector, study, maxEpsilon, ledger]);
+
+  const doing = (work) => (event) => {
+    event.preventDefault();
+    work(event.currentTarget).then(setNow, (error) => setNow({ ...now, why: reasonOf(error) }));
+  };
+  const send = async () => {
+    await now.device.consent(now.study);
+    const next = await flush(now);
+    if (next.step === "sent") onDone?.();
+    return next;
+  };
+  const Step = STEPS[now.step];
+  return (
+    <section aria-label={now.study?.title}>
+      <Step {...now} onAnswer={doing((form) => answer(now, form))} onSend={doing(send)} />
+      {now.why && <p role="alert">{now.why}</p>}
+    </section>
+  );
+}
+
+async function open({ collector, study: id, maxEpsilon, ledger }) {
+  const device = await openDevice({ collector, maxEpsilon, ledger });
+  const response = await fetch(`${collector}/v1/studies/${encodeURIComponent(id)}`);
+  if (!response.ok) throw new Error(`the collector has no such study: ${response.status}`);
+  const study = await parseStudy(await response.text());
+  const [asked, ...others] = study.questions;
+  if (others.length || study.public || !canAsk(asked)) throw new Error("this form asks one number or choice, once");
+  // What waits from an earlier visit.
+  await device.flush({ attempts: 1 });
+  return look({ device, study, asked });
+}
+
+/** Neither repeated questions, nor "prefer not to say", nor choices without labels. */
+const canAsk = ({ ask, choices, refusal, mechanism }) =>
+  mechanism.name !== "memoized" && !refusal && (ask === "number" || Array.isArray(choices));
+
+/** What comes next, by the device's own ledger: also after a reload. */
+async function look({ device, study, asked }) {
+  const { answered, report } = await device.status(study);
+  return { device, study, asked, step: answered ? (report?.state ?? "withdrawn") : "ask", body: report?.body };
+}
+
+async function answer(now, form) {
+  const given = new FormData(form).get("answer");
+  await now.device.answer(now.study, { [now.asked.id]: now.asked.ask === "number" ? Number(given) : given });
+  return look(now);
+}
+
+/** Once: what could not leave now leaves when the form is shown again. */
+async function flush(now) {
+  await now.device.flush({ attempts: 1 });
+  return look(now);
+}
+
+/** In words for people; an error of ldpkit never says what was answered. */
+const reasonOf = ({ message }) => message;
+
+function Ask({ study, asked, onAnswer }) {
+  return (
+    <form onSubmit={onAnswer}>
+      <fieldset>
+        <legend>{asked.text ?? study.title}</legend>
+        {asked.ask === "number" ? <NumberInput asked={asked} /> : asked.choices.map(choiceOf)}
+      </fieldset>
+      <p>Noise is added on this device, once. You see what it makes of your answer before anything is sent.</p>
+      <button>Draw the noise</button>
+    </form>
+  );
+}
+
+function NumberInput({ asked: { bounds, measured_in } }) {
+  const [low, high] = bounds.map(([, , nearest]) => nearest);
+  return (
+    <label>
+      <input name="answer" type="number" step="any" required /> {measured_in} ({low} to {high}; beyond counts as the end)
+    </label>
+  );
+}
+
+const choiceOf = (label) => (
+  <label key={label}>
+    <input name="answer" type="radio" value={label} required /> {label}
+  </label>
+);
+
+const Held = ({ body, onSend }) => (
+  <form onSubmit={onSend}>
+    <p>This is all that would leave. Chance decided what it says.</p>
+    <pre>{body}</pre>
+    <button>I agree: send it</button>
+  </form>
+);
+
+const says = (words) => () => <p role="status">{words}</p>;
+
+const STEPS = {
+  loading: says("One moment."),
+  failed: says("Nothing can be asked here now."),
+  ask: Ask,
+  held: Held,
+  queued: ({ onSend }) => (
+    <form onSubmit={onSend}>
+      <p role="status">It could not leave yet.</p>
+      <button>Try again</button>
+    </form>
+  ),
+  sent: says("It was sent. Thank you."),
+  refused: says("The collector does not take it any more."),
+  uninvited: says("This study is by invitation."),
+  withdrawn: says("You withdrew from this study."),
+};

@@ -1,0 +1,183 @@
+"""examples/react: an app's state, page and requests never hold the true answer."""
+
+import functools
+import json
+import shutil
+import subprocess
+import threading
+from http.server import ThreadingHTTPServer
+
+import pytest
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.ui import WebDriverWait
+
+from schemas import Study
+from tests import studies
+from tests.collector.conftest import Server
+from tests.portable import npm
+from tests.portable.platforms import JAVASCRIPT, REPOSITORY
+from tests.portable.test_npm_package import QuietHandler
+
+EXAMPLE = REPOSITORY / "examples" / "react"
+HOURS = Study(
+    studies.document({**studies.NUMBER, "text": "How many hours?", "bounds": ["0", "80"]}, id="hours")
+)
+EVER = Study(studies.document({**studies.YES_NO, "text": "Have you ever?"}, id="ever"))
+BITS = Study(studies.document(studies.MEMOIZED_BITS, id="bits"))
+ENTERED = "37.0625"
+
+# All strings and numbers that the app's own objects lead to, and the page's text; not what stands in inputs.
+REACHABLE = """
+const container = document.getElementById("app");
+const root = container[Object.keys(container).find((key) => key.startsWith("__reactContainer$"))];
+const seen = new Set();
+const found = [document.documentElement.outerHTML, JSON.stringify({ ...localStorage, ...sessionStorage })];
+const left = [root.stateNode];
+while (left.length) {
+  const one = left.pop();
+  if (typeof one === "string" || typeof one === "number") found.push(String(one));
+  if (Object(one) !== one || one instanceof Node || one === window || seen.has(one)) continue;
+  seen.add(one);
+  left.push(...(one instanceof Map || one instanceof Set ? one.values() : Object.values(one)));
+}
+return [seen.size, found.sort()];
+"""
+CONTROLLED = '<input name="answer" type="number" step="any" required'
+KEPT = CONTROLLED + " value={kept} onChange={({ target }) => keep(target.value)}"
+
+
+@pytest.fixture
+def app(tmp_path):
+    """(folder, origin, build): the example; build(change) bundles what `change` makes of its source."""
+    npm.install()
+    folder = tmp_path / "app"
+    shutil.copytree(EXAMPLE, folder)
+    modules = folder / "node_modules"
+    modules.mkdir()
+    (modules / "ldpkit").symlink_to(JAVASCRIPT)
+    for name in ("react", "react-dom", "scheduler"):
+        (modules / name).symlink_to(npm.PACKAGES / name)
+
+    def build(change=str):
+        source = folder / "StudyQuestion.jsx"
+        source.write_text(change(source.read_text()))
+        said = (folder / "main.jsx").read_text().splitlines()[0]
+        options = said.split("npx esbuild main.jsx ")[1].split()
+        command = [
+            npm.ESBUILD,
+            "main.jsx",
+            *options,
+            "--log-level=error",
+            "--define:process.env.NODE_ENV='production'",
+        ]
+        subprocess.run(command, cwd=folder, check=True)
+
+    handler = functools.partial(QuietHandler, directory=str(folder))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as pages:
+        threading.Thread(target=pages.serve_forever, args=[0.02]).start()
+        yield folder, f"http://127.0.0.1:{pages.server_port}", build
+        pages.shutdown()
+
+
+@pytest.fixture
+def visit(app, browser, tmp_path):
+    """Opens the page for a study, until what it first shows."""
+    folder, origin, _ = app
+    server = Server(tmp_path, environment={"LDPKIT_ORIGINS": origin})
+    for study in (HOURS, EVER, BITS):
+        server.request("POST", "/v1/studies", study.document)
+
+    def visit(study, first="fieldset"):
+        page = (EXAMPLE / "index.html").read_text()
+        page = page.replace("http://127.0.0.1:8000", server.url).replace('"affairs"', f'"{study.id}"')
+        (folder / "index.html").write_text(page.replace('max-epsilon="1"', 'max-epsilon="4"'))
+        browser.execute_cdp_cmd("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "all"})
+        browser.get(origin)
+        until(browser, first)
+        browser.get_log("performance")
+        return server
+
+    yield visit
+    server.kill()
+
+
+def until(browser, selector, words=""):
+    found = (By.CSS_SELECTOR, selector)
+    WebDriverWait(browser, 20, 0.02).until(
+        lambda _: any(words in part.text for part in browser.find_elements(*found)), browser.page_source
+    )
+
+
+def press(browser):
+    browser.find_element(By.CSS_SELECTOR, "#app button").click()
+
+
+def reachable(browser):
+    size, found = browser.execute_script(REACHABLE)
+    # The form's parts, at least.
+    assert size > 50
+    return found
+
+
+def requests(browser):
+    messages = [entry["message"] for entry in browser.get_log("performance")]
+    sent = [text for text in messages if "Network.requestWillBeSent" in text]
+    return [json.loads(text)["message"]["params"]["request"] for text in sent if '"request":' in text]
+
+
+def test_a_number_is_nowhere_but_in_its_input(app, visit, browser):
+    app[2]()
+    server = visit(HOURS)
+    browser.find_element(By.CSS_SELECTOR, "#app input").send_keys(ENTERED)
+    looks = [reachable(browser)]
+    press(browser)
+    until(browser, "pre", "ldpkit.report/1")
+    body = browser.find_element(By.CSS_SELECTOR, "pre").text
+    looks.append(reachable(browser))
+    press(browser)
+    until(browser, "[role=status]", "It was sent")
+    looks.append(reachable(browser))
+    assert not [text for look in looks for text in look if ENTERED in text]
+    asked = requests(browser)
+    assert [one.get("postData") for one in asked if one["method"] == "PUT"] == [body]
+    assert not [one for one in asked if ENTERED in json.dumps(one)]
+    assert [line for line in server.read("/v1/studies/hours/export").splitlines() if "payloads" in line]
+    browser.refresh()
+    until(browser, "[role=status]", "It was sent")
+
+
+def test_what_a_controlled_input_would_keep_is_found(app, visit, browser):
+    """The fault that the example is about: were it there, the test above would find it."""
+
+    def control(source):
+        assert CONTROLLED in source
+        state = "const [low, high] ="
+        return source.replace(CONTROLLED, KEPT).replace(
+            state, f'const [kept, keep] = useState("");\n  {state}', 1
+        )
+
+    app[2](control)
+    visit(HOURS)
+    browser.find_element(By.CSS_SELECTOR, "#app input").send_keys(ENTERED)
+    assert [text for text in reachable(browser) if ENTERED in text]
+
+
+def test_which_choice_is_picked_leaves_no_trace(app, visit, browser):
+    app[2]()
+    looks = []
+    for answer in EVER.questions[0].choices:
+        visit(EVER)
+        browser.find_element(By.CSS_SELECTOR, f"input[value={answer}]").click()
+        looks.append([text for text in reachable(browser) if not is_time(text)])
+    assert looks[0] == looks[1]
+
+
+def is_time(text):
+    """React counts milliseconds."""
+    return text.replace(".", "", 1).isdigit()
+
+
+def test_what_it_cannot_ask_is_said(app, visit, browser):
+    app[2]()
+    visit(BITS, "[role=alert]")
+    assert "asks one number or choice, once" in browser.find_element(By.CSS_SELECTOR, "#app").text
