@@ -11,7 +11,7 @@ from ldp_client.documents.errors import AnswerError, RefusedError
 from schemas import Study
 from tests import studies
 from tests.ldp_client.devices import Server
-from tests.portable.embedding_guide import code
+from tests.portable.embedding_guide import BOARD_LEDGER
 from tests.portable.platforms import run_micropython
 
 EVER = {**studies.YES_NO, "text": "Have you ever had an affair?"}
@@ -228,7 +228,7 @@ def test_a_board_sends_nothing_in_clear_that_was_private_or_is_not_meant(
     sections = [{"title": "Life", "questions": ["ever", "rating"]}, *SECTIONS[1:]]
     first = studies.document(ever, RECORD, PILL, WORDLESS, sections=sections, languages=["en", "de"])
     (tmp_path / "studies.json").write_text(json.dumps([first, later]))
-    source = code("python", "answer_once") + BOARD
+    source = BOARD_LEDGER + BOARD
     if platform == "MicroPython":
         told = run_micropython(tmp_path, f"PLACE = '/data/'\n{source}")
     else:

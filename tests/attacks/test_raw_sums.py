@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 
 import pytest
 
@@ -15,10 +14,10 @@ from ldp_client.documents.errors import RefusedError
 from ldp_client.files.batch import perturb_file, perturb_people
 from schemas import Report, Study
 from tests import studies
-from tests.portable.platforms import REPOSITORY, run_micropython
+from tests.portable.embedding_guide import BOARD_LEDGER
+from tests.portable.platforms import run_micropython
 from tests.secure_sum.conftest import ANSWERS, QUESTIONS, build_study
 
-GUIDE = (REPOSITORY / "docs" / "embedding.md").read_text(encoding="utf-8")
 WAYS = {
     "perturb_answers": lambda study, mechanisms, answers: perturb_answers(study, mechanisms, answers),
     "report_of": lambda study, mechanisms, answers: report_of(
@@ -78,8 +77,7 @@ def test_neither_the_command_nor_a_file_of_answers(tmp_path, capsys):
 
 def ledger_program(study):
     """The guide's ledger for microcontrollers, given this study; it prints what it keeps."""
-    (block,) = [one for one in re.findall(r"```python\n(.*?)```", GUIDE, re.S) if "def answer_once" in one]
-    return f"""{block}
+    return f"""{BOARD_LEDGER}
 from binascii import unhexlify
 from ldp_client.documents.study import Study
 study = Study.from_json({study.to_json()!r})

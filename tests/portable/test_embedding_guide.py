@@ -13,7 +13,7 @@ from ldp_client.files.signing import new_key
 from schemas import Report
 from tests.collector.conftest import ANSWERS, TOKEN, Server, build_study
 from tests.portable.chromium import run
-from tests.portable.embedding_guide import GUIDE, code
+from tests.portable.embedding_guide import BOARD_LEDGER, GUIDE, code
 from tests.portable.platforms import REPOSITORY, run_micropython
 
 
@@ -90,7 +90,7 @@ def test_a_gateway_sends_later_what_it_could_not(server, tmp_path, monkeypatch):
 
 
 def test_browser(server, browser):
-    start, script = code("js", "openDevice").split("\n", 1)
+    start, script = code("js", "device.consent").split("\n", 1)
     (module,) = re.findall(r'^import \{ openDevice, parseStudy \} from "(.*)";$', start)
     browser.get(f"{server.url}/healthz")
     before = stored(server)
@@ -151,11 +151,11 @@ def on_micropython(folder, source, *_):
 
 
 @pytest.mark.parametrize("platform", [on_this_python, on_micropython])
-def test_microcontroller(platform, tmp_path, capsys, monkeypatch):
+def test_a_boards_ledger(platform, tmp_path, capsys, monkeypatch):
     study = build_study()
     (tmp_path / "study.json").write_text(study.to_json())
     (tmp_path / "answers.json").write_text(json.dumps(ANSWERS))
-    source = code("python", "answer_once") + MICROCONTROLLER_CHECK
+    source = BOARD_LEDGER + MICROCONTROLLER_CHECK
     closed, refused, ledger, dear, opened, damaged = platform(
         tmp_path, source, capsys, monkeypatch
     ).splitlines()

@@ -1,0 +1,119 @@
+"""What a board remembers, in one file of a file system whose `rename` replaces in one step (LittleFS)."""
+
+import json
+import os
+from binascii import hexlify
+
+from ldp_client.answering import perturb_answers
+from ldp_client.documents.rational import Rational
+from ldp_client.documents.sections import names_of
+from ldp_client.mechanisms import mechanism_for
+from ldp_client.mechanisms.memoized import Remembering
+
+LEDGER = "ledger.json"
+MAX_EPSILON = Rational.parse("4")  # for life, over all studies
+MAX_DELTA = Rational.parse("1e-5")
+
+
+def read_ledger():
+    """What was answered and what waits. A damaged file raises ValueError: then do not answer."""
+    if LEDGER not in os.listdir():
+        empty = {"epsilon": [0, 1], "delta": [0, 1]}
+        for kind in ("spent", "marks", "outbox", "secrets", "deletions"):
+            empty[kind] = []
+        return empty
+    with open(LEDGER) as file:
+        return json.load(file)
+
+
+def write_ledger(ledger):
+    with open("ledger.new", "w") as file:
+        json.dump(ledger, file)
+    os.rename("ledger.new", LEDGER)
+
+
+def mark(study, name):
+    letters = [one for one in name.lower() if one.isalpha() or one.isdigit() or ord(one) > 127]
+    return study.id + "/" + ("".join(letters) or name)
+
+
+def languages_of(study):
+    return [study.shown_in(language) for language in study.languages] or [study]
+
+
+def marks_of(study):
+    """What its questions could come back as in clear: ids and texts, also of records' fields and of lists."""
+    asked = [(shown, question) for shown in languages_of(study) for question in shown.questions]
+    return [mark(study, name) for shown, question in asked for name in names_of(shown, question)]
+
+
+def refuse(study, answers, public, today, ledger):
+    """RuntimeError where the study may not be answered, now or again; then nothing is drawn."""
+    fields = [field.id for field in study.public]
+    if any([name in answers for name in fields]) or any([name not in fields for name in public]):
+        raise RuntimeError("public values, and nothing else, are given as public")
+    is_dated = study.opens or study.closes
+    if is_dated and not (today and (study.opens or today) <= today <= (study.closes or today)):
+        raise RuntimeError("not open today, or the day is not known")
+    if any([key in ledger["spent"] for key in keys_of(study)]):
+        raise RuntimeError("answered before")
+    shown = [field for one in languages_of(study) for field in one.public]
+    names = [mark(study, name) for field in shown for name in (field.id, field.text) if name]
+    if any([name in ledger["marks"] for name in names]):
+        raise RuntimeError("would leave in clear, and was behind noise before")
+
+
+def spend(study, ledger):
+    """RuntimeError where that is more than is left."""
+    for kind, most, cost in (("epsilon", MAX_EPSILON, study.epsilon), ("delta", MAX_DELTA, study.delta)):
+        spent = Rational(*ledger[kind]) + cost
+        if most < spent:
+            raise RuntimeError("above the budget")
+        ledger[kind] = [spent.numerator, spent.denominator]
+    ledger["spent"].extend(keys_of(study))
+    ledger["marks"].extend(marks_of(study))
+
+
+def keys_of(study):
+    return [study.id + "/" + question.id for question in study.questions]
+
+
+def mechanism_of(question):
+    mechanism = mechanism_for(question)
+    # What repeats is drawn here once, and never again: nothing has to be kept of it.
+    return Remembering(mechanism, None) if question.repeats else mechanism
+
+
+def answer_once(study, answers, random, today=None, public=None):
+    """Queue one report; every question is answered once, ever. today: such as "2026-06-15".
+
+    public: what leaves in clear. Given apart, so that no private answer does where a newer study has it
+    public.
+    """
+    public, ledger = public or {}, read_ledger()
+    refuse(study, answers, public, today, ledger)
+    spend(study, ledger)
+    mechanisms = {question.id: mechanism_of(question) for question in study.questions}
+    together = dict(answers)
+    together.update(public)
+    report = perturb_answers(study, mechanisms, together, random)
+    ledger["outbox"].append(report.to_json())
+    ledger["secrets"].append([study.id, report.id, hexlify(report.secret).decode()])
+    write_ledger(ledger)
+    return report
+
+
+def withdraw():
+    """Nothing that waits leaves any more, and what may have left is to be deleted, by its secret."""
+    ledger = read_ledger()
+    ledger["outbox"] = []
+    ledger["deletions"] = list(ledger["secrets"])
+    write_ledger(ledger)
+
+
+def settle(report_id):
+    """A report is stored, refused for good or deleted: neither it nor its deletion waits any more."""
+    ledger = read_ledger()
+    ledger["outbox"] = [text for text in ledger["outbox"] if json.loads(text)["id"] != report_id]
+    ledger["deletions"] = [one for one in ledger["deletions"] if one[1] != report_id]
+    write_ledger(ledger)

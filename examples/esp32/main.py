@@ -1,0 +1,133 @@
+"""A device that answers one study once: it joins the Wi-Fi, answers, sends, and sleeps between its attempts.
+
+config.json: {"wifi": [name, password], "host": …, "port": 443, "study": its id, "digest": of the one study
+that this board answers}; roots.der: the certificate authority. `answers` says what it is asked.
+"""
+
+import json
+import os
+import time
+from binascii import hexlify
+from hashlib import sha256
+
+import ledger
+import machine
+import network
+import ntptime
+from exchange import Collector, is_settled
+
+from ldp_client.documents.errors import LdpkitError
+from ldp_client.documents.study import Study
+
+JOIN_S = 20
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 60, 6 * 3600
+WLAN = network.WLAN(network.STA_IF)
+
+
+def answers():
+    """{question: answer}; here, whether a contact at pin 4 is closed."""
+    return {"ever": "no" if machine.Pin(4, machine.Pin.IN, machine.Pin.PULL_UP).value() else "yes"}
+
+
+def random(size):
+    """The chip's generator is a true one while its radio is on, and not otherwise."""
+    if not WLAN.active():
+        raise RuntimeError("the radio is off: no noise can be drawn")
+    return os.urandom(size)
+
+
+def join(name, password):
+    """Whether the board is on the network; what failed is left, so that the next attempt begins anew."""
+    WLAN.active(True)
+    if not WLAN.isconnected():
+        WLAN.connect(name, password)
+    for _ in range(10 * JOIN_S):
+        if WLAN.isconnected():
+            return True
+        time.sleep_ms(100)
+    WLAN.disconnect()
+    return False
+
+
+def today():
+    """By the network's clock, else None."""
+    try:
+        ntptime.settime()
+    except OSError:
+        return None
+    year, month, day = time.gmtime()[:3]
+    return f"{year}-{month:02}-{day:02}"
+
+
+def fetch(collector, config):
+    """(the study that was pinned, which collector has it). ValueError for any other study."""
+    status, headers, body = collector.request("GET", "/v1/studies/" + config["study"], [])
+    identity = headers.get("ldpkit-collector")
+    if status != 200 or not identity or hexlify(sha256(body).digest()).decode() != config["digest"]:
+        raise ValueError("not the study that was pinned")
+    return Study.from_json(body.decode()), identity
+
+
+def send(collector, study, identity, day):
+    """Each report and each deletion that waits once; whether any is left."""
+    kept = ledger.read_ledger()
+    reports = [
+        (json.loads(text)["id"], "PUT", [("Content-Type", "application/json")], text)
+        for text in kept["outbox"]
+    ]
+    gone = [
+        (report_id, "DELETE", [("LDPKit-Withdrawal", secret)], "")
+        for _, report_id, secret in kept["deletions"]
+    ]
+    is_left = False
+    for report_id, method, fields, body in gone + reports:
+        path = "/v1/studies/" + study.id + "/reports/" + report_id
+        try:
+            answer = collector.request(method, path, fields, body.encode())
+        except (OSError, ValueError):
+            is_left = True
+            continue
+        if is_settled(answer, report_id, study, identity, day):
+            ledger.settle(report_id)
+        else:
+            is_left = True
+    return is_left
+
+
+def attempt(config, collector):
+    """Go as far as the network allows; whether nothing is left to do."""
+    if not join(*config["wifi"]):
+        return False
+    day = today()
+    study, identity = fetch(collector, config)
+    if not ledger.read_ledger()["spent"]:
+        ledger.answer_once(study, answers(), random, day)
+    return not send(collector, study, identity, day)
+
+
+def pause(number):
+    """Seconds, drawn from a range that doubles: boards that failed together come back apart."""
+    longest = min(LONGEST_PAUSE_S, FIRST_PAUSE_S << min(number, 16))
+    return 1 + int.from_bytes(os.urandom(4), "big") % longest
+
+
+def main():
+    with open("config.json") as file:
+        config = json.load(file)
+    with open("roots.der", "rb") as file:
+        collector = Collector(config["host"], config["port"], file.read())
+    number = 0
+    while True:
+        try:
+            if attempt(config, collector):
+                break
+        except (OSError, ValueError, RuntimeError, LdpkitError) as error:
+            # No network, no collector, not open yet. What is printed holds no answer.
+            print("later:", error)
+        time.sleep(pause(number))
+        number += 1
+    WLAN.active(False)
+
+
+if __name__ == "__main__":
+    main()

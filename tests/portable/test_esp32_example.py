@@ -1,0 +1,116 @@
+"""examples/esp32 on MicroPython: a collector that stalls, resets and lies; the power cut at every write."""
+
+import json
+import shutil
+
+import pytest
+
+from schemas import Study
+from tests import studies
+from tests.portable.platforms import REPOSITORY, run_micropython
+
+EXAMPLE = REPOSITORY / "examples" / "esp32"
+DRIVER = (REPOSITORY / "tests" / "portable" / "board.py").read_text()
+STUDY = Study(studies.document(studies.YES_NO, closes="2026-06-20"))
+# Of the ledger: what opens a file, what writes it, and the time before and after its replacement.
+STEPS_OF_A_WRITE = 4
+
+
+@pytest.fixture
+def trials(tmp_path):
+    """What became of a board in each of these trials."""
+
+    def trials(*asked, study=STUDY):
+        folder = tmp_path / "data"
+        shutil.copytree(EXAMPLE, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+        config = {"wifi": ["name", "password"], "host": "collect.example.org", "port": 443}
+        config.update(study=study.id, digest=study.digest)
+        (folder / "config.json").write_text(json.dumps(config))
+        (folder / "roots.der").write_bytes(b"roots")
+        (folder / "study.json").write_bytes(study.canonical())
+        (folder / "trials.json").write_text(json.dumps(asked))
+        return json.loads(run_micropython(folder, DRIVER))
+
+    return trials
+
+
+def test_it_answers_once_and_sends(trials):
+    (found,) = trials({})
+    assert (found["stored"], found["puts"], found["waits"]) == (1, 1, 0)
+    assert found["later"] == found["left"]["outbox"] == []
+    assert found["left"]["spent"] == ["survey/ever"]
+
+
+FAULTS = ["timeout", "reset", "server error", "portal", "proxy", "echo", "lost", "half"]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_whatever_goes_wrong_the_same_report_is_sent_until_it_is_stored(trials, fault):
+    """At the study, at the report, and again and again."""
+    scripts = [[fault], ["well", fault], ["well", fault, "well", fault, fault, "well", fault]]
+    for found in trials(*[{"script": script} for script in scripts]):
+        assert (found["stored"], found["bodies"]) == (1, 1)
+        assert found["waits"] > 0
+        assert found["left"]["outbox"] == []
+
+
+def test_it_joins_later_where_there_is_no_network(trials):
+    (found,) = trials({"joins_after": 3})
+    assert (found["stored"], found["waits"]) == (1, 3)
+
+
+def test_the_power_is_cut_at_every_write(trials):
+    """One report in the end, and never another's bytes; where the answer was lost before, too."""
+    writes = list(range(1, 2 * STEPS_OF_A_WRITE + 1))
+    each = trials({"cut_at": writes}, {"cut_at": writes, "script": ["well", "lost"]})
+    assert [found["cuts"] for found in each] == [1] * len(each)
+    assert [(found["stored"], found["bodies"]) for found in each] == [(1, 1)] * len(each)
+    (beyond,) = trials({"cut_at": [len(writes) + 1]})
+    assert beyond["cuts"] == 0
+
+
+@pytest.mark.parametrize("problem", ["report-invalid", "report-conflict", "report-withdrawn"])
+def test_what_the_collector_will_never_take_is_not_sent_again(trials, problem):
+    (found,) = trials({"script": ["well", f"problem {problem}"]})
+    assert (found["stored"], found["puts"], found["left"]["outbox"]) == (0, 1, [])
+
+
+JUNE, JULY = [2026, 6, 15], [2026, 7, 22]
+CLOSED = ["well", *["problem study-closed", "well"] * 50]
+
+
+@pytest.mark.parametrize(
+    ("days", "date", "gives_up"),
+    [
+        ([JUNE, JULY], "Wed, 22 Jul 2026 10:00:00 GMT", True),
+        ([JUNE, JULY], "Mon, 20 Jul 2026 10:00:00 GMT", False),
+        ([JUNE, JULY], "no date", False),
+        ([JUNE], "Wed, 22 Jul 2026 10:00:00 GMT", False),
+    ],
+)
+def test_a_closed_study_is_given_up_when_both_clocks_say_so(trials, days, date, gives_up):
+    (found,) = trials({"script": CLOSED, "days": days, "date": date})
+    assert found["stored"] == 0
+    assert found.get("asleep", False) != gives_up
+    assert found["puts"] == (2 if gives_up else 41)
+
+
+def test_what_was_withdrawn_is_deleted(trials):
+    (found,) = trials({"withdraws": True})
+    assert (found["stored"], found["deletions"], found["left"]["deletions"]) == (0, 1, [])
+
+
+REFUSALS = {
+    "later: not open today, or the day is not known": [{"no_clock": True}, {"days": [[2026, 6, 21]]}],
+    "later: not the study that was pinned": [
+        {"serves": Study(STUDY.document | {"title": "Another"}).canonical().decode()},
+        {"script": ["portal"] * 50},
+    ],
+    "later: the radio is off: no noise can be drawn": [{"radio_is_off": True}],
+}
+
+
+@pytest.mark.parametrize("reason", REFUSALS)
+def test_what_is_not_to_be_answered_is_not(trials, reason):
+    for found in trials(*REFUSALS[reason]):
+        assert found == {"asleep": True, "stored": 0, "puts": 0, "later": [reason] * 41}
