@@ -140,7 +140,8 @@ def run_reproduce(arguments: argparse.Namespace) -> int:
     """ldpkit reproduce POSTERIOR.json [FILE …]: 0 the same, 4 not the same, 3 where an input is another."""
     from inference.results.reproducing import reproduce
 
-    found = reproduce(Path(arguments.posterior), arguments.files, progress_of(arguments))
+    path, progress = Path(arguments.posterior), progress_of(arguments)
+    found = reproduce(path, arguments.files, progress, is_quiet=arguments.quiet)
     lines = [f"  {line}" for line in found.versions]
     lines += [found.in_words(), *[f"  {line}" for line in found.lines]]
     document = {"same": found.same, "verdict": found.in_words()}

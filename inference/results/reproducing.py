@@ -77,7 +77,11 @@ class Repeated:
 
 
 def reproduce(
-    path: Path, given: Sequence[str], progress: Callable[[str], None] = lambda _message: None
+    path: Path,
+    given: Sequence[str],
+    progress: Callable[[str], None] = lambda _message: None,
+    *,
+    is_quiet: bool = False,
 ) -> Repeated:
     """Repeat a fit.
 
@@ -86,6 +90,7 @@ def reproduce(
         given: files, among which those that it read are found by digest; others are looked for by name beside
             posterior.json, in the folder above it and in the current one.
         progress: is told when the fit begins.
+        is_quiet: whether the fit itself tells no progress either.
 
     Returns:
         Whether it is the same, and what differs.
@@ -105,7 +110,7 @@ def reproduce(
     with tempfile.TemporaryDirectory(prefix="ldpkit-again-") as name:
         folder = Path(name) / "fit"
         progress("repeating the fit")
-        _fit(made, files, folder)
+        _fit(made, files, folder, ["--quiet"] if is_quiet else [])
         again = _document(folder / RESULT)
         lines, verdict = compared(document, again, path.parent, folder)
     return Repeated(verdict, tuple(lines), tuple(_other_versions(made, made_now())))
@@ -145,10 +150,18 @@ def found_input(wanted: Input, given: Sequence[str], beside: Path) -> str:
     )
 
 
-def _fit(made: Made, files: Sequence[str], folder: Path) -> None:
+def _fit(made: Made, files: Sequence[str], folder: Path, more: Sequence[str]) -> None:
     """Run the command again. Raises InputError where it writes nothing."""
     options = [f"{option[0]}={_value(option, files)}" for option in made.options]
-    command = [*LDPKIT, "fit", f"--out={folder}", *options, "--", *[files[place] for place in made.files]]
+    command = [
+        *LDPKIT,
+        "fit",
+        f"--out={folder}",
+        *options,
+        *more,
+        "--",
+        *[files[place] for place in made.files],
+    ]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as process:
         code = process.wait()
     if code not in WRITTEN:

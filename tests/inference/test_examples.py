@@ -98,6 +98,8 @@ def test_notebooks_run(path, tmp_path):
         notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": tmp_path}}
     )
     own = {"PYTHONPATH": str(ROOT), "LDPKIT_DATA": str(tmp_path)}
+    # Where the commands are.
+    own["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     client.execute(env={**os.environ, **own})
-    assert len(NOTEBOOKS) == 3
+    assert len(NOTEBOOKS) == 4
     assert not errors(notebook)

@@ -52,8 +52,15 @@ def test_a_fit_is_repeated_to_the_last_bit_from_its_document_alone(fitted, capsy
     assert "the same, to the last bit" in capsys.readouterr().out
 
 
+@pytest.mark.slow
+def test_a_quiet_one_says_what_it_found_alone(fitted, capfd):
+    """The fit is another process, which tells its own progress."""
+    assert main(["reproduce", str(fitted / "fit" / "posterior.json"), "--quiet"]) == 0
+    assert capfd.readouterr() == ("the same, to the last bit\n", "")
+
+
 def test_a_number_that_was_changed_is_not_reproduced(fitted, capsys, monkeypatch):
-    def fit(_made, _files, folder):
+    def fit(_made, _files, folder, _more):
         shutil.copytree(fitted / "fit", folder)
 
     monkeypatch.setattr(reproducing, "_fit", fit)
