@@ -129,18 +129,19 @@ def test_a_damaged_ledger_answers_nothing(damage, node, tmp_path):
     assert (tmp_path / "0.db").read_bytes() == before
 
 
-def refused(folder):
-    """It ends with LdpkitError "ledger", and says nothing of an answer."""
+def refused(folder, words=""):
+    """Whether it ends with LdpkitError "ledger", in these words."""
     command = [npm.newer_node(), "ledger_race.mjs", INDEX, folder, "1", json.dumps(NUMBERS)]
     done = subprocess.run(command, cwd=npm.FOLDER, capture_output=True, text=True, check=False)
-    return "code: 'ledger'" in done.stderr or done.stdout.strip() == '[0,"ledger"]'
+    said = "code: 'ledger'" in done.stderr or done.stdout.strip() == '[0,"ledger"]'
+    return said and words in done.stderr
 
 
 def test_what_is_no_database_is_left_alone(tmp_path):
     (tmp_path / "0.db").write_text("no database" * 100)
-    assert refused(tmp_path)
+    assert refused(tmp_path, "ledger: file is not a database")
     assert (tmp_path / "0.db").read_text() == "no database" * 100
-    assert refused(tmp_path / "missing")
+    assert refused(tmp_path / "missing", "ledger: ENOENT")
 
 
 def test_a_node_without_sqlite_says_what_is_needed(node, tmp_path):

@@ -8,7 +8,8 @@ import { sqliteLedger } from "./sqlite.js";
 const BUSY_MS = 5000;
 const LOOK_MS = 50;
 const BUSY = 5;
-const unusable = orElse("ledger");
+/** ENOENT and the like; SQLite's errors have words of their own. */
+const unusable = (error) => orElse("ledger", error?.errstr ?? error?.code)(error);
 
 /** The ledger in the file `path`, made when missing. Rejects with LdpkitError "ledger". */
 export async function nodeLedger(path) {

@@ -3,7 +3,8 @@
 import { orElse } from "../errors.js";
 import { EMPTY, read as readText, write as writeText } from "./written.js";
 
-const unusable = orElse("ledger");
+/** With SQLite's own words for it, which hold nothing of what is kept. */
+const unusable = (error) => orElse("ledger", error?.errstr)(error);
 const LAYOUT = 1;
 const MADE = "SELECT 1 FROM sqlite_master WHERE name = 'ldpkit_ledger'";
 const KEPT = "SELECT layout, memory FROM ldpkit_ledger";
