@@ -93,7 +93,45 @@ def olh(place, _count, epsilon, random):
     return b"".join(word.to_bytes(4, "big") for word in seed) + value.to_bytes(width(hashes), "big")
 
 
-MECHANISMS = {"randomized_response": randomized_response, "oue": oue, "sue": sue, "olh": olh}
+def subset_selection(place, count, epsilon, random):
+    size = max(1, int(count / (1 + exp(epsilon)) + Fraction(1, 2)))
+    often = size * exp(epsilon)
+    truthful = random.word() < int(WORD * often / (often + count - size))
+    words = [int.from_bytes(random.read(4), "little") for _ in range(size)]
+    listed = list(range(count - 1))
+    for start, word in enumerate(words):
+        left = count - 1 - start
+        chosen = start + (word % left if word < WORD - WORD % left else random.below(left))
+        listed[start], listed[chosen] = listed[chosen], listed[start]
+    named = [one + (one >= place) for one in listed[:size]]
+    if truthful:
+        named[0] = place
+    return sum(1 << one for one in named).to_bytes((count + 7) // 8, "little")
+
+
+def hadamard(place, count, epsilon, random):
+    blocks = 1
+    while 2 * blocks < exp(epsilon) and blocks < count:
+        blocks *= 2
+    columns = 2
+    while (columns - 1) * blocks < count:
+        columns *= 2
+    block, row = place // (columns - 1), place % (columns - 1) + 1
+    half = truth_or_other(2 * block, 2 * blocks, truth_threshold(epsilon, 2 * blocks), random)
+    column = random.word() % columns
+    if (bin(column & row).count("1") + half) % 2:
+        column ^= row & -row
+    return (half // 2 * columns + column).to_bytes(width(blocks * columns), "big")
+
+
+MECHANISMS = {
+    "randomized_response": randomized_response,
+    "oue": oue,
+    "sue": sue,
+    "olh": olh,
+    "subset_selection": subset_selection,
+    "hadamard": hadamard,
+}
 
 
 def number_of(count, answer):

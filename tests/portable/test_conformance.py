@@ -17,7 +17,7 @@ from tests.portable.platforms import REPOSITORY
 PAGE = (REPOSITORY / "docs" / "payloads.md").read_text("utf-8")
 
 PORT = REPOSITORY / "tests" / "portable" / "port_from_page.py"
-MECHANISMS = {"randomized_response", "oue", "sue", "olh", "id", "digest"}
+MECHANISMS = {"randomized_response", "oue", "sue", "olh", "subset_selection", "hadamard", "id", "digest"}
 FAULTS = {
     "draws again": ("truthful = random.word()", "truthful = (random.word() and 0) or random.word()"),
     "one too far": ("choices.index(answer), len", "(choices.index(answer) + 1) % len(choices), len"),
