@@ -45,7 +45,10 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
 def _add_fit(fit: argparse.ArgumentParser) -> None:
     fit.add_argument("study", metavar="STUDY.json", nargs="?")
     fit.add_argument(
-        "reports", metavar="REPORTS_OR_SUMMARY", nargs="?", help="NDJSON or Parquet, or what summarize wrote"
+        "reports",
+        metavar="REPORTS_OR_SUMMARY",
+        nargs="?",
+        help="NDJSON, CSV or Parquet, or what summarize wrote",
     )
     fit.add_argument(
         "--out",

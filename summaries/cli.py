@@ -23,7 +23,7 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
 
 def _add_summarize(summarize: argparse.ArgumentParser) -> None:
     summarize.add_argument("study", metavar="STUDY.json")
-    summarize.add_argument("reports", nargs="+", metavar="REPORTS", help="NDJSON or Parquet")
+    summarize.add_argument("reports", nargs="+", metavar="REPORTS", help="NDJSON, CSV or Parquet")
     summarize.add_argument("--out", required=True, metavar="FILE")
     add_output(summarize)
     summarize.set_defaults(run=run_summarize)

@@ -37,7 +37,7 @@ def csv_rows(path: str) -> Iterator[Placed]:
                 if len(row) != len(header):
                     cells = f"{len(row)} cells under {len(header)} columns"
                     raise InputError(f"{where}: {cells}: it was cut off, export it again")
-                yield where, partial(report_of_row, _typed(dict(zip(header, row))))
+                yield where, partial(report_of_row, dict(zip(header, row)))
         except (csv.Error, UnicodeDecodeError) as error:
             where = f"{name}, line {rows.line_num}"
             raise InputError(f"{where} is no CSV in UTF-8 ({error}): export it again") from None
@@ -51,8 +51,3 @@ def _check_header(name: str, header: list[str]) -> None:
         raise InputError(f"{name} has no column {what} between commas: {NO_REPORTS}")
     if len(set(header)) < len(header):
         raise InputError(f"{name} has a column twice: export it again")
-
-
-def _typed(row: dict[str, str]) -> dict[str, object]:
-    version = row["version"]
-    return {**row, "version": int(version) if version.isdecimal() and len(version) < 10 else version}

@@ -211,6 +211,10 @@ def check_report(study: Study, mechanisms: Mapping[str, Mechanism], report: Repo
     """
     if report.digest != study.digest:
         raise ReportError("digest", "the report answers another study document")
+    if report.version != study.version or report.study != study.id:
+        raise ReportError(
+            "version", f"the digest is that of {study.id}, version {study.version}, and no other"
+        )
     wrong = study.wrong_payload(report.payloads)
     if wrong:
         raise ReportError(f"payloads.{wrong[0]}", wrong[1])

@@ -37,6 +37,9 @@ NO_REPORTS = (
 
 def is_table(given: object) -> bool:
     """Tell whether something is a data frame or an Arrow table: pandas', Polars', PyArrow's or another's."""
+    if _is_pandas(given) and not hasattr(given, "columns"):
+        # A column of one, whose entries may be reports.
+        return False
     return hasattr(given, "__arrow_c_stream__") or hasattr(given, "__arrow_c_array__")
 
 
@@ -109,7 +112,10 @@ def _nested(row: dict[str, Any]) -> dict[str, Any]:
     rest["payloads"] = {
         name[len(PAYLOADS) :]: _decoded(name, row[name]) for name in there if name.startswith(PAYLOADS)
     }
-    # Readers of CSV take values such as 18 for numbers.
+    version = rest.get("version")
+    # Some readers of CSV take all for text, others values such as 18 for numbers.
+    if isinstance(version, str) and version.isdecimal() and len(version) < 10:
+        rest["version"] = int(version)
     public = {name[len(PUBLIC) :]: str(row[name]) for name in there if name.startswith(PUBLIC)}
     return {**rest, "public": public} if public else rest
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 from contextlib import redirect_stderr
@@ -94,6 +95,10 @@ HERE = {
     "an export that pandas read": lambda folder: pd.read_json(file_of(folder), lines=True),
     "a file of CSV": in_csv,
     "a file of CSV that pandas read": lambda folder: pd.read_csv(in_csv(folder)),
+    "a file of CSV that pandas read as text": lambda folder: pd.read_csv(in_csv(folder), dtype=str),
+    "rows that Python's csv read": lambda folder: list(csv.DictReader(in_csv(folder).open(newline=""))),
+    "a column of documents in pandas": lambda _: pd.Series(DOCUMENTS),
+    "a column of lines in pandas": lambda _: pd.Series(LINES),
     "a frame of an export": lambda _: pd.DataFrame(ROWS),
     "an Arrow table": lambda _: pyarrow.Table.from_pylist(ROWS),
     "an Arrow batch": lambda _: pyarrow.RecordBatch.from_pylist(ROWS),
@@ -109,6 +114,16 @@ def test_a_summary_is_the_same_wherever_reports_are(where, tmp_path):
     assert summarize(STUDY, HERE[where](tmp_path)).to_json() == RIGHT.to_json()
     cells = cell_summaries(STUDY, HERE[where](tmp_path))
     assert {cell: parts["ever"].n for cell, parts in cells.items()} == {("north",): 15, ("south",): 15}
+
+
+@pytest.mark.parametrize("change", [{"version": 7}, {"study": "other"}])
+def test_a_digest_beside_another_version_or_study_is_no_report(change):
+    """A column that somebody filled in: which of the two is wrong, nobody can tell."""
+    rows = [{**row, **change} for row in ROWS]
+    with pytest.raises(InputError, match=f"{STUDY.id}, version {STUDY.version}, and no other"):
+        summarize(STUDY, pd.DataFrame(rows))
+    with pytest.raises(InputError, match="no reports"):
+        summarize(STUDY, pd.Series([1.0, 2.0]))
 
 
 def test_studies_are_read_from_their_files(tmp_path):
