@@ -1,13 +1,9 @@
 """The npm package as an app has it: installed from its tarball, used in node, TypeScript and browsers."""
 
-import functools
 import json
 import shutil
 import sqlite3
 import subprocess
-import threading
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from typing import ClassVar
 
 import pytest
 
@@ -15,6 +11,7 @@ from tests import studies
 from tests.browser.visiting import visit
 from tests.collector.conftest import Server
 from tests.portable import npm
+from tests.portable.folder_site import served
 from tests.portable.platforms import JAVASCRIPT
 
 STUDY = studies.document(studies.NUMBER)
@@ -155,10 +152,7 @@ def test_its_types_hold_where_it_is_installed(app):
 
 @pytest.mark.parametrize("browser", ["chrome", "firefox"])
 def test_bundled_for_a_browser_it_answers_and_sends(browser, app, collect):
-    handler = functools.partial(QuietHandler, directory=str(app))
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as pages:
-        threading.Thread(target=pages.serve_forever, args=[0.02]).start()
-        origin = f"http://127.0.0.1:{pages.server_port}"
+    with served(app) as origin:
         server = collect(LDPKIT_ORIGINS=origin)
         (app / "take.mjs").write_text(ANSWER % ("", ""))
         (app / "app.mjs").write_text(APP % server.url)
@@ -167,13 +161,5 @@ def test_bundled_for_a_browser_it_answers_and_sends(browser, app, collect):
         subprocess.run([npm.ESBUILD, *bundle, "--out-extension:.js=.mjs"], cwd=app, check=True)
         steps = [["fill", "#hours", "3.5"], ["click", "#take"], ["wait", "#said"], ["look", "end"]]
         found = visit(browser, [{"url": f"{origin}/", "steps": steps}], "light", 390)
-        pages.shutdown()
     assert found["looks"]["end"]["text"].endswith("sent")
     assert stored(server) == 1
-
-
-class QuietHandler(SimpleHTTPRequestHandler):
-    extensions_map: ClassVar = {**SimpleHTTPRequestHandler.extensions_map, ".mjs": "text/javascript"}
-
-    def log_message(self, *_arguments):
-        """Nothing."""

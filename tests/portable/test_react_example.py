@@ -1,11 +1,8 @@
 """examples/react: an app's state, page and requests never hold the true answer."""
 
-import functools
 import json
 import shutil
 import subprocess
-import threading
-from http.server import ThreadingHTTPServer
 
 import pytest
 from selenium.webdriver.common.by import By
@@ -15,8 +12,8 @@ from schemas import Study
 from tests import studies
 from tests.collector.conftest import Server
 from tests.portable import npm
+from tests.portable.folder_site import served
 from tests.portable.platforms import JAVASCRIPT, REPOSITORY
-from tests.portable.test_npm_package import QuietHandler
 
 EXAMPLE = REPOSITORY / "examples" / "react"
 HOURS = Study(
@@ -72,11 +69,8 @@ def app(tmp_path):
         ]
         subprocess.run(command, cwd=folder, check=True)
 
-    handler = functools.partial(QuietHandler, directory=str(folder))
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as pages:
-        threading.Thread(target=pages.serve_forever, args=[0.02]).start()
-        yield folder, f"http://127.0.0.1:{pages.server_port}", build
-        pages.shutdown()
+    with served(folder) as origin:
+        yield folder, origin, build
 
 
 @pytest.fixture
