@@ -29,7 +29,7 @@ export async function openDevice({
 }) {
   const budget = { epsilon: limit(maxEpsilon, "maxEpsilon"), delta: limit(maxDelta, "maxDelta") };
   const collector = baseOf(given);
-  const kept = ledger ?? (await openLedger(name));
+  const kept = await (ledger ?? openLedger(name));
   const { read, write } = kept;
 
   /**

@@ -355,7 +355,7 @@ export interface DeviceOptions {
   /** Name of the IndexedDB database, "ldpkit" if left out. */
   name?: string;
   /** In place of that database. */
-  ledger?: Ledger;
+  ledger?: Ledger | Promise<Ledger>;
   random?: RandomSource;
 }
 

@@ -144,6 +144,39 @@ def test_what_is_no_database_is_left_alone(tmp_path):
     assert refused(tmp_path / "missing", "ledger: ENOENT")
 
 
+MEMORY = """
+const { nodeLedger } = await import("%s/ledgers/node.js");
+const { expoLedger } = await import("%s/ledgers/expo.js");
+const { standIn } = await import("%s");
+for (const path of [":memory:", "", "file:kept?mode=memory", 7]) {
+  console.log(await nodeLedger(path).then(() => "kept", ({ code, problem }) => `${code} ${problem}`));
+}
+for (const path of [":memory:", ""]) {
+  try { expoLedger(standIn(path)); } catch ({ code, problem }) { console.log(`${code} ${problem}`); }
+}
+"""
+
+
+def test_nothing_is_kept_in_memory_by_mistake(tmp_path):
+    """SQLite has names for databases that are on no disk."""
+    stand_in = npm.FOLDER / "expo_stand_in.mjs"
+    (tmp_path / "use.mjs").write_text(MEMORY % (JAVASCRIPT, JAVASCRIPT, stand_in))
+    command = [npm.newer_node(), "use.mjs"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    forgets = "ledger a database in memory forgets what was answered"
+    named, folder, also_named, number, *expo = done.stdout.splitlines()
+    assert (named, also_named) == ("kept", "kept")
+    assert (folder, number) == ("ledger EISDIR", "ledger ERR_INVALID_ARG_TYPE")
+    assert expo == [forgets] * 2
+    assert {":memory:", "file:kept?mode=memory"} < {path.name for path in tmp_path.iterdir()}
+
+
+def test_a_file_that_others_could_read_is_theirs_no_more(node, tmp_path):
+    (tmp_path / "0.db").touch(mode=0o644)
+    answer_on(node, tmp_path)
+    assert (tmp_path / "0.db").stat().st_mode & 0o777 == 0o600
+
+
 def test_a_node_without_sqlite_says_what_is_needed(node, tmp_path):
     script = f"""
     const {{ nodeLedger }} = await import("{JAVASCRIPT / "ledgers" / "node.js"}");

@@ -66,7 +66,6 @@ export async function devices(database: ExpoDatabase): Promise<Device[]> {
 export const bodies = (ledger: Ledger): Promise<string[]> =>
   ledger.read(({ reports }) => reports.map(({ body }) => body));
 export const frame = (element: StudyElement): string => element.state;
-// @ts-expect-error a promise of a ledger is none
 void openDevice({ maxEpsilon: "4", ledger: nodeLedger("kept.db") });
 // @ts-expect-error a path is none
 void openDevice({ maxEpsilon: "4", ledger: "kept.db" });
@@ -115,7 +114,7 @@ def collect(tmp_path):
 def test_in_node_it_answers_once_and_sends(ledger, app, collect):
     server = collect()
     make = {
-        "node": ('import { nodeLedger } from "ldpkit/ledgers/node";', 'ledger: await nodeLedger("kept.db")'),
+        "node": ('import { nodeLedger } from "ldpkit/ledgers/node";', 'ledger: nodeLedger("kept.db")'),
         "memory": (
             'import { memoryLedger } from "ldpkit/ledgers/memory";\nconst ledger = memoryLedger();',
             "ledger",

@@ -1,5 +1,6 @@
 /** A ledger of a React Native app, on expo-sqlite. */
 
+import { fail } from "../errors.js";
 import { sqliteLedger } from "./sqlite.js";
 import { inTurn } from "./turns.js";
 
@@ -11,6 +12,7 @@ const turns = new Map();
  */
 export function expoLedger(database) {
   const { databasePath } = database;
+  if (/^(:memory:)?$/.test(databasePath)) fail("ledger", "a database in memory forgets what was answered");
   if (!turns.has(databasePath)) turns.set(databasePath, inTurn());
   const ledger = sqliteLedger({
     execute: (sql) => database.execSync(sql),

@@ -1,6 +1,7 @@
 /** A ledger in a file, for Node (22.13 or later), and any number of its processes. */
 
-import { closeSync, openSync } from "node:fs";
+import { closeSync, fchmodSync, openSync } from "node:fs";
+import { resolve } from "node:path";
 import { setTimeout as after } from "node:timers/promises";
 import { orElse } from "../errors.js";
 import { sqliteLedger } from "./sqlite.js";
@@ -14,12 +15,16 @@ const unusable = (error) => orElse("ledger", error?.errstr ?? error?.code)(error
 /** The ledger in the file `path`, made when missing. Rejects with LdpkitError "ledger". */
 export async function nodeLedger(path) {
   const { DatabaseSync } = await import("node:sqlite").catch(orElse("ledger", "needs node 22.13 or later"));
+  // Whole, as SQLite has names of its own for what is not on disk.
+  const place = await attempt(() => resolve(path));
   const open = (file, timeout) => {
     // Its reports' withdrawal secrets are nobody else's.
-    closeSync(openSync(file, "a", 0o600));
+    const opened = openSync(file, "a", 0o600);
+    fchmodSync(opened, 0o600);
+    closeSync(opened);
     return new DatabaseSync(file, { timeout });
   };
-  const database = await attempt(() => open(path, BUSY_MS));
+  const database = await attempt(() => open(place, BUSY_MS));
   const ledger = sqliteLedger({
     execute: (sql) => database.exec(sql),
     first: (sql) => database.prepare(sql).get(),
@@ -28,7 +33,7 @@ export async function nodeLedger(path) {
 
   /** A file's lock of its own: the system lets go of it however a process ends. */
   async function alone(work) {
-    const lock = await attempt(() => open(`${path}-sending`, 0));
+    const lock = await attempt(() => open(`${place}-sending`, 0));
     try {
       while (!isTaken(lock)) await after(LOOK_MS);
       return await work();
