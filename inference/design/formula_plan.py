@@ -150,7 +150,7 @@ def plan_formula(
 def _wanted(names: list[str], parameter: str | None) -> list[str]:
     """The parameters whose width is asked."""
     if parameter is not None and parameter not in names:
-        raise InputError(f"{parameter!r} is no parameter of the formula: {listed(names)} are")
+        raise InputError(f"{parameter!r} is no parameter of the formula, which has {listed(names)}")
     return names if parameter is None else [parameter]
 
 

@@ -189,7 +189,7 @@ class FormulaTruth:
             )
         for key in self._effects:
             if key not in self._asked:
-                raise InputError(f"{key!r} is no parameter of the formula: {listed(self._asked)} are")
+                raise InputError(f"{key!r} is no parameter of the formula, which has {listed(self._asked)}")
 
     def _effects_in_words(self) -> str:
         stated = ", ".join(f"{name} {value:g}" for name, value in self._effects.items())

@@ -243,7 +243,7 @@ def truths_of(
     truths = [with_truth(question, one, given) for one in prior_truths(question, REPEATS, seed)]
     if parameter is not None and parameter not in truths[0].parameters:
         known = listed(list(truths[0].parameters))
-        raise InputError(f"{parameter!r} is no parameter of {question.id}: {known} are")
+        raise InputError(f"{parameter!r} is no parameter of {question.id}, which has {known}")
     return truths
 
 

@@ -28,7 +28,9 @@ def with_truth(question: Question, drawn: Truth, given: Mapping[str, float]) -> 
     parameters = family.settable(drawn.parameters)
     for name, value in given.items():
         if name not in parameters:
-            raise InputError(f"{name!r} is no parameter of {question.id}: {listed(list(parameters))} are")
+            raise InputError(
+                f"{name!r} is no parameter of {question.id}, which has {listed(list(parameters))}"
+            )
         _check_value(question, name, value)
     return Truth(family.completed(parameters, given), drawn.sites)
 

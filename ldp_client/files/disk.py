@@ -29,12 +29,15 @@ _read: "list[Any]" = []
 
 def load_study(path: str) -> "Study":
     """Read a study document. Raises InputError, which names the file, and the field that is wrong."""
+    from ldp_client.documents.signed import FORMAT
     from ldp_client.documents.study import Study
 
+    text = read_bytes(path)
     try:
-        return Study.from_json(read_bytes(path))
+        return Study.from_json(text)
     except StudyError as error:
-        raise InputError(f"{path}: {error}") from None
+        is_signed = FORMAT.encode() in text
+        raise InputError(f"{path}: {say('files.signed') if is_signed else error}") from None
 
 
 def chosen_questions(study: "Study", question_id: "Optional[str]") -> "list[Question]":

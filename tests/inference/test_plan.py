@@ -120,7 +120,7 @@ def test_a_truth_that_is_none(text):
         (["--truth", "p=1.5"], 3, "between 0 and 1"),
         (["--truth", ""], 2, "parameter=number"),
         (["--truth", "p=nan"], 2, "parameter=number"),
-        (["--parameter", "mean"], 3, "'mean' is no parameter of ever: p are"),
+        (["--parameter", "mean"], 3, "'mean' is no parameter of ever, which has p"),
         (["--width", "0"], 2, "--width must be a number above 0"),
         (["--width", "-1"], 2, "--width must be a number above 0"),
         (["--seed", "-1"], 2, "the seed must be a whole number from 0 to 4294967295"),

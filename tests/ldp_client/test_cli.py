@@ -111,6 +111,14 @@ def test_a_bad_study_names_file_place_and_problem(tmp_path, capsys, text, says):
     assert says in error
 
 
+def test_a_signed_study_in_a_studys_place_is_named(tmp_path, capsys):
+    private, _ = new_key()
+    signed = sign_study(Study(studies.document(studies.YES_NO)), private.encode())
+    (tmp_path / "signed.json").write_text(signed.to_json())
+    assert cli.main(["study", "check", str(tmp_path / "signed.json")]) == 3
+    assert "signed.json: is a signed study, which devices take" in capsys.readouterr().err
+
+
 def test_perturb_writes_reports(tmp_path, study_file):
     answers = tmp_path / "answers.ndjson"
     answers.write_text(json.dumps(studies.ANSWERS) + "\n")
