@@ -152,16 +152,8 @@ def found_input(wanted: Input, given: Sequence[str], beside: Path) -> str:
 
 def _fit(made: Made, files: Sequence[str], folder: Path, more: Sequence[str]) -> None:
     """Run the command again. Raises InputError where it writes nothing."""
-    options = [f"{option[0]}={_value(option, files)}" for option in made.options]
-    command = [
-        *LDPKIT,
-        "fit",
-        f"--out={folder}",
-        *options,
-        *more,
-        "--",
-        *[files[place] for place in made.files],
-    ]
+    options = [*more, *[f"{option[0]}={_value(option, files)}" for option in made.options]]
+    command = [*LDPKIT, "fit", f"--out={folder}", *options, "--", *[files[place] for place in made.files]]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as process:
         code = process.wait()
     if code not in WRITTEN:

@@ -6,7 +6,6 @@ import { setTimeout as after } from "node:timers/promises";
 import { orElse } from "../errors.js";
 import { sqliteLedger } from "./sqlite.js";
 
-const BUSY_MS = 5000;
 const LOOK_MS = 50;
 const BUSY = 5;
 /** ENOENT and the like; SQLite's errors have words of their own. */
@@ -17,14 +16,14 @@ export async function nodeLedger(path) {
   const { DatabaseSync } = await import("node:sqlite").catch(orElse("ledger", "needs node 22.13 or later"));
   // Whole, as SQLite has names of its own for what is not on disk.
   const place = await attempt(() => resolve(path));
-  const open = (file, timeout) => {
+  const open = (file) => {
     // Its reports' withdrawal secrets are nobody else's.
     const opened = openSync(file, "a", 0o600);
     fchmodSync(opened, 0o600);
     closeSync(opened);
-    return new DatabaseSync(file, { timeout });
+    return new DatabaseSync(file);
   };
-  const database = await attempt(() => open(place, BUSY_MS));
+  const database = await attempt(() => open(place));
   const ledger = sqliteLedger({
     execute: (sql) => database.exec(sql),
     first: (sql) => database.prepare(sql).get(),
@@ -33,7 +32,7 @@ export async function nodeLedger(path) {
 
   /** A file's lock of its own: the system lets go of it however a process ends. */
   async function alone(work) {
-    const lock = await attempt(() => open(`${place}-sending`, 0));
+    const lock = await attempt(() => open(`${place}-sending`));
     try {
       while (!isTaken(lock)) await after(LOOK_MS);
       return await work();

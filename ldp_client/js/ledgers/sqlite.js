@@ -1,7 +1,7 @@
 /** A ledger in one row of an SQLite file, durable before anything is reported. */
 
 import { orElse } from "../errors.js";
-import { EMPTY, read as readText, write as writeText } from "./written.js";
+import { EMPTY, ledgerInText } from "./written.js";
 
 /** With SQLite's own words for it, which hold nothing of what is kept. */
 const unusable = (error) => orElse("ledger", error?.errstr)(error);
@@ -37,33 +37,24 @@ export function sqliteLedger({ execute, first, run }) {
 
   /** A table without its row was damaged, and is not filled anew: that would be to answer again. */
   function make() {
-    if (first(MADE)) return recall();
+    if (first(MADE)) return load();
     execute("CREATE TABLE ldpkit_ledger (layout INTEGER NOT NULL, memory TEXT NOT NULL)");
-    run(`INSERT INTO ldpkit_ledger VALUES (${LAYOUT}, ?)`, writeText(EMPTY));
+    run(`INSERT INTO ldpkit_ledger VALUES (${LAYOUT}, ?)`, EMPTY);
   }
 
-  function recall() {
+  function load() {
     const { layout, memory } = first(KEPT);
     if (layout !== LAYOUT) throw new RangeError();
-    return readText(memory);
+    return memory;
   }
-
-  async function withMemory(work, isKept) {
-    return inTransaction(() => {
-      const memory = recall();
-      const result = work(memory);
-      if (isKept) run("UPDATE ldpkit_ledger SET memory = ?", writeText(memory));
-      return result;
-    });
-  }
+  const store = (text) => run("UPDATE ldpkit_ledger SET memory = ?", text);
 
   try {
-    // On disk when a transaction ends, on Apple's devices too.
-    execute("PRAGMA synchronous = FULL; PRAGMA fullfsync = 1");
+    // On disk when a transaction ends, on Apple's devices too; others who write are waited for.
+    execute("PRAGMA busy_timeout = 5000; PRAGMA synchronous = FULL; PRAGMA fullfsync = 1");
     inTransaction(make);
   } catch (error) {
     unusable(error);
   }
-  const [read, write] = [false, true].map((isKept) => (work) => withMemory(work, isKept).catch(unusable));
-  return { read, write };
+  return ledgerInText({ inTransaction, load, store, unusable });
 }
