@@ -76,16 +76,26 @@ def said(headers, body, media_type):
     return found if isinstance(found, dict) else {}
 
 
-def is_settled(answer, report_id, study, identity, today):
-    """Whether a report, or its deletion, need not be asked for again."""
+def result_of(answer, report_id, identity):
+    """What this collector's receipt for the report says became of it, else None."""
     status, headers, body = answer
     receipt = said(headers, body, "application/json")
-    if headers.get("ldpkit-collector") != identity:
-        return False
-    if status in (200, 201) and receipt.get("id") == report_id:
-        return receipt.get("result") in ("stored", "duplicate", "withdrawn")
+    is_for_it = headers.get("ldpkit-collector") == identity and receipt.get("id") == report_id
+    return receipt.get("result") if is_for_it and status in (200, 201) else None
+
+
+def is_deleted(answer, report_id, identity):
+    """Whether a deletion is done: nothing else ends it."""
+    return result_of(answer, report_id, identity) == "withdrawn"
+
+
+def is_settled(answer, report_id, identity, study, today):
+    """Whether a report is stored, or will never be taken."""
+    if result_of(answer, report_id, identity) in ("stored", "duplicate"):
+        return True
+    _, headers, body = answer
     problem = said(headers, body, "application/problem+json")
-    if problem.get("digest") != study.digest:
+    if headers.get("ldpkit-collector") != identity or problem.get("digest") != study.digest:
         return False
     name = problem.get("type", "")
     return name in [PROBLEM + word for word in LAST_WORDS] or (

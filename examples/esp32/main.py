@@ -14,7 +14,7 @@ import ledger
 import machine
 import network
 import ntptime
-from exchange import Collector, is_settled
+from exchange import Collector, is_deleted, is_settled
 
 from ldp_client.documents.errors import LdpkitError
 from ldp_client.documents.study import Study
@@ -69,29 +69,32 @@ def fetch(collector, config):
 
 
 def send(collector, study, identity, day):
-    """Each report and each deletion that waits once; whether any is left."""
-    kept = ledger.read_ledger()
-    reports = [
-        (json.loads(text)["id"], "PUT", [("Content-Type", "application/json")], text)
-        for text in kept["outbox"]
-    ]
-    gone = [
-        (report_id, "DELETE", [("LDPKit-Withdrawal", secret)], "")
-        for _, report_id, secret in kept["deletions"]
-    ]
-    is_left = False
-    for report_id, method, fields, body in gone + reports:
-        path = "/v1/studies/" + study.id + "/reports/" + report_id
-        try:
-            answer = collector.request(method, path, fields, body.encode())
-        except (OSError, ValueError):
-            is_left = True
-            continue
-        if is_settled(answer, report_id, study, identity, day):
-            ledger.settle(report_id)
-        else:
-            is_left = True
+    """Each deletion and each report that waits once; whether any is left."""
+    kept, is_left = ledger.read_ledger(), False
+    for _, report_id, secret in kept["deletions"]:
+        answer = ask(collector, "DELETE", study, report_id, ("LDPKit-Withdrawal", secret))
+        is_left |= not close(answer and is_deleted(answer, report_id, identity), report_id)
+    for text in kept["outbox"]:
+        report_id = json.loads(text)["id"]
+        answer = ask(collector, "PUT", study, report_id, ("Content-Type", "application/json"), text)
+        is_left |= not close(answer and is_settled(answer, report_id, identity, study, day), report_id)
     return is_left
+
+
+def ask(collector, method, study, report_id, field, text=""):
+    """The answer to a request about a report; None where none came."""
+    path = "/v1/studies/" + study.id + "/reports/" + report_id
+    try:
+        return collector.request(method, path, [field], text.encode())
+    except (OSError, ValueError):
+        return None
+
+
+def close(is_done, report_id):
+    """Whether it is done; then it does not wait any more."""
+    if is_done:
+        ledger.settle(report_id)
+    return bool(is_done)
 
 
 def attempt(config, collector):

@@ -61,16 +61,24 @@ class Collector:
         report_id = path.split("/")[-1]
         if method == "GET":
             return answer(200, "application/json", self.study)
+        if method == "DELETE" and deed.startswith("problem "):
+            return problem_of(deed)
+        if method == "DELETE" and deed == "stored":
+            return answer(200, "application/json", json.dumps({"id": report_id, "result": "stored"}))
         if method == "DELETE":
             self.stored.pop(report_id, None)
             return answer(200, "application/json", json.dumps({"id": report_id, "result": "withdrawn"}))
         self.bodies.append(body.decode())
         if deed.startswith("problem "):
-            problem = {"type": "urn:ldpkit:problem:" + deed.split()[1], "digest": CONFIG["digest"]}
-            return answer(410, "application/problem+json", json.dumps(problem))
+            return problem_of(deed)
         result = "duplicate" if report_id in self.stored else "stored"
         self.stored[report_id] = body.decode()
         return answer(201, "application/json", json.dumps({"id": report_id, "result": result}))
+
+
+def problem_of(deed):
+    problem = {"type": "urn:ldpkit:problem:" + deed.split()[1], "digest": CONFIG["digest"]}
+    return answer(410, "application/problem+json", json.dumps(problem))
 
 
 def answer(status, media_type, text, identity=IDENTITY):

@@ -100,6 +100,14 @@ def test_what_was_withdrawn_is_deleted(trials):
     assert (found["stored"], found["deletions"], found["left"]["deletions"]) == (0, 1, [])
 
 
+@pytest.mark.parametrize("said", ["problem report-invalid", "problem report-conflict", "stored", "portal"])
+def test_a_deletion_is_asked_for_until_it_is_done(trials, said):
+    """Whatever settles a report settles no deletion of it."""
+    (found,) = trials({"withdraws": True, "script": ["well", "well", "well", said]})
+    assert (found["stored"], found["left"]["deletions"]) == (0, [])
+    assert found["waits"] == 1
+
+
 REFUSALS = {
     "later: not open today, or the day is not known": [{"no_clock": True}, {"days": [[2026, 6, 21]]}],
     "later: not the study that was pinned": [
