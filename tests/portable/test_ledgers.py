@@ -148,7 +148,7 @@ MEMORY = """
 const { nodeLedger } = await import("%s/ledgers/node.js");
 const { expoLedger } = await import("%s/ledgers/expo.js");
 const { standIn } = await import("%s");
-for (const path of [":memory:", "", "file:kept?mode=memory", 7]) {
+for (const path of [":memory:", "", "file:kept?mode=memory", "kept.db", 7]) {
   console.log(await nodeLedger(path).then(() => "kept", ({ code, problem }) => `${code} ${problem}`));
 }
 for (const path of [":memory:", ""]) {
@@ -157,18 +157,19 @@ for (const path of [":memory:", ""]) {
 """
 
 
-def test_nothing_is_kept_in_memory_by_mistake(tmp_path):
-    """SQLite has names for databases that are on no disk."""
+def test_nothing_is_kept_in_memory_or_in_some_folder_by_mistake(tmp_path):
+    """SQLite has names for databases that are on no disk; another folder has another kept.db."""
     stand_in = npm.FOLDER / "expo_stand_in.mjs"
     (tmp_path / "use.mjs").write_text(MEMORY % (JAVASCRIPT, JAVASCRIPT, stand_in))
     command = [npm.newer_node(), "use.mjs"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    absolute = "ledger the path must be absolute"
     forgets = "ledger a database in memory forgets what was answered"
-    named, folder, also_named, number, *expo = done.stdout.splitlines()
-    assert (named, also_named) == ("kept", "kept")
-    assert (folder, number) == ("ledger EISDIR", "ledger ERR_INVALID_ARG_TYPE")
-    assert expo == [forgets] * 2
-    assert {":memory:", "file:kept?mode=memory"} < {path.name for path in tmp_path.iterdir()}
+    *node, number, expo, nameless = done.stdout.splitlines()
+    assert node == [absolute] * 4
+    assert number == "ledger ERR_INVALID_ARG_TYPE"
+    assert (expo, nameless) == (forgets, forgets)
+    assert [path.name for path in tmp_path.iterdir()] == ["use.mjs"]
 
 
 def test_a_file_that_others_could_read_is_theirs_no_more(node, tmp_path):

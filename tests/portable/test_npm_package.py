@@ -114,7 +114,11 @@ def collect(tmp_path):
 def test_in_node_it_answers_once_and_sends(ledger, app, collect):
     server = collect()
     make = {
-        "node": ('import { nodeLedger } from "ldpkit/ledgers/node";', 'ledger: nodeLedger("kept.db")'),
+        "node": (
+            'import { nodeLedger } from "ldpkit/ledgers/node";\n'
+            'const path = new URL("kept.db", import.meta.url).pathname;',
+            "ledger: nodeLedger(path)",
+        ),
         "memory": (
             'import { memoryLedger } from "ldpkit/ledgers/memory";\nconst ledger = memoryLedger();',
             "ledger",

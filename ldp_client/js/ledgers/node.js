@@ -1,9 +1,9 @@
 /** A ledger in a file, for Node (22.13 or later), and any number of its processes. */
 
 import { closeSync, fchmodSync, openSync } from "node:fs";
-import { resolve } from "node:path";
+import { isAbsolute } from "node:path";
 import { setTimeout as after } from "node:timers/promises";
-import { orElse } from "../errors.js";
+import { fail, orElse } from "../errors.js";
 import { sqliteLedger } from "./sqlite.js";
 
 const LOOK_MS = 50;
@@ -11,11 +11,13 @@ const BUSY = 5;
 /** ENOENT and the like; SQLite's errors have words of their own. */
 const unusable = (error) => orElse("ledger", error?.errstr ?? error?.code)(error);
 
-/** The ledger in the file `path`, made when missing. Rejects with LdpkitError "ledger". */
+/**
+ * The ledger in the file of that absolute path, made when missing: from another folder a relative one would be
+ * another ledger, and SQLite has such names for what is on no disk. Rejects with LdpkitError "ledger".
+ */
 export async function nodeLedger(path) {
   const { DatabaseSync } = await import("node:sqlite").catch(orElse("ledger", "needs node 22.13 or later"));
-  // Whole, as SQLite has names of its own for what is not on disk.
-  const place = await attempt(() => resolve(path));
+  if (!(await attempt(() => isAbsolute(path)))) fail("ledger", "the path must be absolute");
   const open = (file) => {
     // Its reports' withdrawal secrets are nobody else's.
     const opened = openSync(file, "a", 0o600);
@@ -23,7 +25,7 @@ export async function nodeLedger(path) {
     closeSync(opened);
     return new DatabaseSync(file);
   };
-  const database = await attempt(() => open(place));
+  const database = await attempt(() => open(path));
   const ledger = sqliteLedger({
     execute: (sql) => database.exec(sql),
     first: (sql) => database.prepare(sql).get(),
@@ -32,7 +34,7 @@ export async function nodeLedger(path) {
 
   /** A file's lock of its own: the system lets go of it however a process ends. */
   async function alone(work) {
-    const lock = await attempt(() => open(`${place}-sending`));
+    const lock = await attempt(() => open(`${path}-sending`));
     try {
       while (!isTaken(lock)) await after(LOOK_MS);
       return await work();
