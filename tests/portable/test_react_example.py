@@ -5,6 +5,7 @@ import shutil
 import subprocess
 
 import pytest
+from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
@@ -96,9 +97,9 @@ def visit(app, browser, tmp_path):
 
 
 def until(browser, selector, words=""):
-    found = (By.CSS_SELECTOR, selector)
-    WebDriverWait(browser, 20, 0.02).until(
-        lambda _: any(words in part.text for part in browser.find_elements(*found)), browser.page_source
+    # A component replaces its parts as it goes on: one that is gone is looked for again.
+    WebDriverWait(browser, 20, 0.02, ignored_exceptions=[StaleElementReferenceException]).until(
+        lambda _: any(words in part.text for part in browser.find_elements(By.CSS_SELECTOR, selector))
     )
 
 
