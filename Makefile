@@ -5,7 +5,7 @@ PYTHON ?= python3
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 # What some tests need beyond Python: a browser, node, a compiler and a database server.
-PROGRAMS := chromium chromedriver firefox-esr npm gcc
+PROGRAMS := chromium chromedriver firefox-esr WebKitWebDriver Xvfb npm gcc
 ABSENT := $(foreach program,$(PROGRAMS),$(if $(shell command -v $(program)),,$(program)))
 ABSENT += $(if $(wildcard /usr/lib/postgresql/*/bin/postgres),,postgresql)
 NPM_PACKAGES := tests/portable/node_modules/.package-lock.json

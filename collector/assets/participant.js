@@ -212,7 +212,7 @@ async function start() {
   });
   on("confirm", "submit", async () => {
     // Asks the browser not to throw the ledger away when space is short.
-    navigator.storage.persist();
+    navigator.storage?.persist();
     if (await isClosed(study.id)) throw refusal("closed");
     const answers = inOwnLabels(answersIn(entries, asked), shownHere, study);
     await device.answer(study, answers, invitation("answers"));

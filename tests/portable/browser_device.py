@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from typing import Any
 
 from selenium import webdriver
+from selenium.webdriver.remote.webdriver import WebDriver
 
 from schemas import Study
 from tests import studies
 from tests.portable.chromium import run
+from tests.portable.make_vectors import FOLDER
+from tests.portable.run_vectors import stream_of
 
 DOCUMENT = studies.document(studies.NUMBER, studies.CHOICE)
 CANONICAL = Study(DOCUMENT).canonical().decode()
@@ -18,6 +23,28 @@ const [document, answers] = args;
 const study = await parseStudy(JSON.stringify(document));
 const device = await openDevice({ maxEpsilon: "4" });
 """
+
+OF_A_VECTOR = """
+const [document, answers, bytes, name] = args;
+const random = (size) => Uint8Array.from(bytes.splice(0, size));
+random.forTests = true;
+const study = await parseStudy(JSON.stringify({ ...document, opens: undefined, closes: undefined }));
+const dated = { ...study, digest: (await parseStudy(JSON.stringify(document))).digest };
+const device = await openDevice({ maxEpsilon: "64", name, random });
+return device.answer(dated, answers);
+"""
+
+
+def reports_of_vectors(page: WebDriver) -> Iterator[tuple[str, str]]:
+    """Of each vector of a report its text, and what the device makes of the same bytes."""
+    vectors = json.loads((FOLDER / "reports.json").read_text(encoding="utf-8"))["reports"]
+    assert vectors
+    for number, entry in enumerate(vectors):
+        stream = list(stream_of(entry).read(entry["bytes"]))
+        # A device draws the secret before its transaction, and these vectors have it in the id's place.
+        stream = stream[-16:] + stream[:-16]
+        found = run(page, OF_A_VECTOR, entry["study"], entry["answers"], stream, f"vector-{number}")
+        yield entry["report"], found["body"].replace(found["id"], found["secret"])
 
 
 def answered(

@@ -1,6 +1,5 @@
 """What the browser's device answers, and what it refuses, in headless Chromium."""
 
-import json
 import re
 from collections import Counter
 
@@ -8,11 +7,17 @@ import pytest
 
 from schemas import Report, Study
 from tests import studies
-from tests.portable.browser_device import ANSWERS, DOCUMENT, OPEN, answered, flush, status
+from tests.portable.browser_device import (
+    ANSWERS,
+    DOCUMENT,
+    OPEN,
+    answered,
+    flush,
+    reports_of_vectors,
+    status,
+)
 from tests.portable.chromium import attempt, run
-from tests.portable.make_vectors import FOLDER
 from tests.portable.platforms import JAVASCRIPT
-from tests.portable.run_vectors import stream_of
 from tests.statistics import share_is
 
 
@@ -32,22 +37,8 @@ def test_a_reload_finds_the_same_report(page):
 
 
 def test_the_device_reads_the_vectors_streams(page):
-    vectors = json.loads((FOLDER / "reports.json").read_text(encoding="utf-8"))
-    for number, entry in enumerate(vectors["reports"]):
-        script = """
-        const [document, answers, bytes, name] = args;
-        const random = (size) => Uint8Array.from(bytes.splice(0, size));
-        random.forTests = true;
-        const study = await parseStudy(JSON.stringify({ ...document, opens: undefined, closes: undefined }));
-        const dated = { ...study, digest: (await parseStudy(JSON.stringify(document))).digest };
-        const device = await openDevice({ maxEpsilon: "64", name, random });
-        return device.answer(dated, answers);
-        """
-        stream = list(stream_of(entry).read(entry["bytes"]))
-        # A device draws the secret before its transaction, and these vectors have it in the id's place.
-        stream = stream[-16:] + stream[:-16]
-        found = run(page, script, entry["study"], entry["answers"], stream, f"vector-{number}")
-        assert found["body"].replace(found["id"], found["secret"]) == entry["report"]
+    for wanted, made in reports_of_vectors(page):
+        assert made == wanted
 
 
 def test_a_question_is_answered_once(page):
