@@ -23,9 +23,10 @@ import tomllib
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from lean import make_lean
+
 ROOT = Path(__file__).parent
-# The device library first: the whole stands on it.
-PROJECTS = ("ldp_client", ".")
+DEVICE = "ldp_client"
 JAVASCRIPT = "ldp_client/js"
 PUBLINT = ROOT / "tests/portable/node_modules/.bin/publint"
 # Each file that says a version, and where in it.
@@ -127,9 +128,11 @@ def build(stage: Path, out: Path, seconds: int) -> None:
     os.environ["SOURCE_DATE_EPOCH"] = str(seconds)
     # The same rights whoever builds.
     os.umask(0o022)
-    for project in PROJECTS:
+    for kind, project in (("--sdist", DEVICE), ("--sdist", "."), ("--wheel", "."), ("--wheel", DEVICE)):
+        if (kind, project) == ("--wheel", DEVICE):
+            make_lean(stage / DEVICE)
         # Tools of this environment, whose versions are constrained, and no network.
-        run("build", "--no-isolation", "--outdir", str(out), str(stage / project))
+        run("build", "--no-isolation", kind, "--outdir", str(out), str(stage / project))
     for source in made(out, "*.tar.gz"):
         fix_times(Path(source), seconds)
     pack = ["npm", "pack", "--silent", "--pack-destination", str(out.resolve())]

@@ -1,0 +1,61 @@
+"""The device library as it is installed: no comments, and documentation of what apps use alone.
+
+A phone carries every byte of it, and half of the source is written for those who read the source. Lines keep
+their numbers, so that a traceback names the repository's line; what runs is the same, which a test checks.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Union
+
+Definition = Union[ast.FunctionDef, ast.ClassDef]
+
+
+def make_lean(package: Path) -> None:
+    """Take from every Python file below a package's folder what its users do not need, in place."""
+    used = names_of_users(package)
+    for path in sorted(package.rglob("*.py")):
+        path.write_text(lean(path.read_text(encoding="utf-8"), used), encoding="utf-8")
+
+
+def names_of_users(package: Path) -> frozenset[str]:
+    """What the package exports, and the errors that it raises."""
+    for node in ast.parse((package / "__init__.py").read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
+            exported = ast.literal_eval(node.value)
+    errors = ast.parse((package / "documents/errors.py").read_text(encoding="utf-8")).body
+    return frozenset([*exported, *(node.name for node in errors if isinstance(node, ast.ClassDef))])
+
+
+def lean(source: str, used: frozenset[str]) -> str:
+    """A module's text without comments, and without docstrings but its own and those of these names."""
+    lines = source.split("\n")
+    for definition in _undocumented(ast.parse(source), used):
+        text = definition.body[0]
+        lines[text.lineno - 1 : text.end_lineno] = [""] * ((text.end_lineno or 0) - text.lineno + 1)
+        if len(definition.body) == 1:
+            lines[text.lineno - 1] = " " * text.col_offset + "pass"
+    for token in tokenize.generate_tokens(io.StringIO("\n".join(lines)).readline):
+        if token.type == tokenize.COMMENT:
+            row, column = token.start
+            lines[row - 1] = lines[row - 1][:column].rstrip()
+    return "\n".join(lines)
+
+
+def _undocumented(tree: ast.Module, used: frozenset[str]) -> Iterator[Definition]:
+    """Definitions whose docstrings go: all but the names that are used, and their public methods."""
+    kept: set[ast.AST] = set()
+    for node in tree.body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name in used:
+            methods = [one for one in node.body if isinstance(one, ast.FunctionDef)]
+            kept |= {node, *(one for one in methods if not one.name.startswith("_"))}
+    for node in ast.walk(tree):
+        if not isinstance(node, (ast.FunctionDef, ast.ClassDef)) or node in kept:
+            continue
+        if ast.get_docstring(node, clean=False) is not None:
+            yield node
