@@ -50,10 +50,10 @@ def lean(source: str, used: frozenset[str]) -> str:
 def _undocumented(tree: ast.Module, used: frozenset[str]) -> Iterator[Definition]:
     """Definitions whose docstrings go: all but the names that are used, and their public methods."""
     kept: set[ast.AST] = set()
-    for node in tree.body:
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name in used:
-            methods = [one for one in node.body if isinstance(one, ast.FunctionDef)]
-            kept |= {node, *(one for one in methods if not one.name.startswith("_"))}
+    for top in tree.body:
+        if isinstance(top, (ast.FunctionDef, ast.ClassDef)) and top.name in used:
+            methods = [one for one in top.body if isinstance(one, ast.FunctionDef)]
+            kept |= {top, *(one for one in methods if not one.name.startswith("_"))}
     for node in ast.walk(tree):
         if not isinstance(node, (ast.FunctionDef, ast.ClassDef)) or node in kept:
             continue

@@ -128,15 +128,25 @@ def build(stage: Path, out: Path, seconds: int) -> None:
     os.environ["SOURCE_DATE_EPOCH"] = str(seconds)
     # The same rights whoever builds.
     os.umask(0o022)
-    for kind, project in (("--sdist", DEVICE), ("--sdist", "."), ("--wheel", "."), ("--wheel", DEVICE)):
-        if (kind, project) == ("--wheel", DEVICE):
-            make_lean(stage / DEVICE)
-        # Tools of this environment, whose versions are constrained, and no network.
-        run("build", "--no-isolation", kind, "--outdir", str(out), str(stage / project))
+    for project in (DEVICE, "."):
+        run_build("--sdist", stage / project, out)
+    build_wheels(stage, out)
     for source in made(out, "*.tar.gz"):
         fix_times(Path(source), seconds)
     pack = ["npm", "pack", "--silent", "--pack-destination", str(out.resolve())]
     subprocess.run(pack, cwd=stage / JAVASCRIPT, check=True, stdout=subprocess.DEVNULL)
+
+
+def build_wheels(stage: Path, out: Path) -> None:
+    """Both wheels, from sources that are changed for it: the device's becomes lean."""
+    run_build("--wheel", stage, out)
+    make_lean(stage / DEVICE)
+    run_build("--wheel", stage / DEVICE, out)
+
+
+def run_build(kind: str, project: Path, out: Path) -> None:
+    """With the tools of this environment, whose versions are constrained, and no network."""
+    run("build", "--no-isolation", kind, "--outdir", str(out), str(project))
 
 
 def fix_times(source: Path, seconds: int) -> None:

@@ -15,7 +15,7 @@ from collector import problems
 from collector.settings import Settings
 from collector.views.health import OPERATIONS
 from collector.views.openapi import openapi_document
-from website import links, pages
+from website import command_line, links, pages
 
 QUIET = {"DISABLE_MKDOCS_2_WARNING": "true", "NO_MKDOCS_2_WARNING": "1"}
 # What a page loads or frames.
@@ -44,6 +44,17 @@ def test_pages_have_all_that_the_code_has(made):
     assert "| 1 | 2.72 | 73.2 % |" in made["which-epsilon.md"]
 
 
+def test_every_command_and_option_has_its_place(made):
+    parts = re.split(r"^## `([^`]+)`$", made["reference/command-line.md"], flags=re.MULTILINE)
+    sections = dict(zip(parts[1::2], parts[2::2]))
+    found = dict(command_line.commands())
+    assert sections.keys() == found.keys()
+    assert {"ldpkit fit", "ldpkit serve", "ldpkit answer", "ldpkit admin keys add"} <= found.keys()
+    for name, parser in found.items():
+        for action in parser._actions:
+            assert all(option in sections[name] for option in action.option_strings), (name, action)
+
+
 def test_links_out_of_the_docs_lead_to_what_the_site_has():
     text = "[a](../SECURITY.md) [b](../examples) [c](study.md#scales) [d](https://a.example) [e](#here)"
     led = (
@@ -66,6 +77,13 @@ def test_the_site_is_built_strictly_and_loads_nothing_from_elsewhere(tmp_path, p
     for page in built:
         for address in LOADED.findall(page.read_text("utf-8")):
             assert not re.match(r"(?:\w+:)?//", address), (page.name, address)
+    for picture in ("questions", "checked", "report", "operator", "posterior"):
+        content = (tmp_path / "site" / "pictures" / f"{picture}.png").read_bytes()
+        assert content.startswith(b"\x89PNG")
+        assert len(content) > 10_000
+    shown = (tmp_path / "site" / "pictures.html").read_text("utf-8")
+    assert "all 2 questions together: epsilon 2 (their sum)" in shown
+    assert "ever (bernoulli, 2001 reports)" in shown
     reference = (tmp_path / "site" / "reference" / "python.html").read_text("utf-8")
     assert 'id="ldp_client.device.device.Device.answer"' in reference
 

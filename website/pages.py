@@ -15,7 +15,9 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
+from website.command_line import command_line_page  # noqa: E402
 from website.links import FILES, PAGES, linked_files, relinked  # noqa: E402
+from website.pictures import shown  # noqa: E402
 
 PACKAGES = {
     "ldpkit": "The one door for people; studies in Python.",
@@ -39,6 +41,7 @@ def pages() -> Iterator[tuple[str, str]]:
     yield "reference/http.md", http_page()
     yield "reference/settings.md", settings_page()
     yield "reference/errors.md", errors_page()
+    yield "reference/command-line.md", command_line_page()
     text = (ROOT / "docs" / "which-epsilon.md").read_text("utf-8")
     yield "which-epsilon.md", text.replace(ODDS, odds_table())
 
@@ -198,6 +201,12 @@ def write() -> None:
     for place, text in pages():
         with mkdocs_gen_files.open(place, "w") as file:
             file.write(text)
+    text, pictures = shown()
+    with mkdocs_gen_files.open("pictures.md", "w") as file:
+        file.write(text)
+    for name, picture in pictures.items():
+        with mkdocs_gen_files.open(f"pictures/{name}.png", "wb") as file:
+            file.write(picture)
     for path in sorted(linked_files()):
         with mkdocs_gen_files.open(f"{FILES}/{path}", "wb") as file:
             file.write((ROOT / path).read_bytes())

@@ -1,0 +1,26 @@
+"""Containers and the install script for real: Debian roots, the Containerfile's own steps, a posterior."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from deploy.roots import missing_programs
+
+# How long it took is said by `make machines`: other tests run beside this one.
+ANY_TIME = str(10**6)
+
+
+@pytest.mark.slow
+def test_from_nothing_to_a_posterior_in_debian_roots(pytestconfig):
+    if os.geteuid() != 0:
+        pytest.skip("only root can enter another Debian: sudo make machines")
+    assert not missing_programs(), "apt-get install debootstrap"
+    command = [sys.executable, "-m", "deploy.check", "--most", ANY_TIME]
+    done = subprocess.run(
+        command, cwd=pytestconfig.rootpath, capture_output=True, text=True, check=False, timeout=1800
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    for step in ("a posterior", "the proxy", "both nodes", "Prometheus", "the install script"):
+        assert f"{step}: " in done.stdout
