@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
+import json
 import os
 import re
 import shutil
@@ -133,8 +134,19 @@ def build(stage: Path, out: Path, seconds: int) -> None:
     build_wheels(stage, out)
     for source in made(out, "*.tar.gz"):
         fix_times(Path(source), seconds)
+    state_repository(stage / JAVASCRIPT / "package.json")
     pack = ["npm", "pack", "--silent", "--pack-destination", str(out.resolve())]
     subprocess.run(pack, cwd=stage / JAVASCRIPT, check=True, stdout=subprocess.DEVNULL)
+
+
+def state_repository(package: Path) -> None:
+    """Say in the npm package which repository builds it, where that has an address: provenance needs it."""
+    server, name = os.environ.get("GITHUB_SERVER_URL"), os.environ.get("GITHUB_REPOSITORY")
+    if not server or not name:
+        return
+    stated = json.loads(package.read_text(encoding="utf-8"))
+    stated["repository"] = {"type": "git", "url": f"git+{server}/{name}.git", "directory": JAVASCRIPT}
+    package.write_text(json.dumps(stated, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def build_wheels(stage: Path, out: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 import tomllib
+import yaml
 
 import release
 from lean import lean as make_lean_text
@@ -219,6 +221,37 @@ def test_a_package_without_its_types_is_no_release(dist, tmp_path):
         archive.add(tmp_path / "package", "package")
     with pytest.raises(SystemExit, match=r"index\.d\.ts"):
         release.run_publint([str(tmp_path / "without.tgz")])
+
+
+def test_the_npm_package_names_the_repository_that_builds_it(tmp_path, monkeypatch):
+    package = shutil.copy(REPOSITORY / release.JAVASCRIPT / "package.json", tmp_path)
+    before = json.loads(Path(package).read_text())
+    monkeypatch.delenv("GITHUB_REPOSITORY", raising=False)
+    release.state_repository(Path(package))
+    assert json.loads(Path(package).read_text()) == before
+    monkeypatch.setenv("GITHUB_SERVER_URL", "https://code.example.org")
+    monkeypatch.setenv("GITHUB_REPOSITORY", "people/ldpkit")
+    release.state_repository(Path(package))
+    stated = {
+        "type": "git",
+        "url": "git+https://code.example.org/people/ldpkit.git",
+        "directory": "ldp_client/js",
+    }
+    assert json.loads(Path(package).read_text()) == {**before, "repository": stated}
+
+
+def test_only_what_publishes_may_and_everything_else_came_first():
+    jobs = yaml.safe_load((REPOSITORY / ".github/workflows/release.yml").read_text())["jobs"]
+    trusted = {name for name, job in jobs.items() if job["permissions"].get("id-token") == "write"}
+    assert trusted == {"python", "npm"}
+    assert all(jobs[name]["needs"] == "build" and "environment" in jobs[name] for name in trusted)
+    runs = [step.get("run", "") for step in jobs["build"]["steps"]]
+    assert runs.index(".ci/run") < runs.index("make release")
+    assert os.access(REPOSITORY / ".ci/run", os.X_OK)
+    # It installs Debian's packages.
+    assert jobs["build"]["container"]["image"].startswith("debian:")
+    used = [step["uses"] for job in jobs.values() for step in job["steps"] if "uses" in step]
+    assert all(re.fullmatch(r"[\w/-]+@(v\d+|release/v1)", one) for one in used)
 
 
 def test_bills_of_materials_have_what_is_installed(dist):
