@@ -39,6 +39,11 @@ def test_pages_have_all_that_the_code_has(made):
     for path, operations in openapi_document(OPERATIONS)["paths"].items():
         for method in operations:
             assert f"### `{method.upper()} {path}`" in made["reference/http.md"]
+    assert "It takes `application/json`, [Report](#report)" in made["reference/http.md"]
+    assert "| 201 | Published, [Published](#published) |" in made["reference/http.md"]
+    assert "### Report\n\n```json" in made["reference/http.md"]
+    assert "| `budget` | The answers would cost more" in made["reference/errors.md"]
+    assert "## `ldpkit/ledgers/node`" in made["reference/javascript.md"]
     for package in pages.PACKAGES:
         for name in importlib.import_module(package).__all__:
             assert re.search(rf"^(:::.*\.|.*`{package}\.){name}\b", made["reference/python.md"], re.MULTILINE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import json
 import re
 import sys
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from posixpath import dirname
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
+JAVASCRIPT = ROOT / "ldp_client" / "js"
 sys.path.insert(0, str(ROOT))
 
 from website.command_line import command_line_page  # noqa: E402
@@ -29,6 +31,7 @@ PACKAGES = {
 }
 # Where a page has the table of what each ε means.
 ODDS = "<!-- odds -->"
+REFERENCE = re.compile(r'"#/components/schemas/(\w+)"')
 EPSILONS = ("0.1", "0.25", "0.5", "1", "2", "3", "4", "6", "8")
 
 
@@ -66,13 +69,19 @@ def python_page() -> str:
 
 
 def javascript_page() -> str:
-    """The module's types, which say in comments what each does."""
-    types = (ROOT / "ldp_client" / "js" / "index.d.ts").read_text("utf-8")
-    return (
-        "# JavaScript\n\nThe npm package `ldpkit`: an ES module without dependencies. "
-        "[Putting it into a page](../embedding.md) says how to use it; these are its types.\n\n"
-        f"```typescript\n{types}```\n"
-    )
+    """The package's types, which say in comments what each does."""
+    lines = [
+        "# JavaScript",
+        "",
+        "The npm package `ldpkit`: an ES module without dependencies. "
+        "[Putting it into a page](../embedding.md) says how to use it; these are its types.",
+    ]
+    package = json.loads((JAVASCRIPT / "package.json").read_text("utf-8"))
+    for name, target in package["exports"].items():
+        if isinstance(target, dict):
+            types = (JAVASCRIPT / target["types"]).read_text("utf-8")
+            lines += ["", f"## `{name.replace('.', 'ldpkit', 1)}`", "", f"```typescript\n{types}```"]
+    return "\n".join([*lines, ""])
 
 
 def http_page() -> str:
@@ -97,7 +106,7 @@ def http_page() -> str:
     for path in sorted(own):
         for method, operation in nodes[path].items():
             lines += operation_lines(f"{method.upper()} {path}", operation)
-    return "\n".join(lines)
+    return "\n".join([*lines, *schemas_of(document)])
 
 
 def operation_lines(title: str, operation: dict[str, Any]) -> list[str]:
@@ -116,11 +125,37 @@ def operation_lines(title: str, operation: dict[str, Any]) -> list[str]:
         rows.append(f"| `{one['name']}` | {one['in']} | {required} | {cell(one.get('description', ''))} |")
     if rows:
         lines += ["| parameter | in | required | |", "|---|---|---|---|", *rows, ""]
+    body = operation.get("requestBody", {}).get("content", {})
+    if body:
+        lines += ["It takes " + ", or ".join(content_of(kind, one) for kind, one in body.items()) + ".", ""]
     answers = [
-        f"| {code} | {cell(answer.get('description', ''))} |"
+        f"| {code} | {cell(answer.get('description', ''))}{documents_of(answer)} |"
         for code, answer in operation["responses"].items()
     ]
     return [*lines, "| answer | |", "|---|---|", *answers, ""]
+
+
+def content_of(kind: str, content: dict[str, Any]) -> str:
+    """A media type, with the document that it carries."""
+    names = REFERENCE.findall(json.dumps(content.get("schema", {})))
+    links = " or ".join(f"[{name}](#{name.lower()})" for name in names)
+    return f"`{kind}`, {links}" if links else f"`{kind}`"
+
+
+def documents_of(answer: dict[str, Any]) -> str:
+    """The documents that an answer has, but problems, which every refusal is."""
+    contents = [one for kind, one in answer.get("content", {}).items() if "problem" not in kind]
+    names = dict.fromkeys(REFERENCE.findall(json.dumps(contents)))
+    return "".join(f", [{name}](#{name.lower()})" for name in names)
+
+
+def schemas_of(document: dict[str, Any]) -> list[str]:
+    """Every document that bodies and answers have, as JSON Schema."""
+    lines = ["## Documents", ""]
+    for name, schema in document["components"]["schemas"].items():
+        text = json.dumps(schema, indent=1, ensure_ascii=False)
+        lines += [f"### {name}", "", f"```json\n{text}\n```", ""]
+    return lines
 
 
 def cell(text: str) -> str:
@@ -170,12 +205,22 @@ def errors_page() -> str:
             lines.append(
                 f"| `{name}` | {kind.exit_code} | {cell((kind.__doc__ or '').split(chr(10) * 2)[0])} |"
             )
+    lines += ["", "## In JavaScript", "", "An `LdpkitError` has one of these as its `code`.", ""]
+    lines += ["| code | |", "|---|---|", *javascript_codes()]
     lines += ["", "## Problems", "", "| type | status | | what to do |", "|---|---|---|---|"]
     for kind in vars(problems).values():
         if isinstance(kind, problems.Kind):
             said = f"{cell(kind.title)} | {cell(kind.advice)}"
             lines.append(f"| `{kind.type}` | {kind.status} | {said} |")
     return "\n".join(lines) + "\n"
+
+
+def javascript_codes() -> Iterator[str]:
+    """A row for each code of an error, as the types say what it means."""
+    types = (JAVASCRIPT / "index.d.ts").read_text("utf-8")
+    stated = types.partition("export type ErrorCode =")[2].partition('";\n')[0] + '"'
+    for about, code in re.findall(r'/\*\* (.+) \*/\s+\| "(\w+)"', stated):
+        yield f"| `{code}` | {cell(about)} |"
 
 
 def odds_table() -> str:

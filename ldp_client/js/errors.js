@@ -1,9 +1,7 @@
 /**
  * Every error that ldpkit raises on purpose. The message never contains a true answer.
  *
- * code: "study" (the document is wrong), "answer" (it does not fit its question), "answered" (this
- * device has answered before), "budget", "closed" (outside the study's days), "ledger" (storage
- * cannot be used, nothing was answered), "module" (a part of the module did not load: try again, then reload the page) or "input".
+ * code: an ErrorCode of index.d.ts, which says what each means.
  * field: dotted path of what is wrong, "" for all of it.
  */
 export class LdpkitError extends Error {

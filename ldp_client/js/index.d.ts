@@ -2,7 +2,23 @@
 export type Rational = readonly [numerator: bigint, denominator: bigint, nearest?: number];
 export type Bounds = readonly [low: Rational, high: Rational];
 
-export type ErrorCode = "study" | "answer" | "answered" | "budget" | "closed" | "ledger" | "module" | "input";
+export type ErrorCode =
+  /** The study's document is wrong, or this module does not know all that it asks. */
+  | "study"
+  /** An answer does not fit its question; nothing was drawn. */
+  | "answer"
+  /** This device has answered the question before. */
+  | "answered"
+  /** The answers would cost more than the person's budget has left. */
+  | "budget"
+  /** It is not one of the study's days, or its collector takes no reports. */
+  | "closed"
+  /** What is kept here cannot be used; nothing was answered. */
+  | "ledger"
+  /** A part of this module did not load: try again, then reload the page. */
+  | "module"
+  /** An argument is wrong. */
+  | "input";
 
 export class LdpkitError extends Error {
   readonly code: ErrorCode;
