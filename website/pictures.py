@@ -62,7 +62,8 @@ def shown() -> tuple[str, dict[str, bytes]]:
             pictures["operator"] = operating(eye, url, token)
             at = ("--from", url)
             ldpkit(folder, "export", "affairs", "--out", "reports.ndjson", *at, token=token)
-            fit = ldpkit(folder, "fit", "study.json", "reports.ndjson", "--out", "posterior")
+            asked = ("--question", "ever", "--out", "posterior")
+            fit = ldpkit(folder, "fit", "study.json", "reports.ndjson", *asked)
             pictures["posterior"] = look(eye, (folder / "posterior" / "report.html").as_uri(), DESK)
     text = TEXT.read_text("utf-8")
     for mark, said in {"check": check, "fit": fit, "people": f"{PEOPLE:,}"}.items():
