@@ -1,4 +1,4 @@
-"""The package for boards, installed over http as `mip` does, into an empty folder: it is whole, and it works."""
+"""The package for boards, installed over http as `mip` does, into an empty folder: it is whole and works."""
 
 import json
 import shutil
