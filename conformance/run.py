@@ -11,7 +11,12 @@ from pathlib import Path
 from typing import Any
 
 VECTORS = Path(__file__).parents[1] / "tests" / "golden" / "vectors"
-DRAWN = ("laplace", "gaussian", "randomized_response", "oue", "sue", "subset_selection", "olh", "hadamard")
+# Files of vectors: each of the mechanism with its name, or of what it says.
+DRAWN = (
+    *("laplace", "gaussian", "randomized_response", "oue", "sue", "subset_selection", "olh", "hadamard"),
+    *("refusal", "refusable_numbers", "missing", "memoized", "gaussian_record", "gaussian_statistics"),
+    *("sampled_products", "levels", "interactions", "several", "summed_gaussian"),
+)
 NO_NUMBERS = (None, "NaN", "Infinity", "-Infinity")
 # Bytes behind those that a good port reads: one that reads more is told of, and does not just stop.
 SPARE = 64
@@ -32,6 +37,17 @@ def cases() -> Iterator[tuple[Case, Case]]:
     """What a port is asked, and what it has to answer."""
     for name in DRAWN:
         yield from _draws(name)
+    for entry in _shares()["pieces"]:
+        asked = {key: entry[key] for key in ("vector", "nodes", "expansion", "random")}
+        named = f"pieces {entry['expansion']} {entry['nodes']}"
+        yield {"case": named, "kind": "pieces", **asked}, {key: entry[key] for key in ("pieces", "bytes")}
+    for place, entry in enumerate(_shares()["marginals"]):
+        asked = {key: entry[key] for key in ("question", "route", "answer", "random")}
+        found = {key: entry[key] for key in ("payload", "bytes")}
+        yield {"case": f"marginals {place}", "kind": "draw", **asked}, found
+    for entry in _shares()["invitations"]:
+        asked = {"invitation": entry["invitation"], "node": entry["node"]}
+        yield {"case": f"invitation {entry['node']}", "kind": "invitation", **asked}, {"word": entry["word"]}
     for entry in _vectors("report_ids")["report_ids"]:
         yield {"case": f"id {entry['secret']}", "kind": "id", "secret": entry["secret"]}, {"id": entry["id"]}
     for entry in _vectors("studies")["studies"]:
@@ -43,23 +59,38 @@ def cases() -> Iterator[tuple[Case, Case]]:
 def _draws(name: str) -> Iterator[tuple[Case, Case]]:
     vectors = _vectors(name)
     for place, draw in enumerate(vectors["draws"]):
+        study = vectors["studies"][draw["study"]]["study"]
+        (question,) = study["questions"]
         # Older vectors have a payload for what is no number, which is refused now.
-        if "payload" in draw and draw["answer"] in NO_NUMBERS:
+        if "payload" in draw and _lacks_a_number(draw["answer"]) and not question.get("refusal"):
             continue
-        (question,) = vectors["studies"][draw["study"]]["study"]["questions"]
         fresh = stream(draw.get("head", ""), draw["seed"], draw["bytes"] + SPARE)
         asked = {"question": question, "answer": draw["answer"], "random": fresh.hex()}
+        if "route" in study:
+            asked["route"] = study["route"]
         found = {key: draw[key] for key in ("payload", "refused", "bytes") if key in draw}
         yield {"case": f"{name} {place}", "kind": "draw", **asked}, found
+
+
+def _lacks_a_number(answer: Any) -> bool:
+    values = answer.values() if isinstance(answer, dict) else [answer]
+    return any(value in NO_NUMBERS for value in values if isinstance(value, (str, type(None))))
 
 
 def _vectors(name: str) -> Any:
     return json.loads((VECTORS / f"{name}.json").read_text(encoding="utf-8"))
 
 
-def judged(command: list[str]) -> dict[str, list[str]]:
-    """{"passed", "failed", "unsupported": names of cases}. Raises SystemExit for a port that stops early."""
-    asked = list(cases())
+def _shares() -> Any:
+    return json.loads((VECTORS.parent / "shares.json").read_text(encoding="utf-8"))
+
+
+def judged(command: list[str], only: set[str] | None = None) -> dict[str, list[str]]:
+    """{"passed", "failed", "unsupported": names of cases}. Raises SystemExit for a port that stops early.
+
+    only: of which mechanisms, and other first words of cases; None: all.
+    """
+    asked = [pair for pair in cases() if only is None or pair[0]["case"].split()[0] in only]
     text = "".join(json.dumps(case) + "\n" for case, _ in asked)
     done = subprocess.run(command, input=text, stdout=subprocess.PIPE, text=True, check=False, timeout=300)
     lines = done.stdout.splitlines()

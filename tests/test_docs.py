@@ -68,6 +68,30 @@ def test_the_readmes_collector_can_be_pasted(tmp_path):
     assert (tmp_path / "place" / "posterior" / "report.html").exists()
 
 
+def unlinked(text):
+    """The papers that a text names by author and year without a DOI."""
+    shown = re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
+    left = re.sub(r"\[[^\]]*\]\(https://doi\.org/10\.\d{4,}/[^)]+\)", "", " ".join(shown.split()))
+    name, year = r"[A-ZÄÖÜ][\w’-]+", r"\(?(?:19|20)\d\d\b"
+    return re.findall(rf"{name}(?: et al\.| (?:&|and) {name})?(?:’s)?,? {year}", left)
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.glob("**/*.md")), ids=lambda page: page.name)
+def test_papers_are_linked_by_their_doi(page):
+    assert unlinked(page.read_text("utf-8")) == []
+
+
+def test_a_paper_without_its_doi_is_found():
+    text = (DOCS / "methods.md").read_text("utf-8")
+    papers = re.findall(r"\[([^\]]+ \d{4})\]\(https://doi\.org/[^)]+\)", text)
+    assert len(papers) == 4
+    for paper in papers:
+        bare = re.sub(rf"\[{re.escape(paper)}\]\([^)]+\)", paper, text)
+        assert [paper.endswith(found) for found in unlinked(bare)] == [True], paper
+        elsewhere = re.sub(rf"(\[{re.escape(paper)}\]\()[^)]+", r"\1https://example.org/paper", text)
+        assert len(unlinked(elsewhere)) == 1
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_local_links_lead_somewhere(page):
     for target, anchor in re.findall(r"\]\(([^)#]*)#?([^)]*)\)", page.read_text()):

@@ -82,10 +82,12 @@ class Words:
 
     def _file(self, key: str) -> "dict[str, Sentence]":
         """The sentences of the file that has this key."""
-        path = ""
+        longest = ""
+        # A board's dictionaries keep no order, and all keys begin with "".
         for start in self._paths:
-            if key.startswith(start):
-                path = self._paths[start]
+            if key.startswith(start) and len(start) > len(longest):
+                longest = start
+        path = self._paths[longest]
         if path not in self._files:
             # With it come regular expressions: half the time that a device's program takes to start.
             import json

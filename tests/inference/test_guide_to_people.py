@@ -12,6 +12,7 @@ from ldp_client.cli import main
 
 DOCS = Path(__file__).parents[2] / "docs"
 PLANS, PEERS = ((DOCS / f"{name}.md").read_text("utf-8") for name in ("two-thousand-people", "comparison"))
+PEERS, _, OTHERS = PEERS.partition("## The others, run")
 (STUDY,) = re.findall(r"^```json\n(.*?)^```", PLANS, re.MULTILINE | re.DOTALL)
 
 

@@ -39,11 +39,11 @@ work(...arguments).then(
 """
 
 
-def start(profile: Path) -> webdriver.Chrome:
-    """A browser with a fresh profile; the caller quits it."""
+def start(profile: Path, *more: str) -> webdriver.Chrome:
+    """A browser with a fresh profile, and more flags if any; the caller quits it."""
     options = Options()
     options.binary_location = shutil.which("chromium") or shutil.which("google-chrome") or "chromium"
-    for flag in (*FLAGS, f"--user-data-dir={profile}"):
+    for flag in (*FLAGS, *more, f"--user-data-dir={profile}"):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     browser = webdriver.Chrome(options, Service(shutil.which("chromedriver")))

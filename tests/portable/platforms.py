@@ -34,15 +34,19 @@ def python(interpreter: str | Path, vectors: Path) -> Differences:
     return json.loads(done.stdout)
 
 
-def run_micropython(folder: Path, text: str) -> str:
-    """What a Python text prints on MicroPython's WebAssembly build; /data has the folder's files."""
+def run_micropython(folder: Path, text: str, installed: Path | None = None) -> str:
+    """What a Python text prints on MicroPython's WebAssembly build; /data has the folder's files.
+
+    installed: a board's folder of modules, to be used in place of the sources.
+    """
     npm.install()
-    return npm.node("micropython.mjs", REPOSITORY, npm.MICROPYTHON, folder, text)
+    more = [] if installed is None else [installed]
+    return npm.node("micropython.mjs", REPOSITORY, npm.MICROPYTHON, folder, text, *more)
 
 
-def micropython(vectors: Path) -> Differences:
+def micropython(vectors: Path, installed: Path | None = None) -> Differences:
     """MicroPython, whose json module is lenient."""
-    return json.loads(run_micropython(vectors, MICROPYTHON_TEXT))
+    return json.loads(run_micropython(vectors, MICROPYTHON_TEXT, installed))
 
 
 def javascript(vectors: Path) -> Differences:

@@ -79,17 +79,7 @@ void import("ldpkit/ledgers/sqlite");
 @pytest.fixture
 def app(tmp_path):
     """An empty folder, and the package installed from its tarball."""
-    npm.install()
-    packed = ["npm", "pack", "--silent", "--pack-destination", str(tmp_path)]
-    tarball = subprocess.run(
-        packed, cwd=JAVASCRIPT, check=True, capture_output=True, text=True
-    ).stdout.strip()
-    folder = tmp_path / "app"
-    folder.mkdir()
-    (folder / "package.json").write_text('{"private": true, "type": "module"}')
-    install = ["npm", "install", "--offline", "--silent", "--no-audit", "--no-fund", f"../{tarball}"]
-    subprocess.run(install, cwd=folder, check=True, capture_output=True)
-    return folder
+    return npm.installed_in(tmp_path, JAVASCRIPT)
 
 
 def stored(server):

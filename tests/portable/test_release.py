@@ -174,6 +174,51 @@ def test_the_whole_stands_on_it(dist):
         assert part in names_in(wheel)
 
 
+def pip(interpreter, dist, target, *packages):
+    """What pip of this Python does with these packages of dist/: (its exit status, all that it says)."""
+    command = [
+        interpreter,
+        "-m",
+        "pip",
+        "install",
+        "--no-index",
+        "--no-deps",
+        "--no-cache-dir",
+        "--find-links",
+        dist,
+    ]
+    options = ["--disable-pip-version-check", "--target", target]
+    done = subprocess.run([*command, *options, *packages], capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("extra", ["", "[all]"])
+def test_an_older_python_is_refused_at_the_installation(dist, tmp_path, extra):
+    """Where there is one: from a folder of packages, and of the wheel itself."""
+    for interpreter in older_pythons():
+        for wanted in ("ldpkit", path_of(dist, "ldpkit-*.whl")):
+            status, said = pip(interpreter, dist, tmp_path / "old", f"{wanted}{extra}")
+            assert status != 0
+            assert "Requires-Python" in said or "requires a different Python" in said, said
+            assert ">=3.11" in said
+        assert not list((tmp_path / "old").glob("*"))
+
+
+def test_this_python_takes_the_whole(dist, tmp_path):
+    """The same call, so that what refuses above is the version alone."""
+    status, said = pip(sys.executable, dist, tmp_path, "ldpkit")
+    assert status == 0, said
+    assert (tmp_path / "ldpkit" / "__init__.py").exists()
+
+
+def test_an_older_python_takes_the_device_library(dist, tmp_path):
+    for interpreter in (*older_pythons(), sys.executable):
+        target = tmp_path / Path(interpreter).name
+        status, said = pip(interpreter, dist, target, "ldp-client")
+        assert status == 0, said
+        assert (target / "ldp_client" / "__init__.py").exists()
+
+
 @pytest.mark.parametrize(
     "package", ["ldp_client", "ldpkit", "schemas", "summaries", "collector", "inference"]
 )

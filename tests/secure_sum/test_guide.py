@@ -1,0 +1,200 @@
+"""docs/secure-sum.md, "Run one": two nodes are made, asked, closed and fitted by its commands."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+from urllib.error import URLError
+from urllib.request import Request, urlopen
+
+import numpy as np
+import pytest
+
+from ldp_client import Device
+from ldp_client.cli import main
+from ldp_client.documents.errors import LdpkitError
+from schemas import Study
+from tests.end_to_end.tutorial_session import free_port
+
+REPOSITORY = Path(__file__).parents[2]
+GUIDE = (REPOSITORY / "docs" / "secure-sum.md").read_text("utf-8")
+SECTION = GUIDE.partition("## Run one")[2].partition("\n## ")[0]
+FENCED = re.findall(r"^```(\w*)\n(.*?)^```", SECTION, re.MULTILINE | re.DOTALL)
+MAKE, PUBLISH, INVITE, CLOSE = (text for language, text in FENCED if not language)
+(STUDY,) = (text for language, text in FENCED if language == "json")
+(ASKING,) = (text for language, text in FENCED if language == "python")
+# One machine under two names: devices demand two hosts.
+HOSTS = {"a": "127.0.0.1", "b": "localhost"}
+# For the guide's 1,000 clients, of whom 50 may cheat, and 1,200 invitations.
+CLIENTS, TOLERATED, INVITED = 30, 2, 33
+START_SECONDS = 60
+UNTRUSTED = 4
+
+
+class Node(NamedTuple):
+    """A node in a place of its own. address: its URL, then what `keygen` made; token: its operator's."""
+
+    place: Path
+    url: str
+    address: str
+    token: str
+    process: subprocess.Popen[bytes]
+
+
+def lines_of(block: str) -> list[list[str]]:
+    return [shlex.split(line, comments=True) for line in block.splitlines()]
+
+
+def done(capsys, command: list[str]) -> str:
+    """What a command of the guide prints; it has to end well."""
+    assert command[0] == "ldpkit"
+    capsys.readouterr()
+    assert main(command[1:]) == 0, command
+    return capsys.readouterr().out.strip()
+
+
+def start(name: str, folder: Path, monkeypatch, capsys) -> Node:
+    """Type the first commands, in a place of the node's own, up to the one that serves."""
+    place = folder / name
+    place.mkdir()
+    monkeypatch.chdir(place)
+    initialise, keygen, serve = lines_of(MAKE)
+    done(capsys, initialise)
+    printed = done(capsys, keygen)
+    (keys,) = set(re.findall(r"[0-9a-f]{128}", printed))
+    token, port = done(capsys, ["ldpkit", "admin", "token"]), free_port()
+    command = [sys.executable, "-m", "ldp_client.cli", *serve[1:], "--port", port]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    with (place / "log").open("wb") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
+    url = f"http://{HOSTS[name]}:{port}"
+    return Node(place, url, f"{url}#{keys}", token, process)
+
+
+def wait(node: Node) -> None:
+    for _ in range(START_SECONDS * 10):
+        assert node.process.poll() is None, (node.place / "log").read_text()
+        try:
+            return urlopen(f"{node.url}/v1/studies/nothing").close()
+        except URLError as error:
+            if getattr(error, "code", None) is not None:
+                return None
+            time.sleep(0.1)
+    raise AssertionError("the node does not listen")
+
+
+@pytest.fixture
+def nodes(tmp_path, monkeypatch, capsys) -> Iterator[list[Node]]:
+    started: list[Node] = []
+    try:
+        for name in HOSTS:
+            started.append(start(name, tmp_path, monkeypatch, capsys))
+        for node in started:
+            wait(node)
+        (tmp_path / "author").mkdir()
+        monkeypatch.chdir(tmp_path / "author")
+        yield started
+    finally:
+        for node in started:
+            node.process.terminate()
+            node.process.wait()
+
+
+def placed(text: str, nodes: list[Node]) -> str:
+    """A text of the guide with these nodes' addresses and keys for those that it invents."""
+    for name, node in zip(HOSTS, nodes, strict=True):
+        text = re.sub(rf"https://{name}\.example#[^\"]*", node.address, text)
+        text = text.replace(f"https://{name}.example", node.url)
+    for place, node in enumerate(nodes, 1):
+        text = text.replace(f"KEY{place}", node.token)
+    return text
+
+
+def publish(nodes: list[Node]) -> None:
+    """The guide's study for fewer people, by its two requests."""
+    document = json.loads(placed(STUDY, nodes))
+    document["route"] |= {"clients": CLIENTS, "tolerate": TOLERATED}
+    Path("study.json").write_text(json.dumps(document))
+    for command in lines_of(placed(PUBLISH, nodes)):
+        assert command[0] == "curl"
+        headers = dict(word.split(": ", 1) for word in command if ": " in word)
+        body = Path(command[command.index("--data-binary") + 1].removeprefix("@")).read_bytes()
+        with urlopen(Request(command[-1], body, headers)) as answer:
+            assert answer.status == 201
+
+
+def invite(nodes: list[Node], monkeypatch, capsys) -> list[str]:
+    """Make people's words and have each node take in its own list; the words."""
+    author = Path.cwd()
+    made, taken = lines_of(INVITE)
+    made[made.index("--count") + 1] = str(INVITED)
+    done(capsys, made)
+    for place, node in enumerate(nodes, 1):
+        monkeypatch.chdir(node.place)
+        listed = taken[taken.index("--file") + 1]
+        assert listed == "invited/node-1.txt"
+        command = [word.replace(listed, str(author / f"invited/node-{place}.txt")) for word in taken]
+        done(capsys, command)
+    monkeypatch.chdir(author)
+    (words,) = set(Path("invited").iterdir()) - set(Path("invited").glob("node-*.txt"))
+    return words.read_text().split()
+
+
+def answer(nodes: list[Node], words: list[str], minutes: np.ndarray) -> None:
+    """Every device as the guide makes it, in a folder of its own."""
+    for person, number in enumerate(minutes):
+        code = placed(ASKING, nodes).replace("FOLDER", repr(f"devices/{person}"))
+        names = {"Device": Device}
+        exec(code, names)
+        device = names["device"]
+        study = device.fetch("commute")
+        device.consent(study)
+        device.answer(study, {"minutes": float(number)}, words[person])
+        assert device.flush().sent == 1
+
+
+@pytest.mark.slow
+def test_two_nodes_from_keys_to_a_posterior(nodes, monkeypatch, capsys):
+    publish(nodes)
+    words = invite(nodes, monkeypatch, capsys)
+    assert len(set(words)) == INVITED
+    minutes = np.random.default_rng(5).gamma(4, 10, CLIENTS)
+    export, close, fit, verify = placed(CLOSE, nodes).splitlines()
+    monkeypatch.setenv("LDPKIT_TOKEN", shlex.split(export, comments=True)[1].partition("=")[2])
+    answer(nodes, words, minutes[: CLIENTS - TOLERATED - 1])
+    # One device too few: no node is closed, and the others may still come.
+    assert main(close.split()[1:]) != 0
+    assert not Path("total.json").exists()
+    answer_rest = minutes[CLIENTS - TOLERATED - 1 :]
+    Path("devices").rename("earlier")
+    answer(nodes, words[CLIENTS - TOLERATED - 1 :], answer_rest)
+    done(capsys, close.split())
+    assert main([*fit.split()[1:], "--method", "laplace"]) in (0, UNTRUSTED)
+    entry = json.loads(Path("posterior/posterior.json").read_text())["questions"]["minutes"]
+    assert entry["n"] == CLIENTS
+    capsys.readouterr()
+    assert str(CLIENTS) in done(capsys, verify.split())
+    text = Path("total.transcript.json").read_text()
+    sum_of_one = text.index('"total":"') + len('"total":"')
+    other = "1" if text[sum_of_one] == "0" else "0"
+    damaged = text[:sum_of_one] + other + text[sum_of_one + 1 :]
+    Path("total.transcript.json").write_text(damaged)
+    assert main(verify.split()[1:]) != 0
+
+
+def test_a_device_refuses_a_node_that_its_owner_did_not_name(tmp_path):
+    """The guide: a node that has other keys is refused."""
+    addresses = [f"https://{name}.example#{name * 128}" for name in HOSTS]
+    document = json.loads(STUDY)
+    document["route"]["nodes"] = addresses
+    device = Device(tmp_path, "4", max_delta="0.1", require_consent=False, nodes=[addresses[0]])
+    with pytest.raises(LdpkitError, match="node"):
+        device.answer(Study(document), {"minutes": 3}, "word")
