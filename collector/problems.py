@@ -33,6 +33,18 @@ class Kind:
         return TYPE_PREFIX + self.name
 
 
+@dataclass(frozen=True)
+class StandardKind(Kind):
+    """A kind that a standard names, with its own type."""
+
+    uri: str = ""
+
+    @property
+    def type(self) -> str:
+        """The URI that programs compare."""
+        return self.uri
+
+
 # What devices go by. Of what was restored, or published anew, a refusal names no digest, or another one.
 DROP = "Drop the report if `digest` is that of the study it answers; else keep it, and send it again later."
 
@@ -180,6 +192,46 @@ OVERLOADED = Kind(
 )
 DISK_FULL = Kind("disk-full", 507, "The collector's disk is full", "Send the same request again later.", 60)
 
+OHTTP_KEY = StandardKind(
+    "ohttp-key",
+    400,
+    "The gateway has no such key",
+    "Keep the report: its study states a key that this gateway does not have, or has no more.",
+    uri="https://iana.org/assignments/http-problem-types#ohttp-key",
+)
+OHTTP_MALFORMED = Kind(
+    "ohttp-malformed",
+    400,
+    "The request is not encapsulated for this gateway",
+    "Send one message/ohttp-req as RFC 9458 has it, for the key that its study states.",
+)
+OBLIVIOUS_ABSENT = Kind(
+    "oblivious-absent",
+    404,
+    "This collector is no gateway",
+    "Make its keys with `ldpkit oblivious keygen`, and name their file in the setting ohttp_keys.",
+)
+OBLIVIOUS_NEEDED = Kind(
+    "oblivious-needed", 403, "Requests in the clear are not taken", "Send it through the study's relay."
+)
+OBLIVIOUS_ROUTE = Kind(
+    "oblivious-route",
+    404,
+    "Not through the gateway",
+    "Inside are PUT and DELETE of a report, and GET of a study's version; ask in the clear for the rest.",
+)
+OBLIVIOUS_REQUEST = Kind(
+    "oblivious-request",
+    400,
+    "The encapsulated request is not one of a device",
+    "Send one binary HTTP request of known length (RFC 9292), without fields of a connection.",
+)
+ANSWER_TOO_LARGE = Kind(
+    "answer-too-large",
+    406,
+    "The answer does not fit",
+    "Ask with If-None-Match for a study that is known already, or in the clear.",
+)
 
 KINDS = tuple(value for value in list(globals().values()) if isinstance(value, Kind))
 
