@@ -1,4 +1,4 @@
-"""`ldpkit oblivious`, a gateway's keys, and `ldpkit relay`, which is for another operator than the gateway's."""
+"""`ldpkit oblivious`, a gateway's keys, and `ldpkit relay`, which is for another operator."""
 
 from __future__ import annotations
 

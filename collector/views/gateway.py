@@ -77,8 +77,8 @@ OPERATIONS = (
         "post",
         "/ohttp",
         "askObliviously",
-        "A device's request, encapsulated (RFC 9458): PUT or DELETE of a report, or GET of a study's version. "
-        "Its relay forwards it; a replay changes nothing.",
+        "A device's request, encapsulated (RFC 9458): PUT or DELETE of a report, or GET of a study's "
+        "version. Its relay forwards it; a replay changes nothing.",
         {200: ("What the collector says, encapsulated; all answers have one size", {ANSWER_TYPE: BYTES})},
         (
             problems.OHTTP_KEY,

@@ -1,1 +1,1 @@
-"""Oblivious HTTP (RFC 9458): requests that a relay forwards and cannot read, to a gateway that cannot see whose."""
+"""Oblivious HTTP (RFC 9458): requests that a relay forwards unread, to a gateway that sees not whose."""

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     Fields = Sequence["tuple[str, str]"]
 
-# Framing indicators (section 3.3) of the two forms that are read here; the other forms have no length beforehand.
+# Framing indicators (section 3.3) of the two forms that are read here; of the others no length is known.
 KNOWN_REQUEST = 0
 KNOWN_ANSWER = 1
 # Of one message: more than any device or collector sends.

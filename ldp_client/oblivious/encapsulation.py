@@ -65,7 +65,8 @@ class Asked:
         if len(sealed) < TAG_BYTES:
             raise EncapsulationError("the answer is too short")
         cipher, iv = _answer_cipher(self._context, self._enc, nonce)
-        return _opened(lambda: cipher.decrypt(iv, sealed, None))
+        opened: bytes = _opened(lambda: cipher.decrypt(iv, sealed, None))
+        return opened
 
 
 def encapsulate(key_id: int, public_key: bytes, request: bytes, ephemeral: "Optional[Any]" = None) -> Asked:
@@ -93,7 +94,8 @@ class Received:
         """An answer, for whoever made the request alone. nonce: drawn anew unless a test gives a vector's."""
         fresh = nonce or os.urandom(SECRET_BYTES)
         cipher, iv = _answer_cipher(self._context, self._enc, fresh)
-        return fresh + cipher.encrypt(iv, content, None)
+        sealed: bytes = cipher.encrypt(iv, content, None)
+        return fresh + sealed
 
 
 def decapsulate(private_key: "Any", message: bytes) -> Received:
@@ -110,11 +112,12 @@ def decapsulate(private_key: "Any", message: bytes) -> Received:
         raise EncapsulationError("the request is too short")
     key = KEMKey.from_pyca_cryptography_key(private_key)
 
-    def opened() -> Received:
+    def unsealed() -> Received:
         context = _suite().create_recipient_context(enc, key, REQUEST_LABEL + b"\0" + head)
         return Received(context.open(sealed), enc, context)
 
-    return _opened(opened)
+    received: Received = _opened(unsealed)
+    return received
 
 
 def _opened(work: "Any") -> "Any":
