@@ -24,6 +24,7 @@ from collector.problems import (
     OHTTP_MALFORMED,
     ProblemError,
 )
+from collector.storage.failures import problem_of
 from ldp_client.oblivious.binary_http import Answer, BinaryError, Request
 from ldp_client.oblivious.encapsulation import (
     HEADER_BYTES,
@@ -96,8 +97,9 @@ class Gateway:
             answer = self._ask(_environ_of(Request.decode(received.content)))
         except BinaryError:
             answer = _refusal(ProblemError(OBLIVIOUS_REQUEST, "what is inside is no request of known length"))
-        except ProblemError as problem:
-            answer = _refusal(problem)
+        except Exception as error:
+            # Whatever went wrong, outside it looks like any other answer.
+            answer = _refusal(problem_of(error))
         answer.fields.append(("date", formatdate(usegmt=True)))
         try:
             return received.answer(answer.encode(ANSWER_BYTES))

@@ -65,7 +65,10 @@ def fetch(collector, config):
     identity = headers.get("ldpkit-collector")
     if status != 200 or not identity or hexlify(sha256(body).digest()).decode() != config["digest"]:
         raise ValueError("not the study that was pinned")
-    return Study.from_json(body.decode()), identity
+    study = Study.from_json(body.decode())
+    if study.channel is not None:
+        raise ValueError("the study's reports leave by a channel that this board does not have")
+    return study, identity
 
 
 def send(collector, study, identity, day):

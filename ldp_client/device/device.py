@@ -119,6 +119,8 @@ class Device:
     def fetch(self, study_id: str) -> "Study":
         """Fetch the study as the collector has it now, and accept it by this device's policy.
 
+        This goes to the collector in the clear, also where the study states a relay: that is read in it.
+
         Args:
             study_id: the study's id.
 
@@ -271,6 +273,10 @@ class Device:
         note_version(connection, study, publisher)
         for node in study.route.nodes if study.route else ():
             self.policy.node_url(node.url)
+        if study.channel is not None:
+            from ldp_client.device.relayed import refuse_unsendable
+
+            refuse_unsendable(study, self.policy)
         if self.require_consent:
             refuse_without_consent(connection, study, publisher)
 
@@ -301,6 +307,10 @@ class Device:
         remember(connection, terms.study, publisher, remembering)
         queued.publisher = publisher.name
         enqueue(connection, queued)
+        if terms.study.channel is not None:
+            from ldp_client.device.relayed import note_relay
+
+            note_relay(connection, terms.study, queued.body)
         return queued.report_id
 
     def _perturb(

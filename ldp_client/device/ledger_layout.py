@@ -109,6 +109,11 @@ _SEALED = (
     "SELECT study, publisher, version, digest, key FROM seen ORDER BY 1, 2",
     "SELECT study, publisher, digest, day FROM consents ORDER BY 1, 2",
 )
+# Of tables that a ledger gets when it first needs them, and from then on seals: an older release, which would
+# not know what they are for, takes such a ledger for a changed one.
+_SEALED_WHERE_THERE = {
+    "relays": "SELECT document, relay, key_id, public_key, size FROM relays ORDER BY document",
+}
 _SEALED_3 = (
     "SELECT study, question, version, epsilon, delta FROM spent ORDER BY study, question",
     "SELECT id, secret, collector, study, version, document, closes, state, due, digest, invitation "
@@ -204,6 +209,8 @@ def refuse_damage(connection: sqlite3.Connection) -> None:
 
 
 def _seal_of(connection: sqlite3.Connection, sealed: "tuple[str, ...]" = _SEALED) -> str:
-    rows = [connection.execute(query).fetchall() for query in sealed]
+    named = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    later = [query for table, query in _SEALED_WHERE_THERE.items() if (table,) in named]
+    rows = [connection.execute(query).fetchall() for query in (*sealed, *later)]
     # repr for bytes: damage can turn a text into a blob, which is then no text of any row.
     return digest_of(json.dumps(rows, default=repr))

@@ -20,6 +20,7 @@ from ldp_client.device.known_studies import note_publisher, publisher_of
 from ldp_client.device.ledger import Ledger
 from ldp_client.device.locking import BusyError, locked, mark
 from ldp_client.device.outbox import Queued
+from ldp_client.device.relayed import way_of
 from ldp_client.device.upload import (
     Outcome,
     ask_publisher,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
     from ldp_client.device.outbox import Queued
     from ldp_client.device.policy import Policy
+    from ldp_client.device.relayed import Exchange
     from ldp_client.device.terms import Terms
     from ldp_client.secure_sum.trusted_nodes import TrustedNodes
 
@@ -282,6 +284,8 @@ class Sender:
             return request(report)
         except LedgerError:
             raise
+        except LdpkitError as error:
+            return Outcome("kept", str(error))
         except Exception as error:
             # One report that cannot be sent keeps no other from its way. Not in the error's words.
             return Outcome("kept", say("device.request_failed", reason=type(error).__name__))
@@ -294,7 +298,7 @@ class Sender:
             publisher = publisher_of(connection, report.document, place)
         deletion = not report.body
         if (deletion or outcome.state == "refused") and not publisher and report.document:
-            publisher = ask_publisher(place, report)
+            publisher = ask_publisher(place, report, self._way(report))
             if deletion and not publisher:
                 return Outcome("kept", say("device.kept_other_collector"))
         elif not publisher:
@@ -309,7 +313,8 @@ class Sender:
 
         if report.nodes:
             return put_shares(report, judge)
-        return judge(self._collector, put_report(self._url(report), report.body, report.invitation))
+        way = self._way(report)
+        return judge(self._collector, put_report(self._url(report), report.body, report.invitation, way))
 
     def _ask_deletion(self, report: "Queued") -> Outcome:
         def judge(place: str, outcome: Outcome) -> Outcome:
@@ -317,7 +322,12 @@ class Sender:
 
         if report.nodes:
             return delete_shares(report, judge)
-        return judge(self._collector, delete_report(self._url(report), report.secret))
+        return judge(self._collector, delete_report(self._url(report), report.secret, self._way(report)))
+
+    def _way(self, report: "Queued") -> "Exchange":
+        """How the report's requests leave: through its study's relay where that states one."""
+        with self._ledger.reading() as connection:
+            return way_of(connection, report.document, self._policy)
 
     def _url(self, report: "Queued") -> str:
         return f"{self._collector}/v1/studies/{report.study}/reports/{report.report_id}"

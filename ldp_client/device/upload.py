@@ -10,7 +10,7 @@ import hashlib
 import urllib.request
 from datetime import date, timedelta
 
-from ldp_client.device.exchange import MOST_CHARACTERS, exchange
+from ldp_client.device.exchange import MOST_BYTES, MOST_CHARACTERS, exchange
 from ldp_client.documents.errors import TransferError
 from ldp_client.documents.fields import LOWER_HEX, printable
 from ldp_client.documents.study import MAX_BYTES
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from ldp_client.device.exchange import Answer
     from ldp_client.device.outbox import Queued
+    from ldp_client.device.relayed import Exchange
 
 # Client errors that time can heal: request timeout, too early, too many requests.
 TEMPORARY = (408, 425, 429)
@@ -64,44 +65,46 @@ class Outcome:
         self.date = date
 
 
-def put_report(url: str, body: str, invitation: str = "") -> Outcome:
-    """Send a report once. invitation: for a study that takes invited reports only.
+def put_report(url: str, body: str, invitation: str = "", way: "Exchange" = exchange) -> Outcome:
+    """Send a report once. invitation: for a study that takes invited reports only. way: how it gets there.
 
     A report whose invitation is not taken waits for another.
     """
-    return _put(url, body.encode("utf-8"), "application/json", invitation)
+    return _put(url, body.encode("utf-8"), "application/json", invitation, way)
 
 
 def put_share(url: str, share: bytes, invitation: str = "") -> Outcome:
     """Send a sealed share once, as `put_report` does a report."""
-    return _put(url, share, "application/octet-stream", invitation)
+    return _put(url, share, "application/octet-stream", invitation, exchange)
 
 
-def _put(url: str, body: bytes, media_type: str, invitation: str) -> Outcome:
+def _put(url: str, body: bytes, media_type: str, invitation: str, way: "Exchange") -> Outcome:
     headers = {"Content-Type": media_type}
     if invitation:
         headers["LDPKit-Invitation"] = invitation
-    return _ask(urllib.request.Request(url, body, headers, method="PUT"), STORED, FINAL)
+    return _ask(urllib.request.Request(url, body, headers, method="PUT"), STORED, FINAL, way)
 
 
-def delete_report(url: str, secret: str) -> Outcome:
+def delete_report(url: str, secret: str, way: "Exchange" = exchange) -> Outcome:
     """Ask once for a report's deletion: "sent" when the collector says that it takes it never more, "refused"
     where it is part of a sum.
 
     secret: what the report's id was made of, in hexadecimal digits; it stands in no address.
     """
     headers = {"LDPKit-Withdrawal": secret}
-    return _ask(urllib.request.Request(url, headers=headers, method="DELETE"), WITHDRAWN, UNDELETABLE)
+    return _ask(urllib.request.Request(url, headers=headers, method="DELETE"), WITHDRAWN, UNDELETABLE, way)
 
 
-def _ask(request: urllib.request.Request, results: "tuple[str, ...]", final: "tuple[str, ...]") -> Outcome:
+def _ask(
+    request: urllib.request.Request, results: "tuple[str, ...]", final: "tuple[str, ...]", way: "Exchange"
+) -> Outcome:
     """results: what a receipt may say. final: the problems that can be the last word.
 
     The report's id ends the request's address.
     """
     request.add_header("User-Agent", "ldpkit")
     try:
-        answer = exchange(request)
+        answer = way(request, MOST_BYTES)
     except TransferError as error:
         return Outcome("waiting", say("device.no_answer", reason=error))
     document = document_of(answer)
@@ -217,13 +220,18 @@ def _day_of(said: str) -> date:
         return date.max
 
 
-def ask_publisher(place: str, report: "Queued") -> str:
-    """The identity of the collector there if it serves exactly the study that was answered, else ""."""
+def ask_publisher(place: str, report: "Queued", way: "Exchange" = exchange) -> str:
+    """The identity of the collector there if it serves exactly the study that was answered, else "".
+
+    It may say so by the study's ETag, its digest: the document itself fits no answer through a relay.
+    """
     url = f"{place}/v1/studies/{report.study}?version={report.version}"
-    request = urllib.request.Request(url, headers={"User-Agent": "ldpkit"})
+    tag = f'"{report.document}"'
+    request = urllib.request.Request(url, headers={"User-Agent": "ldpkit", "If-None-Match": tag})
     try:
-        answer = exchange(request, MAX_BYTES)
+        answer = way(request, MAX_BYTES)
     except TransferError:
         return ""
-    same = hashlib.sha256(answer.body).hexdigest() == report.document
-    return identity_of(answer) if same and answer.status == 200 else ""
+    same = hashlib.sha256(answer.body).hexdigest() == report.document and answer.status == 200
+    unchanged = answer.status == 304 and answer.headers.get("ETag") == tag
+    return identity_of(answer) if same or unchanged else ""
