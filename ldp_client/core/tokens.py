@@ -103,12 +103,16 @@ def from_base64url(text: str) -> "Optional[bytes]":
 
 def header_of(token: bytes) -> str:
     """The value of `Authorization` (RFC 9577, section 2.2.2)."""
-    return f'{SCHEME} token="{to_base64url(token)}"'
+    return SCHEME + _parameter(" token", token)
 
 
 def challenge_header(challenge: bytes, spki: bytes) -> str:
     """The value of `WWW-Authenticate` (RFC 9577, section 2.1.2)."""
-    return f'{SCHEME} challenge="{to_base64url(challenge)}", token-key="{to_base64url(spki)}"'
+    return SCHEME + _parameter(" challenge", challenge) + _parameter(", token-key", spki)
+
+
+def _parameter(name: str, content: bytes) -> str:
+    return f'{name}="{to_base64url(content)}"'
 
 
 def token_in(header: str) -> "Optional[bytes]":

@@ -63,6 +63,13 @@ class Policy:
                 say("device.unpublished", study=study.id, version=study.version, digest=study.digest)
             )
 
+    def refuse_places(self, study: "Study") -> None:
+        """Raises RefusedError where a node or an issuer is not allowed, UsageError where one is not https."""
+        for node in study.route.nodes if study.route else ():
+            self.node_url(node.url)
+        if study.channel is not None and study.channel.tokens is not None:
+            self.base_url(study.channel.tokens.issuer)
+
     def node_url(self, text: str) -> str:
         """`base_url` of a node of a secure sum, which the owner has to trust besides. Raises RefusedError."""
         self.nodes.refuse_unknown(text)
