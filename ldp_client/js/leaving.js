@@ -13,12 +13,12 @@ export function drawDue({ batches: { hours } }, now = Date.now(), random = syste
 
 /**
  * The next request for a report, as `step` of upload.js is one: that, once its time has come; before that for its token,
- * as such a study has them.
+ * as such a study has them. left: how often it may be made now, with this time.
  */
-export const inBatches = (step, move) => async (url, report) => {
-  const { channel, token, due } = report;
+export const inBatches = (step, move, left) => async (url, report) => {
+  const { body, channel, token, due } = report;
   // What is to be deleted.
-  if (!report.body) return step(url, report);
+  if (!body) return step(url, report);
   const drawn = { due: drawDue(channel) };
   if (channel.tokens && !token) {
     const { changes, again } = await (await import("./tokens.js").catch(unloaded)).obtain(report, move);
@@ -28,10 +28,11 @@ export const inBatches = (step, move) => async (url, report) => {
   // Also where the clock was moved so far back that the moment would never come.
   if (!due || due - Date.now() > 2 * channel.batches.hours * HOUR_MS) return { changes: drawn };
   if (due > Date.now()) return { changes: {} };
-  const { changes } = await step(url, { ...report, more: token && { Authorization: `PrivateToken token="${token}"` } });
-  // Which collector it is for is asked just before.
-  if (changes.publisher) return { changes };
-  // What was not taken leaves at a moment of its own again: not when this device is online, which others may see.
-  const isSettled = /^(sent|refused)$/.test(changes.state);
-  return { changes: { ...changes, ...(isSettled ? { token: "" } : drawn) } };
+  // Never both: an invitation says who somebody is.
+  const its = token && { invitation: "", more: { Authorization: `PrivateToken token="${token}"` } };
+  const { changes, again } = await step(url, { ...report, ...its });
+  if (/^(sent|refused)$/.test(changes.state)) return { changes: { ...changes, token: "" } };
+  // Which collector it is for is asked just before, and what is tried in vain again in the next window, not when this
+  // device is back online, which others may see.
+  return { changes: changes.publisher || (again && left > 1) ? changes : { ...changes, ...drawn }, again };
 };

@@ -21,7 +21,8 @@ export const send = (
     // What is to be deleted has no body.
     const left = await read(({ reports }) => reports.sort((a, b) => !b.body - !a.body));
     // Each once before any a second time: what is never settled holds nothing else up.
-    for (let attempt = 0; left[0] && attempt < attempts; attempt++) {
+    let attempt = 0;
+    for (; left[0] && attempt < attempts; attempt++) {
       if (attempt) await pause(attempt);
       for (const report of left.splice(0)) {
         if (Date.now() < until && !(await isSettled(report.id))) left.push(report);
@@ -34,7 +35,9 @@ export const send = (
       const request = REQUESTS[report?.state];
       if (!request || !isFor(collector, report)) return true;
       const step = report.publisher ? request : findPublisher;
-      const its = report.channel ? (await import("./leaving.js").catch(unloaded)).inBatches(step, move) : step;
+      const its = report.channel
+        ? (await import("./leaving.js").catch(unloaded)).inBatches(step, move, attempts - attempt)
+        : step;
       const { changes, again } = await its(`${collector}/v1/studies/${report.study}`, report);
       await move(id, { [report.state]: changes });
       // The person may have withdrawn meanwhile.

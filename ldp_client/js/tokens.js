@@ -44,6 +44,8 @@ export function challengeOf(issuer, digest) {
  * What was drawn is durable before it is used: asked again, the issuer gives the same for the same invitation.
  */
 export async function obtain(report, move) {
+  // What the person enters is asked with.
+  if (!report.invitation) return { changes: { state: "uninvited" } };
   const { id, state, digest, channel: { tokens: { issuer, keys } }, asked = { place: 0 } } = report;
   const spki = Uint8Array.from(atob(keys[asked.place].key), (one) => one.charCodeAt());
   asked.drawn ??= draw(spki);

@@ -80,7 +80,7 @@ export async function exchange(url, options, report) {
     const publisher = headers.get("LDPKit-Collector");
     // Without a header it is null.
     const said = publisher == report?.publisher ? read(bytes) : {};
-    const [, problem] = (type === "application/problem+json" && /^urn:ldpkit:problem:([\w-]+)$/.exec(said.type)) || [];
+    const [, problem] = /^application\/problem\+json urn:ldpkit:problem:([\w-]+)$/.exec(`${type} ${said.type}`) ?? [];
     return {
       bytes,
       said,

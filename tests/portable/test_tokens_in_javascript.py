@@ -198,24 +198,37 @@ def test_an_issuer_that_goes_on_naming_other_keys_is_not_followed(take, issuer):
 
 @pytest.mark.parametrize(
     ("status", "name"),
-    [(401, "token-needed"), (401, "token-invalid"), (409, "token-spent"), (503, "busy"), (None, "")],
+    [(401, "token-needed"), (401, "token-invalid"), (409, "token-spent"), (503, "busy"), (502, "")],
 )
 def test_a_report_that_is_not_taken_leaves_in_the_window_after(status, name, take, site):
     """With the same token, and the reason is kept; nothing that the collector says of tokens is final."""
-    if status:
+    tries = 2 if status > 500 else 1
+    site.statuses = [status] * tries
+    if name:
         said = json.dumps({"type": f"urn:ldpkit:problem:{name}"})
-        site.statuses, site.refusals[status] = [status], ("application/problem+json", said)
-    else:
-        site.statuses = [502]
-    *_, due, state, waits, _, sent = take(
-        *ANSWERED, ["flush"], ["due"], ["flush", 5], ["report"], ["due"], ["flush"]
+        site.refusals[status] = ("application/problem+json", said)
+    *_, due, state, waits, still, _, sent = take(
+        *ANSWERED, ["flush"], ["due"], ["flush", 2], ["report"], ["flush", 2], ["due"], ["flush"]
     )
-    assert (state, sent) == ("queued", "sent")
-    assert waits["reason"] == (f"problem {status} {name}" if status else "foreign 502")
+    assert (state, still, sent) == ("queued", "queued", "sent")
+    assert waits["reason"] == (f"problem {status} {name}" if name else f"foreign {status}")
     assert window(waits["due"]) == window(due) + 1
-    assert len(set(site.tokens)) == 1
-    assert len(site.bodies()) == 2
-    assert len(set(site.bodies())) == 1
+    assert len(site.bodies()) == tries + 1
+    assert len({*zip(site.tokens, site.bodies())}) == 1
+
+
+def test_an_invitation_that_comes_late_never_travels_with_the_token(take, site):
+    take(*ANSWERED, ["flush"], ["invite", "LATE"], ["due"], ["flush"])
+    assert site.invitations == [None]
+    assert len(site.tokens) == 1
+
+
+def test_without_an_invitation_no_issuer_is_asked(take, issuer):
+    *_, state, _, given = take(
+        ["answer", {"ever": "yes"}], ["consent"], ["flush"], ["invite", "CODE"], ["flush"]
+    )
+    assert (state, given) == ("uninvited", "queued")
+    assert [code for code, _ in issuer.asked] == ["CODE"]
 
 
 def test_a_clock_that_was_moved_far_back_brings_a_new_moment(take, site):
