@@ -1,12 +1,10 @@
 """Requests about a report through the relay that its study states (RFC 9458), and never in any other way.
 
-The relay sees who sends, when, and one size; the collector what is sent and when, from the relay. Which relay,
-which key and which size are durable with the report: whatever happens, it leaves encapsulated or not at all.
+The relay sees who sends, when, and one size; the collector what is sent and when, from the relay. All that
+this needs is durable with the report: whatever happens, it leaves encapsulated or not at all.
 """
 
-import sqlite3
 import urllib.request
-from binascii import hexlify, unhexlify
 from email.message import Message
 
 from ldp_client.device.exchange import MOST_BYTES, Answer, exchange
@@ -18,27 +16,18 @@ from ldp_client.oblivious.encapsulation import (
     REQUEST_TYPE,
     EncapsulationError,
     encapsulate,
-    require_hpke,
 )
 from ldp_client.oblivious.sizes import request_bytes
 from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Callable
+    from typing import Callable, Optional
 
-    from ldp_client.device.policy import Policy
-    from ldp_client.documents.study import Study
+    from ldp_client.documents.channel import Oblivious
 
     Exchange = Callable[[urllib.request.Request, int], Answer]
 
-# A ledger gets it with its first study that states a relay; from then on the seal has it too.
-_TABLE = """
-CREATE TABLE IF NOT EXISTS relays (
-  document TEXT PRIMARY KEY, relay TEXT NOT NULL, key_id INTEGER NOT NULL, public_key TEXT NOT NULL,
-  size INTEGER NOT NULL) WITHOUT ROWID
-"""
-_IS_THERE = "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = 'relays'"
 # The API's paths begin so, wherever a collector's base URL puts them.
 API = "/v1/"
 # The encapsulated request says its length and its target elsewhere, and nothing of the program.
@@ -47,49 +36,18 @@ KEY_PROBLEM = b"http-problem-types#ohttp-key"
 TEMPORARY = (408, 425, 429)
 
 
-def refuse_unsendable(study: "Study", policy: "Policy") -> None:
-    """Raises before anything is answered where this device could not send through the study's relay:
-    MissingExtraError without `pyhpke`, RefusedError or InputError for a relay that is not allowed.
-    """
-    if study.channel is not None and study.channel.oblivious is not None:
-        require_hpke()
-        policy.base_url(study.channel.oblivious.relay)
-
-
-def note_relay(connection: sqlite3.Connection, study: "Study", body: str) -> None:
-    """Keep, in the transaction that queues a report, how the study's requests leave. body: the report."""
-    oblivious = study.channel.oblivious if study.channel else None
-    if oblivious is None:
-        return
-    connection.execute(_TABLE)
-    size = request_bytes(len(body.encode("utf-8")))
-    key = hexlify(oblivious.public_key).decode()
-    row = (study.digest, oblivious.relay, oblivious.key_id, key, size)
-    connection.execute("INSERT OR REPLACE INTO relays VALUES (?, ?, ?, ?, ?)", row)
-
-
-def way_of(connection: sqlite3.Connection, document: str, policy: "Policy") -> "Exchange":
-    """How requests about a report to a study of that digest are made.
-
-    Raises RefusedError or InputError for a relay that this device's policy does not allow.
-    """
-    if not connection.execute(_IS_THERE).fetchone()[0]:
-        return exchange
-    query = "SELECT relay, key_id, public_key, size FROM relays WHERE document = ?"
-    found = connection.execute(query, (document,)).fetchone()
-    if found is None:
-        return exchange
-    policy.base_url(found[0])
-    return Relayed(found[0], found[1], unhexlify(found[2]), found[3]).exchange
+def way_of(oblivious: "Optional[Oblivious]", report_bytes: int) -> "Exchange":
+    """How requests about a report are made. report_bytes: the report's, which its study's others have too."""
+    return exchange if oblivious is None else Relayed(oblivious, request_bytes(report_bytes)).exchange
 
 
 class Relayed:
     """The way through one relay to one gateway's key. size: of each request, before it is encrypted."""
 
-    def __init__(self, relay: str, key_id: int, public_key: bytes, size: int) -> None:
-        self._relay = relay
-        self._key_id = key_id
-        self._public_key = public_key
+    def __init__(self, oblivious: "Oblivious", size: int) -> None:
+        self._relay = oblivious.relay
+        self._key_id = oblivious.key_id
+        self._public_key = oblivious.public_key
         self._size = size
 
     def exchange(self, request: urllib.request.Request, most: int = MOST_BYTES) -> Answer:  # noqa: ARG002

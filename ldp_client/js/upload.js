@@ -3,7 +3,7 @@
  * publishes the study settle anything: what a proxy, a captive portal or another one says leaves a report where it was.
  */
 
-import { sha256, utf8 } from "./digest.js";
+import { sha256 } from "./digest.js";
 
 const JSON_TYPE = "application/json";
 
@@ -12,15 +12,15 @@ const JSON_TYPE = "application/json";
  * report, and whether to ask again soon. A report of an older ledger may name no study.
  */
 export const findPublisher = (url, { version, digest }) =>
-  request(`${url}?version=${version}`, async ({ text, publisher, reason }) => {
-    const isServed = !digest || (await sha256(utf8(text))) === digest;
-    return isServed && publisher ? { publisher } : { reason: `unserved ${reason}` };
+  request(`${url}?version=${version}`, async ({ bytes, publisher, reason }) => {
+    const isServed = publisher && (!digest || (await sha256(bytes)) === digest);
+    return isServed ? { publisher } : { reason: `unserved ${reason}` };
   });
 
-/** Send a report: {changes, again}, as above. */
+/** Send a report, perhaps with more headers: {changes, again}, as above. */
 export function put(url, report) {
-  const { body, invitation } = report;
-  const headers = { "Content-Type": JSON_TYPE, ...(invitation && { "LDPKit-Invitation": invitation }) };
+  const { body, invitation, more } = report;
+  const headers = { "Content-Type": JSON_TYPE, ...(invitation && { "LDPKit-Invitation": invitation }), ...more };
   const changesOf = ({ said, result, problem, date, reason }) => {
     if (/^(stored|duplicate)$/.test(result)) return { state: "sent", invitation: "", reason: "" };
     const isLast =
@@ -60,10 +60,10 @@ async function request(url, changesOf, options, report) {
 }
 
 /**
- * What came, whole, within one deadline, and what it says where it comes from the report's publisher. Nothing
- * that links requests is sent along.
+ * What came, whole, within one deadline, and what it says where it comes from the report's publisher; without a report
+ * from nobody's. Nothing that links requests is sent along.
  */
-async function exchange(url, options, report) {
+export async function exchange(url, options, report) {
   const timeoutMs = 20_000;
   try {
     const response = await fetch(report ? `${url}/reports/${report.id}` : url, {
@@ -75,13 +75,14 @@ async function exchange(url, options, report) {
       signal: AbortSignal.timeout(timeoutMs),
     });
     const { status, headers } = response;
-    const text = await response.text();
+    const bytes = await response.arrayBuffer();
     const [type] = /^[^;]*/.exec(headers.get("Content-Type"));
     const publisher = headers.get("LDPKit-Collector");
-    const said = publisher === report?.publisher ? read(text) : {};
-    const [, problem] = (type === "application/problem+json" && /^urn:ldpkit:problem:([\w-]+)$/.exec(said.type)) || [];
+    // Without a header it is null.
+    const said = publisher == report?.publisher ? read(bytes) : {};
+    const [, problem] = /^application\/problem\+json urn:ldpkit:problem:([\w-]+)$/.exec(`${type} ${said.type}`) ?? [];
     return {
-      text,
+      bytes,
       said,
       // Of a receipt for this report, by 200 or 201.
       result: status >> 1 === 100 && type === JSON_TYPE && said.id === report?.id && said.result,
@@ -97,10 +98,10 @@ async function exchange(url, options, report) {
   }
 }
 
-/** The object that a JSON text is, an empty one for anything else. */
-function read(text) {
+/** The object that bytes of JSON are, an empty one for anything else. */
+function read(bytes) {
   try {
-    return Object(JSON.parse(text));
+    return Object(JSON.parse(new TextDecoder().decode(bytes)));
   } catch {
     return {};
   }

@@ -9,6 +9,7 @@ import pytest
 
 from collector.oblivious.keys import GatewayKeys
 from collector.oblivious.relay import Relay
+from ldp_client.device import clock
 from ldp_client.oblivious.binary_http import Answer, Request
 from ldp_client.oblivious.encapsulation import REQUEST_TYPE, encapsulate
 from schemas import Study
@@ -101,6 +102,19 @@ def make_relay():
         relay.shutdown()
         thread.join()
         relay.server_close()
+
+
+@pytest.fixture
+def send(monkeypatch):
+    """Flushes a device once, at the moment that its reports wait for: they leave in batches."""
+
+    def flush(device):
+        moments = [report.due for report in device.ledger.queued()]
+        if moments:
+            monkeypatch.setattr(clock, "now", lambda: float(max(moments)))
+        return device.flush(1)
+
+    return flush
 
 
 def relayed_study(relay, keys, *questions, **changes):

@@ -109,10 +109,10 @@ RECEIPT = ("application/json", '{"id": "x", "result": "stored"}')
     ],
 )
 def test_what_a_relay_says_itself_settles_nothing_and_opens_no_other_way(
-    device, relay, collector, study, status, headers, body, said
+    device, relay, collector, study, status, headers, body, said, send
 ):
     relay.answer = (status, headers, body)
-    flushed = device.flush(1, now=True)
+    flushed = send(device)
     assert (flushed.sent, flushed.waiting, flushed.refused) == (0, 1, [])
     assert said in flushed.reason
     device.withdraw(study.id)
@@ -122,30 +122,30 @@ def test_what_a_relay_says_itself_settles_nothing_and_opens_no_other_way(
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_a_redirect_leads_nowhere_else(device, relay, collector, study, status):
+def test_a_redirect_leads_nowhere_else(device, relay, collector, study, status, send):
     path = f"/v1/studies/{study.id}/reports/{device.ledger.queued()[0].report_id}"
     relay.answer = (status, {"Location": collector.url + path}, b"")
-    assert device.flush(1, now=True).sent == 0
+    assert send(device).sent == 0
     assert collector.requests == []
 
 
-def test_a_relay_that_is_away_is_waited_for(tmp_path, keys, collector):
+def test_a_relay_that_is_away_is_waited_for(tmp_path, keys, collector, send):
     device = consenting(tmp_path, "9", collector.url)
     device.answer(relayed_study("http://127.0.0.1:9/", keys), YES)
-    assert device.flush(2, now=True).waiting == 1
+    assert send(device).waiting == 1
     assert collector.requests == []
 
 
-def test_a_proxy_of_the_environment_sees_the_same_bytes_as_the_relay(device, relay, monkeypatch):
+def test_a_proxy_of_the_environment_sees_the_same_bytes_as_the_relay(device, relay, monkeypatch, send):
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
-    device.flush(1, now=True)
+    send(device)
     # Nothing for this machine goes through one.
     assert len(relay.requests) == 1
 
 
-def test_a_relay_sees_one_media_type_one_size_and_nothing_of_the_report(device, relay, study):
+def test_a_relay_sees_one_media_type_one_size_and_nothing_of_the_report(device, relay, study, send):
     queued = device.ledger.queued()[0]
-    device.flush(1, now=True)
+    send(device)
     device.withdraw(study.id)
     device.flush(1)
     for path, headers, body in relay.requests:
@@ -168,27 +168,27 @@ def test_a_relay_sees_one_media_type_one_size_and_nothing_of_the_report(device, 
 
 
 @pytest.mark.usefixtures("device")
-def test_the_way_is_durable_with_the_report_and_sealed(relay, tmp_path, collector):
+def test_the_way_is_durable_with_the_report_and_sealed(relay, tmp_path, collector, send):
     ledger = tmp_path / "device" / "ledger.sqlite3"
     with closing(sqlite3.connect(ledger)) as connection:
-        before = connection.execute("SELECT * FROM relays").fetchall()
-        assert [row[1] for row in before] == [relay.url]
+        before = connection.execute("SELECT document, channel FROM channels").fetchall()
+        assert [json.loads(row[1])["oblivious"]["relay"] for row in before] == [relay.url]
     again = consenting(tmp_path / "device", "9", collector.url)
-    again.flush(1, now=True)
+    send(again)
     assert (len(relay.requests), collector.requests) == (1, [])
-    for change in ("DELETE FROM relays", "DROP TABLE relays"):
+    for change in ("DELETE FROM channels", "DROP TABLE channels"):
         with closing(sqlite3.connect(ledger)) as connection:
             connection.execute(change)
             connection.commit()
         with pytest.raises(LedgerError):
-            again.flush(1, now=True)
+            send(again)
     assert collector.requests == []
 
 
-def test_other_studies_of_the_device_go_as_ever(device, relay, collector):
+def test_other_studies_of_the_device_go_as_ever(device, relay, collector, send):
     plain = Study(studies.document(studies.YES_NO, id="plain"))
     device.answer(plain, YES)
-    assert device.flush(1, now=True).sent == 1
+    assert send(device).sent == 1
     assert [path for path in collector.asked("PUT") if "plain" in path] == collector.asked("PUT")
     assert len(relay.requests) == 1
 
@@ -203,10 +203,10 @@ def test_a_host_that_the_owner_does_not_allow_is_refused_before_any_answer(tmp_p
 
 
 @pytest.mark.usefixtures("device")
-def test_an_owner_who_allows_it_no_more_keeps_the_report_here(relay, tmp_path, collector):
+def test_an_owner_who_allows_it_no_more_keeps_the_report_here(relay, tmp_path, collector, send):
     host, _, _ = collector.url.removeprefix("http://").partition("/")
     stricter = consenting(tmp_path / "device", "9", collector.url, allowed_hosts=[host])
-    flushed = stricter.flush(1, now=True)
+    flushed = send(stricter)
     assert (flushed.waiting, relay.requests, collector.requests) == (1, [], [])
     assert "127.0.0.1" in flushed.reason
 
@@ -224,9 +224,9 @@ def test_without_the_package_it_is_refused_in_one_line_before_any_answer(tmp_pat
     encapsulation._suite.cache_clear()
 
 
-def test_an_invitation_that_does_not_fit_is_kept_and_said(tmp_path, relay, study, collector):
+def test_an_invitation_that_does_not_fit_is_kept_and_said(tmp_path, relay, study, collector, send):
     device = consenting(tmp_path / "other", "9", collector.url)
     device.answer(study, YES, "x" * 4000)
-    flushed = device.flush(1, now=True)
+    flushed = send(device)
     assert "does not fit" in flushed.reason
     assert (relay.requests, collector.requests) == ([], [])

@@ -95,7 +95,9 @@ def post(url, body, media_type=REQUEST_TYPE, method="POST"):
 
 
 @pytest.mark.parametrize(("server", "kind"), [("granian", "nginx"), ("gunicorn", "ldpkit")])
-def test_a_report_goes_there_and_is_deleted_and_none_in_the_clear(start_server, tmp_path, keys, server, kind):
+def test_a_report_goes_there_and_is_deleted_and_none_in_the_clear(
+    start_server, tmp_path, keys, server, kind, send
+):
     keys.save(tmp_path / "ohttp.keys")
     environment = {"LDPKIT_OHTTP_KEYS": "ohttp.keys"}
     collector = start_server("--only-ohttp", "--server", server, environment=environment)
@@ -106,7 +108,7 @@ def test_a_report_goes_there_and_is_deleted_and_none_in_the_clear(start_server, 
         device = consenting(tmp_path / "device", "9", collector.url)
         device.answer(device.fetch(study.id), YES)
         (queued,) = device.ledger.queued()
-        assert device.flush(1, now=True).sent == 1
+        assert send(device).sent == 1
         exported = collector.read(f"/v1/studies/{study.id}/export")
         assert queued.report_id in exported
         assert device.withdraw(study.id) == 1
