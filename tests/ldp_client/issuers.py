@@ -69,9 +69,11 @@ class Issuer:
 
     def _handler(outer):  # noqa: N805
         class Handler(BaseHTTPRequestHandler):
-            def do_POST(self):  # noqa: N802
+            def do_POST(self):
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-                outer.requests.append((self.path, body, dict(self.headers)))
+                outer.requests.append(
+                    (self.path, body, {name.lower(): value for name, value in self.headers.items()})
+                )
                 answer = outer.answers.pop(0) if outer.answers else honest
                 found = answer(body, self.headers)
                 if found is None:
