@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Exchange = Callable[[urllib.request.Request, int], Answer]
 
 # The API's paths begin so, wherever a collector's base URL puts them.
-API = "/v1/"
+API = "/v1/studies/"
 # The encapsulated request says its length and its target elsewhere, and nothing of the program.
 LEFT_OUT = ("content-length", "host", "user-agent")
 KEY_PROBLEM = b"http-problem-types#ohttp-key"
@@ -79,7 +79,7 @@ class Relayed:
 
 def _binary(request: urllib.request.Request) -> Request:
     fields = [(name.lower(), value) for name, value in request.header_items()]
-    path = API + request.full_url.partition(API)[2]
+    path = API + request.full_url.rpartition(API)[2]
     content = request.data or b""
     assert isinstance(content, bytes)
     kept = [field for field in fields if field[0] not in LEFT_OUT]

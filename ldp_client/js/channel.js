@@ -59,6 +59,9 @@ const CHANNEL = record(
 export function read(study) {
   const { tokens, oblivious } = CHANNEL(study.channel, "channel");
   check(tokens || oblivious, "channel");
+  const { refuseToday } = study;
+  // Before anything is answered.
+  if (oblivious) study.refuseToday = async () => (refuseToday?.(), (await import("./oblivious.js")).refuseUnable());
   check(!tokens || !study.paper, "channel.tokens");
   const carried = study.public?.filter(({ source }) => source) ?? [];
   const strata = [];

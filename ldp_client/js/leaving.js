@@ -15,8 +15,12 @@ export function drawDue({ batches: { hours } }, now = Date.now(), random = syste
  * The next request for a report, as `step` of upload.js is one: that, once its time has come; before that for its token,
  * as such a study has them. left: how often it may be made now, with this time.
  */
-export const inBatches = (step, move, left) => async (url, report) => {
-  const { body, channel, token, due } = report;
+export const inBatches = (step, move, left) => async (url, kept) => {
+  const { body, channel, token, due } = kept;
+  // All about it goes through the relay that its study states, if any, and in no other way.
+  const report = channel.oblivious
+    ? { ...kept, send: (await import("./oblivious.js").catch(unloaded)).through(kept) }
+    : kept;
   // What is to be deleted.
   if (!body) return step(url, report);
   const drawn = { due: drawDue(channel) };

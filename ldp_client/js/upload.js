@@ -11,15 +11,19 @@ const JSON_TYPE = "application/json";
  * Which collector serves exactly the study that was answered, before anything is sent there: {changes, again}, of the
  * report, and whether to ask again soon. A report of an older ledger may name no study.
  */
-export const findPublisher = (url, { version, digest }) =>
-  request(`${url}?version=${version}`, async ({ bytes, publisher, reason }) => {
-    const isServed = publisher && (!digest || (await sha256(bytes)) === digest);
-    return isServed ? { publisher } : { reason: `unserved ${reason}` };
-  });
+export const findPublisher = (url, { version, digest, send }) =>
+  request(
+    `${url}?version=${version}`,
+    async ({ bytes, tag, publisher, reason }) => {
+      const isServed = publisher && (!digest || tag === `"${digest}"` || (await sha256(bytes)) === digest);
+      return isServed ? { publisher } : { reason: `unserved ${reason}` };
+    },
+    { send },
+  );
 
-/** Send a report, perhaps with more headers: {changes, again}, as above. */
+/** Send a report, perhaps with more headers, or by `send` in place of fetch: {changes, again}, as above. */
 export function put(url, report) {
-  const { body, invitation, more } = report;
+  const { body, invitation, more, send } = report;
   const headers = { "Content-Type": JSON_TYPE, ...(invitation && { "LDPKit-Invitation": invitation }), ...more };
   const changesOf = ({ said, result, problem, date, reason }) => {
     if (/^(stored|duplicate)$/.test(result)) return { state: "sent", invitation: "", reason: "" };
@@ -29,7 +33,7 @@ export function put(url, report) {
         (problem === "study-closed" && isOver(report.closes, date)));
     return { state: problem === "invitation-needed" ? "uninvited" : isLast ? "refused" : "queued", reason };
   };
-  return request(url, changesOf, { method: "PUT", body, headers }, report);
+  return request(url, changesOf, { method: "PUT", body, headers, send }, report);
 }
 
 /** Ask for a report's deletion: without a state once the collector takes it never more. */
@@ -37,7 +41,7 @@ export function remove(url, report) {
   // A report of an older ledger has none.
   if (!report.secret) return { changes: { reason: "operator" } };
   const changesOf = ({ result, reason }) => (result === "withdrawn" ? { state: null } : { reason });
-  return request(url, changesOf, { method: "DELETE", headers: { "LDPKit-Withdrawal": report.secret } }, report);
+  return request(url, changesOf, { method: "DELETE", headers: { "LDPKit-Withdrawal": report.secret }, send: report.send }, report);
 }
 
 /** Full jitter: a pause before attempt 1, 2, … drawn from a range that doubles. */
@@ -63,10 +67,10 @@ async function request(url, changesOf, options, report) {
  * What came, whole, within one deadline, and what it says where it comes from the report's publisher; without a report
  * from nobody's. Nothing that links requests is sent along.
  */
-export async function exchange(url, options, report) {
+export async function exchange(url, { send = fetch, ...options }, report) {
   const timeoutMs = 20_000;
   try {
-    const response = await fetch(report ? `${url}/reports/${report.id}` : url, {
+    const response = await send(report ? `${url}/reports/${report.id}` : url, {
       ...options,
       cache: "no-store",
       credentials: "omit",
@@ -83,6 +87,8 @@ export async function exchange(url, options, report) {
     const [, problem] = /^application\/problem\+json urn:ldpkit:problem:([\w-]+)$/.exec(`${type} ${said.type}`) ?? [];
     return {
       bytes,
+      // Of what is served as it was known, which only a relay brings.
+      tag: status === 304 && headers.get("ETag"),
       said,
       // Of a receipt for this report, by 200 or 201.
       result: status >> 1 === 100 && type === JSON_TYPE && said.id === report?.id && said.result,
