@@ -111,7 +111,7 @@ def _read_rest(reader: "_Reader") -> "tuple[list[tuple[str, str]], bytes]":
     content = reader.part() if reader.left() else b""
     if reader.left() and _read_fields(reader):
         raise BinaryError("fields behind the content")
-    if any(reader.rest()):
+    if reader.rest().strip(b"\0"):
         raise BinaryError("something behind the message")
     return fields, content
 
@@ -147,17 +147,18 @@ class _Reader:
         return self._message[self._at - length : self._at]
 
     def number(self) -> int:
-        first = self.take(1)
-        length = 1 << (first[0] >> 6)
-        value = int.from_bytes(first + self.take(length - 1), "big")
-        return value & ((1 << (8 * length - 2)) - 1)
+        (first,) = self.take(1)
+        if first < 64:
+            return first
+        length = 1 << (first >> 6)
+        return (first & 63) << (8 * (length - 1)) | int.from_bytes(self.take(length - 1), "big")
 
     def part(self) -> bytes:
         return self.take(self.number())
 
     def text(self) -> str:
         """A part that may stand in a header, or in a request's first line: visible, in ASCII, on one line."""
-        part = self.part()
-        if any([not 0x20 <= byte < 0x7F for byte in part]):
+        text = self.part().decode("latin-1")
+        if not (text.isascii() and text.isprintable()):
             raise BinaryError("what is no text of a header")
-        return part.decode("ascii")
+        return text

@@ -5,6 +5,7 @@ One suite: DHKEM(X25519, HKDF-SHA256), HKDF-SHA256, AES-128-GCM. HPKE with its e
 
 import os
 from functools import lru_cache
+from hmac import digest
 
 from ldp_client.documents.errors import MissingExtraError
 
@@ -134,15 +135,11 @@ def _opened(work: "Any") -> "Any":
 def _answer_cipher(context: "Any", enc: bytes, nonce: bytes) -> "tuple[Any, bytes]":
     """The cipher of an answer, and its nonce (section 4.4)."""
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-    from cryptography.hazmat.primitives.hashes import SHA256
-    from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-    secret = context.export(ANSWER_LABEL, SECRET_BYTES)
-
-    def derived(info: bytes, length: int) -> bytes:
-        return HKDF(SHA256(), length, enc + nonce, info).derive(secret)
-
-    return AESGCM(derived(b"key", SECRET_BYTES)), derived(b"nonce", NONCE_BYTES)
+    # HKDF (RFC 5869), whose expansion is one block where so few bytes are wanted.
+    extracted = digest(enc + nonce, context.export(ANSWER_LABEL, SECRET_BYTES), "sha256")
+    key = digest(extracted, b"key\x01", "sha256")[:SECRET_BYTES]
+    return AESGCM(key), digest(extracted, b"nonce\x01", "sha256")[:NONCE_BYTES]
 
 
 @lru_cache(maxsize=1)
