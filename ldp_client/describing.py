@@ -97,6 +97,7 @@ def describe(study: "Study", words: Words = ENGLISH) -> "list[str]":
         *([words.say("study.languages", languages=", ".join(study.languages))] if study.languages else []),
         *(words.say("study.holders").split("\n") if study.unit == "holder" else []),
         *public_lines(study, words),
+        *channel_lines(study, words),
         *_sections(study, words),
     ]
     mechanisms = mechanisms_of(study)
@@ -105,6 +106,21 @@ def describe(study: "Study", words: Words = ENGLISH) -> "list[str]":
         lines += ["", asked]
         lines += [f"  {line}" for line in _question(study, question, mechanisms[question.id], words)]
     return [*lines, "", _total(study, words)]
+
+
+def channel_lines(study: "Study", words: Words = ENGLISH) -> "list[str]":
+    """Lines that say how reports leave, where the study states it; none elsewhere."""
+    channel = study.channel
+    if channel is None:
+        return []
+    lines = [words.say("channel.head"), "  " + words.say("channel.batches", count=channel.hours)]
+    if channel.tokens is not None:
+        named = channel.tokens.issuer, len(channel.tokens.keys)
+        lines.append("  " + words.say("channel.tokens", issuer=visible(named[0])))
+        lines += ["  " + words.say("channel.strata", keys=named[1])] if named[1] > 1 else []
+    if channel.oblivious is not None:
+        lines.append("  " + words.say("channel.oblivious", relay=visible(channel.oblivious.relay)))
+    return lines
 
 
 def _sections(study: "Study", words: Words) -> "list[str]":
