@@ -13,6 +13,7 @@ from ldp_client.documents.rational import Rational
 from ldp_client.documents.report import ID_BYTES, Report
 from ldp_client.mechanisms import mechanisms_of
 from ldp_client.mechanisms.choice import ChoiceMechanism
+from ldp_client.words.channel import channel_lines
 from ldp_client.words.public import MOST_CHOICES, public_lines
 from ldp_client.words.text import ENGLISH, Words, plain, rounded_up, visible
 
@@ -106,21 +107,6 @@ def describe(study: "Study", words: Words = ENGLISH) -> "list[str]":
         lines += ["", asked]
         lines += [f"  {line}" for line in _question(study, question, mechanisms[question.id], words)]
     return [*lines, "", _total(study, words)]
-
-
-def channel_lines(study: "Study", words: Words = ENGLISH) -> "list[str]":
-    """Lines that say how reports leave, where the study states it; none elsewhere."""
-    channel = study.channel
-    if channel is None:
-        return []
-    lines = [words.say("channel.head"), "  " + words.say("channel.batches", count=channel.hours)]
-    if channel.tokens is not None:
-        named = channel.tokens.issuer, len(channel.tokens.keys)
-        lines.append("  " + words.say("channel.tokens", issuer=visible(named[0])))
-        lines += ["  " + words.say("channel.strata", keys=named[1])] if named[1] > 1 else []
-    if channel.oblivious is not None:
-        lines.append("  " + words.say("channel.oblivious", relay=visible(channel.oblivious.relay)))
-    return lines
 
 
 def _sections(study: "Study", words: Words) -> "list[str]":
@@ -302,8 +288,7 @@ def in_words(mechanism: "Mechanism", words: Words = ENGLISH) -> str:
     """
     if mechanism.name.startswith("table_"):
         return " ".join(_table_sentences(mechanism, words))
-    number = getattr(mechanism, "number", None)
-    if number is not None:
+    if (number := getattr(mechanism, "number", None)) is not None:
         return f"{in_words(number, words)} {words.say_of('mechanism.refusable', _known(mechanism, words))}"
     facts = _known(mechanism, words)
     kind = facts.get("kind", "")
@@ -326,8 +311,7 @@ class _Known(dict):  # type: ignore[type-arg]
 
 
 def _known(mechanism: "Mechanism", words: Words) -> _Known:
-    facts = FACTS.get(mechanism.name)
-    return _Known(mechanism, facts(mechanism, words) if facts else {})
+    return _Known(mechanism, facts(mechanism, words) if (facts := FACTS.get(mechanism.name)) else {})
 
 
 def _number(mechanism: "Any", words: Words) -> "dict[str, Any]":
