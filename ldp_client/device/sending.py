@@ -148,6 +148,7 @@ class Sender:
         self._collector = collector
         self._policy = policy
         self._until = 0.0
+        self._channels: Channels
 
     def flush(self, attempts: int, now: bool) -> Flushed:
         """One process of a device at a time, so that no deletion overtakes the report that it is about."""

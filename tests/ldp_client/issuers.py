@@ -1,6 +1,7 @@
 """An issuer of tokens that lies on demand, its keys, and studies whose reports need them."""
 
 import json
+import os
 import threading
 from base64 import b64encode
 from functools import cache
@@ -8,6 +9,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 from cryptography.hazmat.primitives.asymmetric import rsa
 
+from ldp_client.core.tokens import Asking, challenge_of, draw
 from ldp_client.documents.channel import SPKI_HEAD, SPKI_TAIL
 from schemas import Study
 from tests import studies
@@ -46,6 +48,15 @@ def channel_of(issuer, *public, hours=24):
 def study_of(issuer, *questions, hours=24, **fields):
     asked = questions or (studies.YES_NO,)
     return Study(studies.document(*asked, channel=channel_of(issuer, hours=hours), **fields))
+
+
+def token_of(study, place=0, nonce=None, key=None):
+    """A token for a study, as if its issuer had been asked. key: who signs instead."""
+    stated = study.channel.tokens
+    challenge = challenge_of(stated.name, study.digest)
+    _, salt, factor = draw(stated.keys[place], os.urandom)
+    asking = Asking(stated.keys[place], challenge, nonce or os.urandom(32), salt, factor)
+    return asking.token((key or keys()[place]).sign(asking.body[3:]), os.urandom)
 
 
 class Issuer:
