@@ -19,7 +19,10 @@ export function withdraw(memory, studyId) {
   memory.reports = memory.reports.filter(isLeft);
   // A refused one, too, may be there: an earlier attempt reached the collector, and its answer was lost.
   const asked = memory.reports.filter(({ study }) => study === studyId);
-  for (const report of asked) Object.assign(report, { state: "withdrawn", body: "", invitation: "", token: "" });
+  for (const report of asked) {
+    Object.assign(report, { state: "withdrawn", body: "", invitation: "" });
+    delete report.token;
+  }
   return asked.length;
 }
 

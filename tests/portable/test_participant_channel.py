@@ -1,4 +1,4 @@
-"""The participant's page of a study with tokens and batches: what it says, whom it asks, and when the report leaves."""
+"""The participant's page of a study with tokens and batches: what it says, whom it asks, when reports leave."""
 
 import re
 import time
@@ -89,6 +89,7 @@ def test_it_says_whom_it_asks_and_between_which_times_the_report_leaves(invited,
     report = report_of(person)
     assert (report["state"], report["invitation"], len(report["token"])) == ("queued", "", 472)
     assert "Last time" not in person.text
+    assert not person.find("#again").is_displayed()
     # Nothing of the report is anywhere before.
     assert asked_for(person, "PUT") == []
     assert person.stored() == []

@@ -1,4 +1,4 @@
-"""Blind tokens and batches of the npm package: the RFCs' vectors, each ledger, each answer, withdrawal at each stage."""
+"""Blind tokens and batches of the npm package: the RFCs' vectors, ledgers, answers, withdrawal at each stage."""
 
 import hashlib
 import json
@@ -58,7 +58,14 @@ def check_token(header, study, issuer, key):
     """Whoever knows the study can check it, and its challenge."""
     token = urlsafe_b64decode(re.fullmatch('PrivateToken token="([A-Za-z0-9_-]{472})"', header)[1])
     name = issuer.url.split("//")[1].encode()
-    challenge = b"\x00\x02" + len(name).to_bytes(2, "big") + name + b"\x20" + bytes.fromhex(study.digest) + b"\x00\x00"
+    challenge = (
+        b"\x00\x02"
+        + len(name).to_bytes(2, "big")
+        + name
+        + b"\x20"
+        + bytes.fromhex(study.digest)
+        + b"\x00\x00"
+    )
     assert token[:2] + token[34:98] == b"\x00\x02" + b"".join(
         hashlib.sha256(part).digest() for part in (challenge, key.spki)
     )
@@ -120,7 +127,7 @@ def test_a_lost_answer_is_asked_for_again_by_the_same_request(kind, take, issuer
     assert len(site.tokens) == 1
 
 
-def test_moments_are_drawn_evenly_in_the_window(take):
+def test_moments_are_drawn_evenly_in_the_window():
     script = f"""
     const {{ drawDue }} = await import("{JAVASCRIPT / "leaving.js"}");
     const channel = {{ batches: {{ hours: 6 }} }};
@@ -264,7 +271,7 @@ def test_it_can_be_withdrawn_at_each_stage(stage, take, issuer, site):
 
 
 def test_another_library_takes_part_on_each_side(take, issuer, site):
-    """@cloudflare/privacypass-ts: its issuer with this device, its client with our issuer, its origin with both."""
+    """@cloudflare/privacypass-ts: its issuer and this device, its client and our issuer, its origin and both."""
     take(*ANSWERED, ["flush"], ["due"], ["flush"])
     study = Study(json.loads(site.study))
     issuer.strata["PEER"] = 0

@@ -24,7 +24,9 @@ class Key:
     """A key that tokens are signed with, and its bytes in a study."""
 
     def __init__(self) -> None:
-        numbers = rsa.generate_private_key(public_exponent=65537, key_size=8 * MODULUS_BYTES).private_numbers()
+        numbers = rsa.generate_private_key(
+            public_exponent=65537, key_size=8 * MODULUS_BYTES
+        ).private_numbers()
         self.modulus, self._secret = numbers.public_numbers.n, numbers.d
         self.spki = SPKI_HEAD + self.modulus.to_bytes(MODULUS_BYTES, "big") + SPKI_TAIL
         self.stated = b64encode(self.spki).decode()
@@ -50,8 +52,8 @@ def keys() -> tuple[Key, Key]:
 class TokenIssuer:
     """url: where it listens. strata: {invitation: the place of its key}. asked: (invitation, body), in order.
 
-    told: what the next requests are answered in place of a token: "lost" (nothing comes, but it was given), "forged",
-    or (status, problem's name, more of the problem).
+    given: {invitation: (body, answer)}, of those that were used. told: what the next requests are answered in
+    place of a token: "lost" (nothing comes, but it was given), "forged", or (status, problem, more of it).
     """
 
     def __init__(self) -> None:

@@ -76,7 +76,9 @@ CHANNELS: dict[str, Any] = {
     "padded": tokens({"key": spki() + "===="}),
     "a-number": tokens({"key": 7}),
     "in-a-list": tokens({"key": [spki()]}),
-    "another-exponent": tokens({"key": b64encode(SPKI_HEAD + b"\x81" * 256 + b"\x02\x03\x01\x00\x03").decode()}),
+    "another-exponent": tokens(
+        {"key": b64encode(SPKI_HEAD + b"\x81" * 256 + b"\x02\x03\x01\x00\x03").decode()}
+    ),
     "more-of-a-key": tokens({**key(), "until": "2030-01-01"}),
     "public-without-fields": tokens(key(NORTH)),
     "public-is-empty": tokens(key({})),
@@ -138,7 +140,14 @@ STRATA: dict[str, Any] = {
     "of-what-is-no-name": tokens(key({**NORTH, "Job": "x"})),
     "inherited": tokens(key({"constructor": "x"})),
 }
-AGES = {"whole": "18", "half": "18.5", "by-zeros": "18.50", "plus": "+18", "outside": "17.5", "between": "18.2"}
+AGES = {
+    "whole": "18",
+    "half": "18.5",
+    "by-zeros": "18.50",
+    "plus": "+18",
+    "outside": "17.5",
+    "between": "18.2",
+}
 
 
 def channel_studies() -> Iterator[dict[str, Any]]:
@@ -169,4 +178,7 @@ def _documents() -> Iterator[tuple[str, dict[str, Any]]]:
     labels = [{"en": "north", "de": "Nord"}, {"en": "south", "de": "Süd"}]
     spoken = {"languages": ["en", "de"], "title": {"en": "Habits", "de": "Gewohnheiten"}}
     yield "in-two-languages", document(tokens(key(NORTH)), {**REGION, "choices": labels}, **spoken)
-    yield "in-the-other-one", document(tokens(key({"region": "Nord"})), {**REGION, "choices": labels}, **spoken)
+    yield (
+        "in-the-other-one",
+        document(tokens(key({"region": "Nord"})), {**REGION, "choices": labels}, **spoken),
+    )
