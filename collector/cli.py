@@ -14,6 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from collector.issuer.cli import add_issuer
 from collector.operator.access_commands import add_access_commands
 from collector.operator.admin_cli import add_admin, add_backup
 from collector.operator.at_a_collector import DEFAULT_URL, token_of
@@ -59,6 +60,8 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     text = "manage keys, invitations, studies and retention, straight on the database"
     add_admin(add_command(subparsers, "admin", text))
     add_secure_sum(add_command(subparsers, "secure-sum", "make nodes' keys, and close a secure sum"))
+    text = "give people tokens, one each, that nobody can join to their reports"
+    add_issuer(add_command(subparsers, "issuer", text))
 
 
 def _add_serve(parser: argparse.ArgumentParser) -> None:

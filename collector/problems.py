@@ -53,6 +53,24 @@ INVITATION_NEEDED = Kind(
     "The study takes invited reports only",
     "Send the report by itself, with an unused invitation in the header LDPKit-Invitation.",
 )
+TOKEN_NEEDED = Kind(
+    "token-needed",
+    401,
+    "The study takes a token with each report",
+    "Send the report by itself, with a token of the study's issuer: Authorization: PrivateToken token=….",
+)
+TOKEN_INVALID = Kind(
+    "token-invalid",
+    401,
+    "The token is not good for this study",
+    "Send a token that the study's issuer signed for this version of it.",
+)
+TOKEN_SPENT = Kind(
+    "token-spent",
+    409,
+    "The token was used for another report",
+    "Keep the report; each token lets one in, and the issuer gives each person one.",
+)
 WITHDRAWAL_UNPROVEN = Kind(
     "withdrawal-unproven",
     401,

@@ -1,6 +1,7 @@
 """An issuer of tokens that lies on demand, its keys, and studies whose reports need them."""
 
 import json
+import os
 import threading
 from base64 import b64encode
 from functools import cache
@@ -8,6 +9,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 from cryptography.hazmat.primitives.asymmetric import rsa
 
+from ldp_client.core.tokens import Asking, challenge_of, draw
 from ldp_client.documents.channel import SPKI_HEAD, SPKI_TAIL
 from schemas import Study
 from tests import studies
@@ -48,6 +50,15 @@ def study_of(issuer, *questions, hours=24, **fields):
     return Study(studies.document(*asked, channel=channel_of(issuer, hours=hours), **fields))
 
 
+def token_of(study, place=0, nonce=None, key=None):
+    """A token for a study, as if its issuer had been asked. key: who signs instead."""
+    stated = study.channel.tokens
+    challenge = challenge_of(stated.name, study.digest)
+    _, salt, factor = draw(stated.keys[place], os.urandom)
+    asking = Asking(stated.keys[place], challenge, nonce or os.urandom(32), salt, factor)
+    return asking.token((key or keys()[place]).sign(asking.body[3:]), os.urandom)
+
+
 class Issuer:
     """answers: functions of (body, headers) that give (status, media type, content), one for each request to
     come; then honest ones. requests: (path, body, headers)."""
@@ -69,9 +80,11 @@ class Issuer:
 
     def _handler(outer):  # noqa: N805
         class Handler(BaseHTTPRequestHandler):
-            def do_POST(self):  # noqa: N802
+            def do_POST(self):
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-                outer.requests.append((self.path, body, dict(self.headers)))
+                outer.requests.append(
+                    (self.path, body, {name.lower(): value for name, value in self.headers.items()})
+                )
                 answer = outer.answers.pop(0) if outer.answers else honest
                 found = answer(body, self.headers)
                 if found is None:
