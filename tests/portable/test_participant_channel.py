@@ -1,4 +1,4 @@
-"""The participant's page of a study with tokens and batches: what it says, whom it asks, when reports leave."""
+"""The participant's page of a study with tokens and batches: what it says and asks, when reports leave."""
 
 import re
 import time

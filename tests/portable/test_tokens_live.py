@@ -1,4 +1,4 @@
-"""A JavaScript device, another library and a person's browser with `ldpkit issuer` and `ldpkit serve` as they run."""
+"""A JavaScript device and another library with `ldpkit issuer` and `ldpkit serve` as they run."""
 
 import json
 import subprocess
