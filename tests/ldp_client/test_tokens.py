@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from ldp_client.cli import main
 from ldp_client.core.tokens import short_id_of, token_in
 from ldp_client.device import clock, sending
 from ldp_client.device.channels import Channels
@@ -393,3 +394,18 @@ def test_the_ledger_keeps_how_reports_leave(tmp_path, places):
     assert kept.of(queued).tokens.issuer == study.channel.tokens.issuer
     assert kept.awaits_token(queued)
     assert re.fullmatch("[0-9a-f]{64}", queued.document)
+
+
+def test_the_budget_says_which_reports_still_need_a_token(tmp_path, places, at, capsys):
+    device, _ = answered(tmp_path, places)
+
+    def said():
+        assert main(["budget", "--folder", str(tmp_path)]) == 0
+        return capsys.readouterr().out
+
+    assert "1 still has to get its token" in said()
+    device.flush()
+    assert "1 leaves together with others' reports" in said()
+    at(due(device))
+    device.flush()
+    assert "token" not in said()

@@ -7,9 +7,12 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
+from ldp_client.commands.study_warnings import warnings_of
+from ldp_client.describing import describe
 from ldp_client.documents.channel import SPKI_HEAD, SPKI_TAIL
 from ldp_client.documents.errors import StudyError
 from ldp_client.documents.study_shape import STUDY
+from ldp_client.words.channel import issuer_warnings
 from schemas import Study, json_schema
 from tests import studies
 
@@ -195,3 +198,33 @@ def test_the_json_schema_takes_the_same():
     for address in ("https://A.example", "https://a.example/?x", "https://a b.example", "a.example"):
         document = studies.document(studies.YES_NO, channel=channel(tokens=tokens(issuer=address)))
         assert not schema.is_valid(document)
+
+
+def test_people_are_told_how_reports_leave():
+    strata = channel(tokens=tokens(NORTH, SOUTH), oblivious=OBLIVIOUS)
+    lines = describe(study_of(strata, public=[STRATUM]))
+    start = lines.index("HOW REPORTS LEAVE, so that nobody can join a person and a report:")
+    batches, given, each, through = lines[start + 1 : start + 5]
+    assert "window of 24 hours" in batches
+    assert "https://issuer.example gives each person one" in given
+    assert "2 strata" in each
+    assert "https://relay.example/ldpkit" in through
+    assert not [line for line in describe(Study(studies.document(studies.YES_NO))) if "LEAVE" in line]
+
+
+def test_authors_are_told_of_reports_that_come_too_late():
+    for hours, closes, count in ((84, "2026-03-01", 0), (85, "2026-03-01", 1), (168, None, 0)):
+        stated = {**channel(), "batches": {"hours": hours}}
+        study = study_of(stated, **({"closes": closes} if closes else {}))
+        found = [line for line in warnings_of(study) if "late_days" in line]
+        assert len(found) == count
+    assert "170 hours" in "".join(
+        warnings_of(study_of({**channel(), "batches": {"hours": 85}}, closes="2026-03-01"))
+    )
+
+
+def test_people_are_told_where_issuer_and_collector_are_one():
+    study = study_of(channel())
+    assert issuer_warnings(study, "https://issuer.example:8000/a")
+    assert not issuer_warnings(study, "https://collector.example")
+    assert not issuer_warnings(study_of(oblivious()), "https://issuer.example")
