@@ -271,7 +271,7 @@ def test_it_can_be_withdrawn_at_each_stage(stage, take, issuer, site):
 
 
 def test_another_library_takes_part_on_each_side(take, issuer, site):
-    """@cloudflare/privacypass-ts: its issuer for this device, our issuer for its client, its origin for both."""
+    """@cloudflare/privacypass-ts: its issuer and this device, our issuer and its client, its origin twice."""
     take(*ANSWERED, ["flush"], ["due"], ["flush"])
     study = Study(json.loads(site.study))
     issuer.strata["PEER"] = 0
