@@ -90,6 +90,7 @@ SCHEMAS: Document = {
             "by_day": {"type": "array", "items": object_of({"day": TEXT, "reports": COUNT})},
             "versions": {"type": "array", "items": object_of({"version": COUNT, "reports": COUNT})},
             "invitations_left": {"type": ["integer", "null"]},
+            "issuer": TEXT_OR_NULL,
             "posterior": {"type": ["object", "null"]},
             "refused": {"type": "object", "additionalProperties": COUNT},
             "retention": {"type": "array", "items": KEPT},
