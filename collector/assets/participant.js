@@ -143,6 +143,8 @@ async function start() {
     else if (document.activeElement?.closest("[hidden]")) headings.at(-1).focus();
     shown = state;
     find("leaves").textContent = howItLeaves(report);
+    // Nobody can hurry it.
+    find("again").hidden ||= report?.due > Date.now();
     find("reason").textContent = report?.reason ? say("script.last_time", { reason: why(report.reason, report.channel) }) : "";
     whenDue(report, () => act(flush));
     if (find("answers")) showProgress(entriesOf(find("answers"), asked));

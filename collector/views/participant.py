@@ -243,7 +243,7 @@ def asset(name: str) -> Response:
 
 
 def origins_of(channel: Channel | None) -> list[str]:
-    """Where a device's requests go beside the collector, by the channel of the study: its issuer and its relay."""
+    """Where a device's requests go beside the collector, by its study's channel: issuer and relay."""
     tokens, oblivious = (channel.tokens, channel.oblivious) if channel else (None, None)
     found = [tokens.issuer] if tokens else []
     found += [oblivious.relay] if oblivious else []

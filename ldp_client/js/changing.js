@@ -23,7 +23,8 @@ export function withdraw(memory, studyId) {
   for (const report of asked) {
     // What is sent about it has the report's size through a relay, also without it.
     const size = utf8(report.body).length || report.size;
-    Object.assign(report, { state: "withdrawn", size, body: "", invitation: "", token: "" });
+    Object.assign(report, { state: "withdrawn", size, body: "", invitation: "" });
+    delete report.token;
   }
   return asked.length;
 }

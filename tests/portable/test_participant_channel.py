@@ -1,4 +1,4 @@
-"""The participant's page of a study with tokens and batches: what it says, whom it asks, and when the report leaves."""
+"""The participant's page of a study with tokens and batches: what it says and asks, when reports leave."""
 
 import re
 import time
@@ -8,6 +8,7 @@ import pytest
 
 from collector.languages import LANGUAGES, words_of
 from tests import studies
+from tests.portable.test_leaving_later import close_page, until
 from tests.portable.token_issuer import TokenIssuer
 
 ASKED = {**studies.YES_NO, "text": "Have you ever?"}
@@ -89,6 +90,7 @@ def test_it_says_whom_it_asks_and_between_which_times_the_report_leaves(invited,
     report = report_of(person)
     assert (report["state"], report["invitation"], len(report["token"])) == ("queued", "", 472)
     assert "Last time" not in person.text
+    assert not person.find("#again").is_displayed()
     # Nothing of the report is anywhere before.
     assert asked_for(person, "PUT") == []
     assert person.stored() == []
@@ -202,3 +204,41 @@ def test_every_language_says_it_with_the_same_facts(language):
             own = words.sentences(prefix)[key]
             assert sorted(re.findall(r"{\w+}", own)) == sorted(re.findall(r"{\w+}", sentence)), key
             assert language == "en" or own != sentence
+
+
+def test_a_browser_that_wakes_workers_sends_it_though_the_page_is_closed(invited, browser):
+    """As browsers do for sites that are installed; no worker is there where they do not."""
+    person = invited()
+    server = person.server
+    allowed = {"origin": server.url, "permissions": ["periodicBackgroundSync"]}
+    browser.execute_cdp_cmd("Browser.grantPermissions", allowed)
+    try:
+        agreed(person)
+        person.until_says("It leaves by itself")
+        until(lambda: browser.execute_async_script(WOKEN) == [["ldpkit"]])
+        browser.execute_async_script(MOVE_DUE, int(time.time() * 1000) - SOON_MS)
+        close_page(browser)
+        assert person.stored() == []
+        browser.execute_cdp_cmd("ServiceWorker.enable", {})
+        for number in range(100):
+            woken = {"origin": server.url, "registrationId": str(number), "tag": "ldpkit"}
+            browser.execute_cdp_cmd("ServiceWorker.dispatchPeriodicSyncEvent", woken)
+        until(lambda: len(person.stored()) == 1)
+    finally:
+        browser.execute_cdp_cmd("Browser.resetPermissions", {})
+
+
+WOKEN = """
+const done = arguments[0];
+const tags = ({ periodicSync }) => periodicSync.getTags();
+navigator.serviceWorker.getRegistrations().then((all) => Promise.all(all.map(tags))).then(done);
+"""
+
+
+def test_what_waits_for_its_moment_has_no_worker_elsewhere(invited, browser):
+    person = invited()
+    agreed(person)
+    person.until_says("It leaves by itself")
+    # After this long what waits would be left to one.
+    time.sleep(2.5)
+    assert browser.execute_async_script(WOKEN) == []

@@ -1,22 +1,17 @@
-"""Blind tokens and batches of the npm package: the RFCs' vectors, each ledger, each answer, withdrawal at each stage."""
+"""Blind tokens and batches of the npm package: vectors, ledgers, answers, withdrawal at each stage."""
 
-import hashlib
 import json
-import re
 import subprocess
 import time
-from base64 import urlsafe_b64decode
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric import padding, rsa
-from cryptography.hazmat.primitives.hashes import SHA384
 
 from schemas import Study
 from tests import studies
 from tests.portable import npm
 from tests.portable.platforms import JAVASCRIPT
 from tests.portable.test_ledgers import INDEX, KINDS
-from tests.portable.token_issuer import TokenIssuer, keys
+from tests.portable.token_issuer import TokenIssuer, keys, token_in
 from tests.portable.vector_texts import GOLDEN
 
 ANSWERED = [["answer", {"ever": "yes"}, "CODE"], ["consent"]]
@@ -56,22 +51,7 @@ def take(issuer, site, tmp_path):
 
 def check_token(header, study, issuer, key):
     """Whoever knows the study can check it, and its challenge."""
-    token = urlsafe_b64decode(re.fullmatch('PrivateToken token="([A-Za-z0-9_-]{472})"', header)[1])
-    name = issuer.url.split("//")[1].encode()
-    challenge = (
-        b"\x00\x02"
-        + len(name).to_bytes(2, "big")
-        + name
-        + b"\x20"
-        + bytes.fromhex(study.digest)
-        + b"\x00\x00"
-    )
-    assert token[:2] + token[34:98] == b"\x00\x02" + b"".join(
-        hashlib.sha256(part).digest() for part in (challenge, key.spki)
-    )
-    public = rsa.RSAPublicNumbers(65537, key.modulus).public_key()
-    public.verify(token[98:], token[:98], padding.PSS(padding.MGF1(SHA384()), 48), SHA384())
-    return token
+    return token_in(header, study, issuer.url.split("//")[1], key)
 
 
 def window(moment_ms, hours=24):
@@ -127,7 +107,7 @@ def test_a_lost_answer_is_asked_for_again_by_the_same_request(kind, take, issuer
     assert len(site.tokens) == 1
 
 
-def test_moments_are_drawn_evenly_in_the_window(take):
+def test_moments_are_drawn_evenly_in_the_window():
     script = f"""
     const {{ drawDue }} = await import("{JAVASCRIPT / "leaving.js"}");
     const channel = {{ batches: {{ hours: 6 }} }};
@@ -271,7 +251,7 @@ def test_it_can_be_withdrawn_at_each_stage(stage, take, issuer, site):
 
 
 def test_another_library_takes_part_on_each_side(take, issuer, site):
-    """@cloudflare/privacypass-ts: its issuer with this device, its client with our issuer, its origin with both."""
+    """@cloudflare/privacypass-ts: its issuer and this device, our issuer and its client, its origin twice."""
     take(*ANSWERED, ["flush"], ["due"], ["flush"])
     study = Study(json.loads(site.study))
     issuer.strata["PEER"] = 0

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import threading
-from base64 import b64encode
+from base64 import b64encode, urlsafe_b64decode
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.asymmetric import padding, rsa
+from cryptography.hazmat.primitives.hashes import SHA384
 
 from ldp_client.documents.channel import MODULUS_BYTES, SPKI_HEAD, SPKI_TAIL
+from schemas import Study
 from tests.portable.site import POLL_SECONDS
 
 REQUEST, RESPONSE = "application/private-token-request", "application/private-token-response"
@@ -27,7 +30,7 @@ class Key:
         numbers = rsa.generate_private_key(
             public_exponent=65537, key_size=8 * MODULUS_BYTES
         ).private_numbers()
-        self.modulus, self._secret = numbers.public_numbers.n, numbers.d
+        self.modulus, self.secret = numbers.public_numbers.n, numbers.d
         self.spki = SPKI_HEAD + self.modulus.to_bytes(MODULUS_BYTES, "big") + SPKI_TAIL
         self.stated = b64encode(self.spki).decode()
 
@@ -37,7 +40,7 @@ class Key:
 
     def sign(self, blinded: bytes) -> bytes:
         """The private operation alone."""
-        return pow(int.from_bytes(blinded, "big"), self._secret, self.modulus).to_bytes(MODULUS_BYTES, "big")
+        return pow(int.from_bytes(blinded, "big"), self.secret, self.modulus).to_bytes(MODULUS_BYTES, "big")
 
 
 @cache
@@ -52,8 +55,8 @@ def keys() -> tuple[Key, Key]:
 class TokenIssuer:
     """url: where it listens. strata: {invitation: the place of its key}. asked: (invitation, body), in order.
 
-    told: what the next requests are answered in place of a token: "lost" (nothing comes, but it was given), "forged",
-    or (status, problem's name, more of the problem).
+    given: {invitation: (body, answer)}, of those that were used. told: what the next requests are answered in
+    place of a token: "lost" (nothing comes, but it was given), "forged", or (status, problem, more of it).
     """
 
     def __init__(self) -> None:
@@ -135,3 +138,18 @@ def _handler(issuer: TokenIssuer) -> type[BaseHTTPRequestHandler]:
             """Nothing."""
 
     return Handler
+
+
+def token_in(header: str, study: Study, name: str, key: Key) -> bytes:
+    """The token of a header `Authorization`, signed by that key for that issuer and this study alone."""
+    found = re.fullmatch('PrivateToken token="([A-Za-z0-9_-]{472})"', header)
+    assert found, header
+    token = urlsafe_b64decode(found[1])
+    stated = name.encode()
+    context = bytes.fromhex(study.digest)
+    challenge = b"\x00\x02" + len(stated).to_bytes(2, "big") + stated + b"\x20" + context + b"\x00\x00"
+    digests = [hashlib.sha256(part).digest() for part in (challenge, key.spki)]
+    assert token[:2] + token[34:98] == b"".join([b"\x00\x02", *digests])
+    public = rsa.RSAPublicNumbers(65537, key.modulus).public_key()
+    public.verify(token[98:], token[:98], padding.PSS(padding.MGF1(SHA384()), 48), SHA384())
+    return token

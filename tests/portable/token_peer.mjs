@@ -48,12 +48,13 @@ const its = await asked.finalize(response);
 found.itsFromOurIssuer = await origin.verify(its, await keyOf(ours));
 found.its = Buffer.from(its.serialize()).toString("base64url");
 
-// What a device sent to a collector.
-const [sent] = peer.AuthorizationHeader.parse(BLIND_RSA, header);
-found.sent = await origin.verify(sent.token, await keyOf(ours));
-found.sentIsOf = hex(sent.token.authInput.challengeDigest) === hex(
-  new Uint8Array(await crypto.subtle.digest("SHA-256", challengeOf(address, digest))),
-);
-sent.token.authenticator[255] ^= 1;
-found.changed = await origin.verify(sent.token, await keyOf(ours)).catch(() => false);
+// What a device sent to a collector, if it did.
+if (header) {
+  const [{ token: sent }] = peer.AuthorizationHeader.parse(BLIND_RSA, header);
+  found.sent = await origin.verify(sent, await keyOf(ours));
+  const expected = await crypto.subtle.digest("SHA-256", challengeOf(address, digest));
+  found.sentIsOf = hex(sent.authInput.challengeDigest) === hex(new Uint8Array(expected));
+  sent.authenticator[255] ^= 1;
+  found.changed = await origin.verify(sent, await keyOf(ours)).catch(() => false);
+}
 console.log(JSON.stringify(found));
