@@ -1,9 +1,9 @@
 """What oblivious HTTP costs a collector's processor for each request: `python -m benchmarks.oblivious`.
 
 All that is done for a request beside the request itself: opening it, reading it, calling the collector's
-application, and encapsulating an answer of the one size. The application here answers at once, so that no more
-is measured. CPU time of this thread, of the quickest of many short rounds: what other programs do on the
-machine only makes rounds slower. The median is shown beside it.
+application, and encapsulating an answer of the one size. The application here answers at once. CPU time of
+this thread, of the quickest of many short rounds: other programs on the machine only make rounds slower. The
+median is shown beside it.
 """
 
 from __future__ import annotations
