@@ -8,6 +8,8 @@ from datetime import date
 from flask import Blueprint, Flask
 
 from collector.context import EXTENSION, Collector
+from collector.oblivious.gateway import Gateway
+from collector.oblivious.keys import GatewayKeys
 from collector.settings import Settings, server_settings
 from collector.storage.upkeep import utc_today
 from collector.views import handling
@@ -15,6 +17,8 @@ from collector.views.changing import changing
 from collector.views.export import export, summary
 from collector.views.fast_uploads import FastUploads
 from collector.views.foreign_pages import ForeignPages
+from collector.views.gateway import EXTENSION as GATEWAY
+from collector.views.gateway import OnlyOblivious, gateway
 from collector.views.health import health
 from collector.views.operating import operating
 from collector.views.page import page
@@ -53,7 +57,14 @@ def create_app(
         _register(
             app, studies, operating, retaining, reports, export, summary, health, page, changing, participant
         )
+        _register(app, gateway)
         app.wsgi_app = FastUploads(app.wsgi_app, collector)  # type: ignore[method-assign]
+        if settings.ohttp_keys:
+            # What is inside comes here, past what keeps the same out in the clear.
+            app.extensions[GATEWAY] = Gateway(GatewayKeys.load(settings.ohttp_keys), app.wsgi_app)
+        if settings.only_ohttp:
+            headers = handling.default_headers(collector.identity)
+            app.wsgi_app = OnlyOblivious(app.wsgi_app, headers)  # type: ignore[method-assign]
         if settings.origins:
             # Outermost, as browsers ask of every answer.
             app.wsgi_app = ForeignPages(app.wsgi_app, settings.origins)  # type: ignore[method-assign]

@@ -14,6 +14,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from collector.issuer.cli import add_issuer
+from collector.oblivious.cli import add_oblivious, add_relay
 from collector.operator.access_commands import add_access_commands
 from collector.operator.admin_cli import add_admin, add_backup
 from collector.operator.at_a_collector import DEFAULT_URL, token_of
@@ -59,6 +61,11 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     text = "manage keys, invitations, studies and retention, straight on the database"
     add_admin(add_command(subparsers, "admin", text))
     add_secure_sum(add_command(subparsers, "secure-sum", "make nodes' keys, and close a secure sum"))
+    add_oblivious(add_command(subparsers, "oblivious", "make and change the keys of a collector's gateway"))
+    text = "forward devices' requests to another operator's collector, without saying whose they are"
+    add_relay(add_command(subparsers, "relay", text, "relay --to https://collector.example.org/ohttp"))
+    text = "give people tokens, one each, that nobody can join to their reports"
+    add_issuer(add_command(subparsers, "issuer", text))
 
 
 def _add_serve(parser: argparse.ArgumentParser) -> None:
@@ -77,6 +84,8 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
         "--role", choices=("collector", "node"), default="collector", help="default collector"
     )
     parser.add_argument("--node-key", metavar="FILE", help="a node's keys, from ldpkit secure-sum keygen")
+    text = "refuse devices' requests that come in the clear, not through a relay"
+    parser.add_argument("--only-ohttp", action="store_true", default=None, help=text)
     text = "for https without a proxy: a PEM file, the server's own certificate first"
     parser.add_argument("--certificate", metavar="FILE", help=text)
     parser.add_argument("--key", metavar="FILE", help="its private key in PEM, which nobody else can read")
@@ -195,7 +204,10 @@ def _write_summary(arguments: argparse.Namespace, token: str) -> tuple[str, dict
 
 def _serve_settings(arguments: argparse.Namespace) -> Settings:
     settings = server_settings(
-        database=arguments.database, token=arguments.token, node_key=arguments.node_key
+        database=arguments.database,
+        token=arguments.token,
+        node_key=arguments.node_key,
+        only_ohttp=arguments.only_ohttp,
     )
     if (arguments.role == "node") != (settings.node_key is not None):
         raise UsageError("a node needs both --role node and its keys, --node-key FILE")

@@ -33,6 +33,18 @@ class Kind:
         return TYPE_PREFIX + self.name
 
 
+@dataclass(frozen=True)
+class StandardKind(Kind):
+    """A kind that a standard names, with its own type."""
+
+    uri: str = ""
+
+    @property
+    def type(self) -> str:
+        """The URI that programs compare."""
+        return self.uri
+
+
 # What devices go by. Of what was restored, or published anew, a refusal names no digest, or another one.
 DROP = "Drop the report if `digest` is that of the study it answers; else keep it, and send it again later."
 
@@ -52,6 +64,24 @@ INVITATION_NEEDED = Kind(
     403,
     "The study takes invited reports only",
     "Send the report by itself, with an unused invitation in the header LDPKit-Invitation.",
+)
+TOKEN_NEEDED = Kind(
+    "token-needed",
+    401,
+    "The study takes a token with each report",
+    "Send the report by itself, with a token of the study's issuer: Authorization: PrivateToken token=….",
+)
+TOKEN_INVALID = Kind(
+    "token-invalid",
+    401,
+    "The token is not good for this study",
+    "Send a token that the study's issuer signed for this version of it.",
+)
+TOKEN_SPENT = Kind(
+    "token-spent",
+    409,
+    "The token was used for another report",
+    "Keep the report; each token lets one in, and the issuer gives each person one.",
 )
 WITHDRAWAL_UNPROVEN = Kind(
     "withdrawal-unproven",
@@ -180,6 +210,46 @@ OVERLOADED = Kind(
 )
 DISK_FULL = Kind("disk-full", 507, "The collector's disk is full", "Send the same request again later.", 60)
 
+OHTTP_KEY = StandardKind(
+    "ohttp-key",
+    400,
+    "The gateway has no such key",
+    "Keep the report: its study states a key that this gateway does not have, or has no more.",
+    uri="https://iana.org/assignments/http-problem-types#ohttp-key",
+)
+OHTTP_MALFORMED = Kind(
+    "ohttp-malformed",
+    400,
+    "The request is not encapsulated for this gateway",
+    "Send one message/ohttp-req as RFC 9458 has it, for the key that its study states.",
+)
+OBLIVIOUS_ABSENT = Kind(
+    "oblivious-absent",
+    404,
+    "This collector is no gateway",
+    "Make its keys with `ldpkit oblivious keygen`, and name their file in the setting ohttp_keys.",
+)
+OBLIVIOUS_NEEDED = Kind(
+    "oblivious-needed", 403, "Requests in the clear are not taken", "Send it through the study's relay."
+)
+OBLIVIOUS_ROUTE = Kind(
+    "oblivious-route",
+    404,
+    "Not through the gateway",
+    "Inside are PUT and DELETE of a report, and GET of a study's version; ask in the clear for the rest.",
+)
+OBLIVIOUS_REQUEST = Kind(
+    "oblivious-request",
+    400,
+    "The encapsulated request is not one of a device",
+    "Send one binary HTTP request of known length (RFC 9292), without fields of a connection.",
+)
+ANSWER_TOO_LARGE = Kind(
+    "answer-too-large",
+    406,
+    "The answer does not fit",
+    "Ask with If-None-Match for a study that is known already, or in the clear.",
+)
 
 KINDS = tuple(value for value in list(globals().values()) if isinstance(value, Kind))
 

@@ -57,7 +57,8 @@ class Settings:
     of public keys in PEM; a study that one of them signed may be published by anybody. node_key: a key
     file; with it the server is a node of secure sums, and nothing else. log: the form of a server's log.
     origins: the other sites whose pages may fetch studies, send reports and withdraw them. framed_by:
-    the other sites whose pages may show a study's page in a frame.
+    the other sites whose pages may show a study's page in a frame. ohttp_keys: a file of a gateway's keys;
+    with it devices' requests are taken through relays too. only_ohttp: whether these alone are taken.
     """
 
     database: str = "sqlite:///ldpkit.sqlite3"
@@ -77,6 +78,8 @@ class Settings:
     log: str = "text"
     origins: tuple[str, ...] = ()
     framed_by: tuple[str, ...] = ()
+    ohttp_keys: str | None = None
+    only_ohttp: bool = False
 
     @property
     def invitation_secret(self) -> bytes:
@@ -90,6 +93,7 @@ class Settings:
                 raise UsageError(f"setting {name}: must be above 0, is {getattr(self, name)}")
         for name in ("origins", "framed_by"):
             _check_origins(name, getattr(self, name), self.node_key)
+        _check_gateway(self)
         if self.log not in LOG_FORMS:
             raise UsageError(f"setting log: must be one of {', '.join(LOG_FORMS)}, is {self.log[:64]!r}")
         rates = ("upload_rate", "study_rate", "deletion_rate")
@@ -156,6 +160,14 @@ def _check_token(token: str | None) -> None:
     if len(token) < FEWEST_CHARACTERS:
         advice = "`ldpkit init` makes one that nobody can guess, and `ldpkit admin token` shows it"
         raise UsageError(f"setting token: must have at least {FEWEST_CHARACTERS} characters: {advice}")
+
+
+def _check_gateway(settings: Settings) -> None:
+    """Raises UsageError where no device could send anything, or shares would."""
+    if settings.ohttp_keys and settings.node_key is not None:
+        raise UsageError("setting ohttp_keys: is for collectors: a node's shares are sealed to it already")
+    if settings.only_ohttp and not settings.ohttp_keys:
+        raise UsageError("setting only_ohttp: needs ohttp_keys, from `ldpkit oblivious keygen`")
 
 
 def _check_origins(name: str, origins: tuple[str, ...], node_key: str | None) -> None:
@@ -250,6 +262,9 @@ def _read_file(path: Path) -> dict[str, object]:
         raise InputError(f"{path} is not TOML: {error}") from None
     if "database" in values:
         values["database"] = _from_beside(str(values["database"]), path)
+    if "ohttp_keys" in values:
+        # Of a place that was moved or copied, too.
+        values["ohttp_keys"] = str(path.parent / str(values["ohttp_keys"]))
     return values
 
 
@@ -309,10 +324,18 @@ def _number(name: str, value: object) -> float:
         raise UsageError(f"setting {name}: {value!r} is not a number") from None
 
 
+def _yes_or_no(name: str, value: object) -> bool:
+    text = str(value).lower()
+    if text not in ("true", "false", "1", "0"):
+        raise UsageError(f"setting {name}: {value!r} is neither true nor false")
+    return text in ("true", "1")
+
+
 _BY_TYPE: dict[str, Callable[[str, object], object]] = {
     "int": _whole,
     "float": _number,
     "tuple[str, ...]": _words,
+    "bool": _yes_or_no,
 }
 _READERS: dict[str, Callable[[str, object], object]] = {
     field.name: _BY_TYPE.get(str(field.type), _text) for field in fields(Settings)

@@ -13,6 +13,7 @@ from ldp_client.documents.rational import Rational
 from ldp_client.documents.report import ID_BYTES, Report
 from ldp_client.mechanisms import mechanisms_of
 from ldp_client.mechanisms.choice import ChoiceMechanism
+from ldp_client.words.channel import channel_lines
 from ldp_client.words.public import MOST_CHOICES, public_lines
 from ldp_client.words.text import ENGLISH, Words, plain, rounded_up, visible
 
@@ -97,6 +98,7 @@ def describe(study: "Study", words: Words = ENGLISH) -> "list[str]":
         *([words.say("study.languages", languages=", ".join(study.languages))] if study.languages else []),
         *(words.say("study.holders").split("\n") if study.unit == "holder" else []),
         *public_lines(study, words),
+        *channel_lines(study, words),
         *_sections(study, words),
     ]
     mechanisms = mechanisms_of(study)
@@ -286,8 +288,7 @@ def in_words(mechanism: "Mechanism", words: Words = ENGLISH) -> str:
     """
     if mechanism.name.startswith("table_"):
         return " ".join(_table_sentences(mechanism, words))
-    number = getattr(mechanism, "number", None)
-    if number is not None:
+    if (number := getattr(mechanism, "number", None)) is not None:
         return f"{in_words(number, words)} {words.say_of('mechanism.refusable', _known(mechanism, words))}"
     facts = _known(mechanism, words)
     kind = facts.get("kind", "")
@@ -310,8 +311,7 @@ class _Known(dict):  # type: ignore[type-arg]
 
 
 def _known(mechanism: "Mechanism", words: Words) -> _Known:
-    facts = FACTS.get(mechanism.name)
-    return _Known(mechanism, facts(mechanism, words) if facts else {})
+    return _Known(mechanism, facts(mechanism, words) if (facts := FACTS.get(mechanism.name)) else {})
 
 
 def _number(mechanism: "Any", words: Words) -> "dict[str, Any]":

@@ -5,6 +5,7 @@ import { answersIn, entriesOf } from "./entries.js";
 import { tellFrame } from "./framed.js";
 import { sendLater } from "./later.js";
 import { entriesHere, goTo, isLast, showProgress, turn, turnTo } from "./parts.js";
+import { howItLeaves, whenDue, whyNoToken } from "./leaves.js";
 import { inOwnLabels, shownIn } from "./shown.js";
 import { toldInWords } from "./told.js";
 import { inWords, say, saidOf, written } from "./words.js";
@@ -87,9 +88,10 @@ function listOf(entries) {
 const wrong = ({ field, problem }) => `${field}: ${say(`script.answer.${problem}`)}`;
 
 /** Why a report was not settled; an older ledger says it in words. */
-function why(reason) {
+function why(reason, channel) {
   const [kind, status, problem] = reason.split(" ");
   if (kind === "unserved") return say("script.reason.unserved", { reason: why(reason.slice(kind.length + 1)) });
+  if (kind === "issuer") return whyNoToken(reason, channel);
   return REASONS.has(kind) ? say(`script.reason.${kind}`, { status, problem }) : reason;
 }
 
@@ -140,12 +142,17 @@ async function start() {
     if (shown && shown !== state) headings[0].focus();
     else if (document.activeElement?.closest("[hidden]")) headings.at(-1).focus();
     shown = state;
-    find("reason").textContent = report?.reason ? say("script.last_time", { reason: why(report.reason) }) : "";
+    find("leaves").textContent = howItLeaves(report);
+    // Nobody can hurry it.
+    find("again").hidden ||= report?.due > Date.now();
+    find("reason").textContent = report?.reason ? say("script.last_time", { reason: why(report.reason, report.channel) }) : "";
+    whenDue(report, () => act(flush));
     if (find("answers")) showProgress(entriesOf(find("answers"), asked));
     // At once: its section is in sight.
     if (report?.body) await showReport(study, report);
     showTold(await device.told());
-    tellFrame(state, find("answers"), report?.reason);
+    // What waits for its moment alone is out of the person's hands.
+    tellFrame(state, find("answers"), report?.reason || report?.due);
   }
 
   /** Send what waits; what is shown changes when it is done. The page may be closed before. */
@@ -158,7 +165,7 @@ async function start() {
   /** Have what still waits, also a deletion, sent without this page. */
   async function leaveToBrowser() {
     const { report } = await device.status(study);
-    if (report?.state === "queued" || report?.state === "withdrawn") await sendLater(find("study").dataset.sender);
+    if (report?.state === "queued" || report?.state === "withdrawn") await sendLater(find("study").dataset.sender, report.due);
   }
 
   /** No true answer stays behind what is shown. */

@@ -15,6 +15,7 @@ from ldp_client.documents.errors import InputError
 from ldp_client.files.disk import write_new
 
 DATABASE_NAME = "ldpkit.sqlite3"
+GATEWAY_KEYS_NAME = "ohttp.keys"
 TOKEN_BYTES = 32
 OWNER_ONLY = 0o600
 SETTINGS = """\
@@ -22,6 +23,7 @@ SETTINGS = """\
 database = {database}
 token = {token}
 invitation_key = {invitation_key}
+ohttp_keys = {ohttp_keys}
 """
 NEXT = """\
 made {settings} and {database}
@@ -61,11 +63,23 @@ def run_init(arguments: argparse.Namespace) -> int:
 
     values = {"database": _from_inside(database, folder), "token": new_word(TOKEN_BYTES)}
     values["invitation_key"] = new_word(TOKEN_BYTES)
+    values["ohttp_keys"] = GATEWAY_KEYS_NAME
+    _make_gateway_keys(folder / GATEWAY_KEYS_NAME)
     write_new(
         settings, SETTINGS.format(**{name: json.dumps(one) for name, one in values.items()}), OWNER_ONLY
     )
     print(NEXT.format(settings=settings, database=shown, folder=folder), end="", file=sys.stderr)
     return 0
+
+
+def _make_gateway_keys(path: Path) -> None:
+    """Those of a place whose settings were lost stay: studies state them."""
+    from collector.oblivious.keys import GatewayKeys
+
+    if path.exists():
+        GatewayKeys.load(path)
+    else:
+        GatewayKeys.generate().save(path)
 
 
 @contextmanager

@@ -68,6 +68,7 @@ def invite(
             "`ldpkit secure-sum invite`, and each node's operator takes them with --file"
         )
     _refuse_over(session, study_id)
+    _refuse_tokens(session, study_id)
     carried = _carried(session, study_id, public or {})
     invitations = [new_word(INVITATION_BYTES) for _ in range(count)]
     add_invitations(session, _number(session, study_id), map(hash_key, invitations), secret, carried)
@@ -91,6 +92,22 @@ def _refuse_over(session: Session, study_id: str) -> None:
     if state is not None and (state.closed or state.deleted):
         how = "deleted" if state.deleted else "closed"
         raise InputError(f"study {study_id} was {how}: its invitations let nobody in, and none was made")
+
+
+def _refuse_tokens(session: Session, study_id: str) -> None:
+    """Raises InputError for a study that takes tokens: an invitation here would join person and report."""
+    study = _current(session, study_id)
+    if study is not None:
+        refuse_tokens(study)
+
+
+def refuse_tokens(study: Study) -> None:
+    """The same, of a study at hand."""
+    if study.channel is not None and study.channel.tokens is not None:
+        raise InputError(
+            f"study {study.id} takes tokens: its issuer makes the invitations, with `ldpkit issuer invite`, "
+            "so that nobody can join a person and a report; the collector makes none"
+        )
 
 
 def refuse_ended(session: Session, study_id: str, today: date, late: timedelta) -> None:
@@ -177,6 +194,7 @@ def take_list(session: Session, study_id: str, text: str, secret: bytes, keys: s
     if whose["study"] != study_id:
         raise InputError(f"--file: has the invitations to study {whose['study'][:64]}, not {study_id}")
     _refuse_over(session, study_id)
+    _refuse_tokens(session, study_id)
     _refuse_other_node(session, study_id, whose["node"], keys)
     if not add_list(session, _number(session, study_id), hashes, secret):
         raise InputError("--file: was taken in before, and nothing was changed: used invitations stay used")
@@ -286,6 +304,7 @@ def write_invitations(study: Study, count: int, folder: str) -> list[tuple[str, 
     Raises InputError.
     """
     assert study.route is not None
+    refuse_tokens(study)
     if not study.route.fewest <= count <= MOST_AT_ONCE:
         problem = f"must be from {study.route.fewest} (clients − tolerate) to {MOST_AT_ONCE}"
         raise InputError(f"--count {count}: {problem}")

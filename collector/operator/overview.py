@@ -113,6 +113,8 @@ def in_lines(status: Mapping[str, Any]) -> list[str]:
     ]
     if invitations is not None:
         lines.append(f"invited\t{counted(invitations, 'invitation')} left")
+    if status["issuer"] is not None:
+        lines.append(f"tokens\tof {status['issuer']}, one a report")
     return [*lines, *(f"look after: {line}" for line in status["attention"])]
 
 
@@ -139,12 +141,15 @@ def status_of(
             by_version[one.version] = by_version.get(one.version, 0) + one.reports
     fitted = last_fitted(session, study.number, study.version)
     # As `Rules.needs_invitation`: where invitations carry values nobody needs to ask for them.
-    needs_invitations = study.invited or any(field.from_invitation for field in document.public)
+    tokens = document.channel.tokens if document.channel else None
+    carried = any(field.from_invitation for field in document.public)
+    needs_invitations = tokens is None and (study.invited or carried)
     status = {
         **listed(study, document, today),
         "by_day": [{"day": day.isoformat(), "reports": number} for day, number in sorted(by_day.items())],
         "versions": [{"version": one, "reports": number} for one, number in sorted(by_version.items())],
         "invitations_left": count_unused(session, study.number) if needs_invitations else None,
+        "issuer": None if tokens is None else tokens.issuer,
         "posterior": None if fitted is None else _posterior(fitted),
         "refused": dict(sorted(seen.refused.items())),
         "retention": [one.document() for one in seen.kept],

@@ -18,6 +18,7 @@ from collector.storage import audit_log, queries
 from collector.storage.database import Database
 from collector.storage.invitations import lift_invitations
 from collector.storage.packing import PackedReport
+from collector.storage.spent_tokens import forget_tokens
 from collector.studies import publishing
 from ldp_client.documents.errors import InputError
 from schemas import Study
@@ -136,6 +137,7 @@ def delete_study(database: Database, study_id: str) -> int:
         require_sums(session, study_id, number)
         publishing.close(session, study_id, deleted=True)
         lift_invitations(session, number)
+        forget_tokens(session, number)
         audit_log.record(session, audit_log.AT_DATABASE, "delete study", study_id)
     return delete_reports(database, study_id)
 

@@ -62,6 +62,7 @@ def run_publish(arguments: argparse.Namespace) -> int:
     """ldpkit publish STUDY.json [--to URL] [--dry-run] [--json]"""
     from collector.remote.operating import RemoteCollector
     from ldp_client.commands.study_warnings import unstated_in_words, warnings_of
+    from ldp_client.words.channel import issuer_warnings
 
     document = read_bytes(arguments.study)
     study = _study_in(document, arguments.study)
@@ -69,7 +70,7 @@ def run_publish(arguments: argparse.Namespace) -> int:
     if not token and not _is_signed(document):
         token_of(arguments, "publishing a study that is not signed")
     collector = RemoteCollector(arguments.to, token)
-    for line in [*warnings_of(study), *unstated_in_words(study)]:
+    for line in [*warnings_of(study), *issuer_warnings(study, arguments.to), *unstated_in_words(study)]:
         print(line, file=sys.stderr)
     before = collector.published(study.id)
     said = []

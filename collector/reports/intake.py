@@ -20,8 +20,9 @@ from collector.problems import (
     unknown_study,
 )
 from collector.reports.invited import as_stored, invited_reports
-from collector.reports.rules import UnknownVersionError, require_same
+from collector.reports.rules import Rules, UnknownVersionError, require_same
 from collector.reports.running_summary import FindRules, add_reports
+from collector.reports.tokens import tokened_reports, with_token
 from collector.reports.writer import Change, Upload, Work
 from collector.storage import queries
 from collector.storage.database import Database
@@ -84,6 +85,12 @@ def check(collector: Collector, study_id: str, report: Report) -> PackedReport:
     return rules.pack(report)
 
 
+def refuse_batch(rules: Rules) -> None:
+    """Raises ProblemError where reports come with a token each, and so one by one."""
+    if rules.tokens is not None:
+        raise rules.tokens.needed("reports to this study are sent one by one, each with its token")
+
+
 @contextmanager
 def naming_study(collector: Collector, study_id: str, version: int) -> Iterator[None]:
     """Have what is refused within name the study's digest, as it is published here."""
@@ -98,15 +105,19 @@ def naming_study(collector: Collector, study_id: str, version: int) -> Iterator[
 
 
 def submit(
-    collector: Collector, study_id: str, reports: Sequence[PackedReport], invitation: str | None = None
+    collector: Collector,
+    study_id: str,
+    reports: Sequence[PackedReport],
+    invitation: str | None = None,
+    token: bytes | None = None,
 ) -> Outcomes:
     """Store checked reports, durable on return; one outcome each, in their order.
 
-    invitation: what came with a single report. Raises ProblemError for a study that is not published,
-    and when too many reports come.
+    invitation, token: what came with a single report, of the latter its nonce's hash. Raises ProblemError for
+    a study that is not published, and when too many reports come.
     """
     hashed = None if invitation is None else hash_key(invitation)
-    upload = Upload(study_id, reports, hashed)
+    upload = Upload(study_id, reports, hashed, token)
     outcomes: Outcomes
     if collector.limits.unlimited or not reports:
         outcomes = collector.writer.upload(upload)
@@ -118,10 +129,19 @@ def submit(
 
 
 def submit_one(
-    collector: Collector, study_id: str, report: PackedReport, invitation: str | None = None
+    collector: Collector,
+    study_id: str,
+    report: PackedReport,
+    invitation: str | None = None,
+    authorization: str | None = None,
 ) -> Receipt:
-    """Store one checked report, durable on return. Raises ProblemError when it is refused."""
-    (outcome,) = submit(collector, study_id, [report], invitation)
+    """Store one checked report, durable on return. Raises ProblemError when it is refused.
+
+    invitation, authorization: the headers that came with it.
+    """
+    rules = collector.rules.find(study_id, report.version)
+    report, token = with_token(rules, report, authorization)
+    (outcome,) = submit(collector, study_id, [report], invitation, token)
     if isinstance(outcome, ProblemError):
         raise outcome
     count(collector, study_id, [outcome])
@@ -257,7 +277,8 @@ def _store_study(
     of_version = partial(find, study_id)
     require_same(queries.document_digests(session, study.number), map(of_version, versions))
     is_invited = any(of_version(version).needs_invitation(study) for version in versions)
-    look_first = look_first or is_invited or bool(refusals)
+    takes_tokens = any(of_version(version).tokens is not None for version in versions)
+    look_first = look_first or is_invited or takes_tokens or bool(refusals)
     ids = {report.id for report in reports}
     # Of several with one id the first that may be taken: a refused one takes nothing.
     first: dict[bytes, PackedReport] = {}
@@ -267,6 +288,8 @@ def _store_study(
     held = queries.held_reports(session, study.number, ids) if look_first else {}
     fresh = [one for one in first.values() if one.id not in held]
     fresh, uninvited = invited_reports(session, of_version, study, admission.secret, uploads, fresh)
+    fresh, tokenless = tokened_reports(session, of_version, study.number, uploads, fresh)
+    uninvited = {**uninvited, **tokenless}
     first.update((report.id, report) for report in fresh)
     stored = queries.insert_reports(session, study.number, day, fresh)
     add_reports(session, find, study_id, study.number, [first[report_id] for report_id in stored])

@@ -16,8 +16,9 @@ from datetime import date, timedelta
 import numpy as np
 
 from collector.bounding import log_throttled
-from collector.problems import UNAVAILABLE, ProblemError
+from collector.problems import TOKEN_INVALID, UNAVAILABLE, ProblemError
 from collector.reports.canonical_form import Form, form_of
+from collector.reports.tokens import TokenCheck
 from collector.storage import queries
 from collector.storage.database import Database
 from collector.storage.packing import Layout, PackedReport, PublicPlaces, layout_of
@@ -131,7 +132,7 @@ def _later(day: date, days: int) -> date:
 class Rules:
     """One version of a study with its mechanisms, ready to check, pack, count and write reports.
 
-    until: see kept_until.
+    until: see kept_until. tokens: what checks them, None where reports need none.
     """
 
     study: Study
@@ -141,6 +142,7 @@ class Rules:
     form: Form
     tally: Tally
     until: date | None
+    tokens: TokenCheck | None = None
 
     @classmethod
     def of(cls, study: Study) -> Rules:
@@ -150,14 +152,25 @@ class Rules:
         form = form_of(study, layout, {name: mechanism.check for name, mechanism in mechanisms.items()})
         public = PublicPlaces(study.public)
         tally = Tally(study, mechanisms, layout)
-        return cls(study, mechanisms, layout, public, form, tally, kept_until(study))
+        tokens = None
+        if study.channel is not None and study.channel.tokens is not None:
+            tokens = TokenCheck(study, study.channel.tokens)
+        return cls(study, mechanisms, layout, public, form, tally, kept_until(study), tokens)
 
     def needs_invitation(self, study: StudyState) -> bool:
         """Whether this version's reports need an invitation.
 
-        All versions' do where the operator wants it; where invitations carry values, nobody can lift it.
+        All versions' do where the operator wants it; where invitations carry values, nobody can lift it. None
+        does that takes tokens.
         """
-        return study.invited or self.public.is_invited
+        return self.tokens is None and (study.invited or self.public.is_invited)
+
+    def filled(self, report: PackedReport, carried: Mapping[str, str]) -> bytes:
+        """A report's payloads with the public values of its token's key. Raises ProblemError for others."""
+        try:
+            return self.public.filled(report.payloads, carried)
+        except ReportError as error:
+            raise ProblemError(TOKEN_INVALID, "is another value than the token's key", error.field) from None
 
     def pack(self, report: Report) -> PackedReport:
         """Check a report and pack it. Raises ReportError when no device could have sent it."""

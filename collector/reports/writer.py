@@ -29,11 +29,12 @@ Action = Callable[[Session], Any]
 
 @dataclass(frozen=True)
 class Upload:
-    """Checked reports for one study. invitation: the hash of what came with a single report."""
+    """Checked reports for one study. invitation, token: the hash of what came with a single report."""
 
     study: str
     reports: Sequence[PackedReport]
     invitation: bytes | None = None
+    token: bytes | None = None
 
 
 @dataclass(frozen=True)

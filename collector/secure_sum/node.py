@@ -85,8 +85,9 @@ class Node:
             detail = f"version {row.version} is published, and a secure sum has one version alone"
             raise ProblemError(STUDY_CONFLICT, detail, "version")
         new = publishing.publish(session, study)
-        # From now on, before there are any: who may send without one decides who is in the sum.
-        demand_invitations(session, row.number)
+        if study.channel is None or study.channel.tokens is None:
+            # From now on, before there are any: who may send without one decides who is in the sum.
+            demand_invitations(session, row.number)
         return new
 
     def check_size(self, study: Study) -> None:

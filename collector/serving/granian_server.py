@@ -41,6 +41,31 @@ def serve(settings: Settings, place: Place, announce: Callable[[str], None]) -> 
     announce: called once with the base URL when connections are taken. Raises InputError for an
     address or a database that cannot be used.
     """
+    server, start = _server(place, announce, settings.log)
+    with shared_metrics(place.workers, sqlite_file(settings.database)):
+        # Here too, not in the workers alone, so that a wrong database is one clear line.
+        load_app(settings).extensions["ldpkit"].close()
+        start()
+        server.serve(target_loader=partial(_load_in_worker, settings, os.getpid()), wrap_loader=False)
+
+
+def serve_plain(load: Callable[[], Flask], place: Place, announce: Callable[[str], None], log: str) -> None:
+    """Serve another application than the collector, as `serve` does. load: makes it, in each worker."""
+    server, start = _server(place, announce, log)
+    # Here too, as above.
+    load()
+    start()
+    server.serve(target_loader=partial(_load_plain, load, log, os.getpid()), wrap_loader=False)
+
+
+def _load_plain(load: Callable[[], Flask], log: str, master: int) -> Flask:
+    end_with(master)
+    write_logs(log)
+    return load()
+
+
+def _server(place: Place, announce: Callable[[str], None], log: str) -> tuple[Respawning, Callable[[], None]]:
+    """A server, and what has its URL announced once it takes connections."""
     logging.getLogger("_granian").addFilter(_is_news)
     with listen(place) as listener:
         # Granian's workers bind for themselves; this finds a free port and refuses one in use.
@@ -62,16 +87,13 @@ def serve(settings: Settings, place: Place, announce: Callable[[str], None]) -> 
         ssl_protocol_min=SSLProtocols.tls12,
         log_level=LogLevels.warning,
         log_access=False,
-        log_dictconfig=CONFIGURATION if settings.log == JSON_LINES else None,
+        log_dictconfig=CONFIGURATION if log == JSON_LINES else None,
         respawn_failed_workers=True,
         # A worker told to stop while it starts does not hear it, and would be waited for without end.
         workers_kill_timeout=STOP_SECONDS,
     )
-    with shared_metrics(place.workers, sqlite_file(settings.database)):
-        # Here too, not in the workers alone, so that a wrong database is one clear line.
-        load_app(settings).extensions["ldpkit"].close()
-        Thread(target=_announce_when_ready, args=(host, port, url, announce), daemon=True).start()
-        server.serve(target_loader=partial(_load_in_worker, settings, os.getpid()), wrap_loader=False)
+    waiting = Thread(target=_announce_when_ready, args=(host, port, url, announce), daemon=True)
+    return server, waiting.start
 
 
 class Respawning(Granian):  # type: ignore[misc,valid-type]

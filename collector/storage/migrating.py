@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from alembic import command
 from alembic.config import Config
@@ -37,13 +38,30 @@ WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type 
 """
 
 
+class Schema(NamedTuple):
+    """The tables of one kind of server, and their history.
+
+    scripts: where Alembic finds the latter. revision: this release's. table: one that only this kind has.
+    whose: whose tables they are, in a word. advice: where else they may be.
+    """
+
+    scripts: str
+    revision: str
+    table: str
+    whose: str
+    advice: str
+
+
+COLLECTOR = Schema(SCRIPTS, REVISION, "studies", "collector's", WHERE_ELSE)
+
+
 class UnreachedError(InputError):
     """The database's server cannot be reached."""
 
     exit_code = EXIT_NETWORK
 
 
-def make(database: Database) -> None:
+def make(database: Database, schema: Schema = COLLECTOR) -> None:
     """Make the tables where nothing is, and an SQLite file if need be, in one transaction.
 
     Raises InputError where there are tables already.
@@ -53,26 +71,26 @@ def make(database: Database) -> None:
         _require_unicode(database, connection)
         if set(inspect(connection).get_table_names()) - {"alembic_version"}:
             raise InputError(f"{database.shown} has tables already: there is nothing to make")
-        command.upgrade(_config(connection), "head")
+        command.upgrade(_config(connection, schema), "head")
 
 
-def check(database: Database, or_earlier: bool = False) -> None:
+def check(database: Database, or_earlier: bool = False, schema: Schema = COLLECTOR) -> None:
     """Raises InputError unless the tables are there and of this release, or an earlier one; makes nothing."""
     database.require_file()
     try:
         with database.engine.connect() as connection:
             _require_unicode(database, connection)
             now = MigrationContext.configure(connection).get_current_revision()
-            is_ours = inspect(connection).has_table("studies")
+            is_ours = inspect(connection).has_table(schema.table)
     except SQLAlchemyError as error:
         raise _failed(database, error) from error
     finally:
         # A connection must not cross the fork that starts a worker.
         database.engine.dispose()
     if not is_ours:
-        raise InputError(f"{database.shown} has no collector's tables: {WHERE_ELSE}")
-    if now != REVISION and not (or_earlier and (now or "") < REVISION):
-        raise InputError(f"{database.shown} {_other_release(now)}")
+        raise InputError(f"{database.shown} has no {schema.whose} tables: {schema.advice}")
+    if now != schema.revision and not (or_earlier and (now or "") < schema.revision):
+        raise InputError(f"{database.shown} {_other_release(now, schema.revision)}")
 
 
 def migrate(database: Database, count: Callable[[Session], None]) -> None:
@@ -99,10 +117,10 @@ def migrate(database: Database, count: Callable[[Session], None]) -> None:
 
 
 @contextmanager
-def opened(url: str, busy_timeout: float) -> Iterator[Database]:
+def opened(url: str, busy_timeout: float, schema: Schema = COLLECTOR) -> Iterator[Database]:
     """A database for a command beside the server. Raises InputError for all that the database refuses."""
     database = Database(url, busy_timeout)
-    check(database)
+    check(database, schema=schema)
     try:
         yield database
     except SQLAlchemyError as error:
@@ -185,11 +203,11 @@ def _is_shared(path: str, busy_timeout: float) -> bool:
     return False
 
 
-def _other_release(revision: str | None) -> str:
-    if revision is not None and revision > REVISION:
-        return f"is of a later release ({revision}, this one's is {REVISION}): start that release"
+def _other_release(revision: str | None, ours: str) -> str:
+    if revision is not None and revision > ours:
+        return f"is of a later release ({revision}, this one's is {ours}): start that release"
     advice = "stop every server that uses it, make a backup, and run `ldpkit admin migrate`"
-    return f"is of an earlier release ({revision or 'the first'}, this one's is {REVISION}): {advice}"
+    return f"is of an earlier release ({revision or 'the first'}, this one's is {ours}): {advice}"
 
 
 def _wait_for_others(connection: Connection) -> None:
@@ -198,9 +216,9 @@ def _wait_for_others(connection: Connection) -> None:
         connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
 
 
-def _config(connection: Connection) -> Config:
+def _config(connection: Connection, schema: Schema = COLLECTOR) -> Config:
     config = Config()
-    config.set_main_option("script_location", SCRIPTS)
+    config.set_main_option("script_location", schema.scripts)
     config.attributes["connection"] = connection
     return config
 

@@ -203,6 +203,17 @@ class SpentInvitationRow(Base):
     tag: Mapped[bytes] = mapped_column(LargeBinary(32), primary_key=True)
 
 
+class SpentTokenRow(Base):
+    """A token that let a report in: see spent_tokens.py. nonce: SHA-256 of the token's."""
+
+    __tablename__ = "spent_tokens"
+    # Without rowid: no order of arrival.
+    __table_args__ = ({"sqlite_with_rowid": False},)
+
+    study: Mapped[int] = mapped_column(ForeignKey("studies.number"), primary_key=True, autoincrement=False)
+    nonce: Mapped[bytes] = mapped_column(LargeBinary(32), primary_key=True)
+
+
 class InvitationListRow(Base):
     """A list of invitations that was taken in: a second time, used ones of it would be good again."""
 

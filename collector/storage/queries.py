@@ -150,6 +150,14 @@ def unfinished_documents(session: Session) -> list[tuple[bytes, bool]]:
     return [(canonical, not closed) for canonical, closed in rows]
 
 
+def documents_with(session: Session, part: bytes) -> list[bytes]:
+    """The current version of every study that is not deleted, where its canonical bytes have that part."""
+    joined = (DocumentRow.study == StudyRow.number) & (DocumentRow.version == StudyRow.version)
+    statement = select(DocumentRow.canonical).join(StudyRow, joined).where(StudyRow.deleted.is_(False))
+    # Not in SQL: databases compare bytes each in their own way.
+    return [canonical for canonical in session.scalars(statement) if part in canonical]
+
+
 def canonical_bytes(session: Session, study_id: str, version: int) -> bytes | None:
     """One version of a study, current or not."""
     statement = select(DocumentRow.canonical).join(StudyRow, DocumentRow.study == StudyRow.number)

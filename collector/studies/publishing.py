@@ -28,6 +28,7 @@ from collector.problems import (
 )
 from collector.storage import queries
 from collector.storage.database import Database
+from collector.storage.invitations import count_unused
 from collector.storage.models import StudyRow
 from collector.storage.queries import StudyState
 from ldp_client.core.public_keys import PublicKey
@@ -109,9 +110,20 @@ def publish(session: Session, study: Study) -> bool:
             "a closed study takes no new version; open it first, if it can be opened",
             "version",
         )
+    _refuse_both(session, row, study)
     queries.add_document(session, row.number, study.version, study.digest, study.canonical())
     _make_current(row, study)
     return True
+
+
+def _refuse_both(session: Session, row: StudyRow, study: Study) -> None:
+    """Raises ProblemError for tokens beside invitations, which would join people and reports again."""
+    takes_tokens = study.channel is not None and study.channel.tokens is not None
+    if takes_tokens and (row.invited or count_unused(session, row.number)):
+        detail = (
+            "invitations were made here, and tokens are another way in: take another id for a study with them"
+        )
+        raise ProblemError(STUDY_CONFLICT, detail, "channel.tokens")
 
 
 def is_closed(session: Session, study_id: str) -> bool:

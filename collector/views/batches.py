@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
-from collector.problems import BATCH_INVALID, BATCH_WRONG, BODY_TOO_LARGE, STUDY_UNKNOWN, ProblemError
+from collector.problems import (
+    BATCH_INVALID,
+    BATCH_WRONG,
+    BODY_TOO_LARGE,
+    STUDY_UNKNOWN,
+    TOKEN_NEEDED,
+    ProblemError,
+)
 from collector.reports import intake
 from collector.storage.failures import problem_of
 from collector.storage.packing import PackedReport
@@ -89,10 +96,12 @@ def _members(document: Any) -> list[Any]:
 
 def _check(collector: Collector, study_id: str, member: Any) -> Checked:
     try:
-        return intake.check(collector, study_id, Report.from_document(member))
+        report = intake.check(collector, study_id, Report.from_document(member))
+        intake.refuse_batch(collector.rules.find(study_id, report.version))
+        return report
     except (ReportError, ProblemError) as error:
         problem = problem_of(error)
-        if problem.kind is STUDY_UNKNOWN:
+        if problem.kind in (STUDY_UNKNOWN, TOKEN_NEEDED):
             raise
         return problem
 

@@ -64,7 +64,8 @@ class FastUploads:
             if reports is None:
                 environ["wsgi.input"] = BytesIO(body)
                 return self.plain(environ, start_response)
-            status, document = self._store(study_id, report_id, reports, environ.get(INVITATION))
+            along = environ.get(INVITATION), environ.get("HTTP_AUTHORIZATION")
+            status, document = self._store(study_id, report_id, reports, *along)
         except Exception as error:
             problem = problem_of(error)
             if report_id is not None:
@@ -95,15 +96,21 @@ class FastUploads:
         if rules is None:
             return None
         if report_id is None:
+            intake.refuse_batch(rules)
             with self._collector.parsing.hold(len(body)):
                 return rules.form.read_batch(body)
         report = rules.form.read(body)
         return [report] if report is not None and report.id.hex() == report_id else None
 
     def _store(
-        self, study_id: str, report_id: str | None, reports: Sequence[PackedReport], invitation: str | None
+        self,
+        study_id: str,
+        report_id: str | None,
+        reports: Sequence[PackedReport],
+        invitation: str | None,
+        authorization: str | None,
     ) -> tuple[str, dict[str, Any]]:
         if report_id is None:
             return "200 OK", batches.store(self._collector, study_id, reports)
-        receipt = intake.submit_one(self._collector, study_id, reports[0], invitation)
+        receipt = intake.submit_one(self._collector, study_id, reports[0], invitation, authorization)
         return STATUS[receipt], {"id": report_id, "result": receipt.value}

@@ -21,7 +21,7 @@ REPORTS = re.compile(r"/v1/studies/[^/]+/reports")
 REPORT = re.compile(r"/v1/studies/[^/]+/reports/[^/]+")
 # What a device does at each address.
 METHODS = {STUDY: ("GET",), REPORTS: ("POST",), REPORT: ("PUT", "DELETE")}
-SENT = ("Content-Type", INVITATION, "LDPKit-Withdrawal")
+SENT = ("Content-Type", INVITATION, "LDPKit-Withdrawal", "Authorization")
 READ = (IDENTITY, "LDPKit-Study", "Date", "ETag", "Retry-After")
 # What Chromium keeps a browser's question for, at most.
 REMEMBERED_SECONDS = 7200

@@ -8,7 +8,7 @@ from collector import metrics
 from collector.context import current_collector
 from collector.operator.measures import measures_of
 from collector.storage.keys import Role
-from collector.views import export, operating, reports, retaining, shares, studies
+from collector.views import export, gateway, operating, reports, retaining, shares, studies
 from collector.views.auth import requires
 from collector.views.openapi import JSON, KEY, TEXT, Operation, json_of, openapi_document
 
@@ -75,6 +75,7 @@ OPERATIONS = (
     *retaining.OPERATIONS,
     *reports.OPERATIONS,
     *export.OPERATIONS,
+    *gateway.OPERATIONS,
     *HEALTH,
 )
 NODE_OPERATIONS = (*studies.OPERATIONS, *shares.OPERATIONS, *HEALTH)

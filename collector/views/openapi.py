@@ -90,6 +90,7 @@ SCHEMAS: Document = {
             "by_day": {"type": "array", "items": object_of({"day": TEXT, "reports": COUNT})},
             "versions": {"type": "array", "items": object_of({"version": COUNT, "reports": COUNT})},
             "invitations_left": {"type": ["integer", "null"]},
+            "issuer": TEXT_OR_NULL,
             "posterior": {"type": ["object", "null"]},
             "refused": {"type": "object", "additionalProperties": COUNT},
             "retention": {"type": "array", "items": KEPT},
@@ -203,6 +204,9 @@ ENCODING = {
 EXPORTED = {form.media_type: TEXT for form in FORMATS.values()}
 ALWAYS = (problems.UNAVAILABLE,)
 KEY = (problems.UNAUTHORIZED, problems.FORBIDDEN, problems.TOO_MANY_KEYS)
+TOKENS = (problems.TOKEN_NEEDED, problems.TOKEN_INVALID, problems.TOKEN_SPENT)
+# The header itself is no parameter, as OpenAPI leaves Authorization out of those.
+TOKEN_NOTE = "Where the study has tokens one comes in Authorization, as RFC 9577 has it."
 # Of a deletion: by the report's secret, or by a key.
 RIGHT = (*KEY, problems.WITHDRAWAL_UNPROVEN, problems.WITHDRAWAL_REFUSED, problems.TOO_MANY_DELETIONS)
 BODY = (problems.MALFORMED_JSON, problems.BODY_TOO_LARGE, problems.MEDIA_TYPE_UNSUPPORTED)

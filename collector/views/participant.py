@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from collections.abc import Iterable, Sequence
 from datetime import date
 from functools import cache, lru_cache, partial
 from pathlib import Path
@@ -27,6 +28,7 @@ from collector.context import current_collector
 from collector.languages import LANGUAGES, chosen, is_leftward, own_name, words_of
 from collector.reports.intake import EARLY
 from collector.reports.rules import Rules
+from collector.storage import queries
 from collector.storage.queries import StudyState
 from collector.views.hundred import hundred_of
 from collector.views.parameters import is_study_id
@@ -35,9 +37,10 @@ from ldp_client.device.policy import LOOPBACK
 from ldp_client.documents.rational import Rational
 from ldp_client.words.public import values_in_words
 from ldp_client.words.text import Words
+from schemas import Study
 
 if TYPE_CHECKING:
-    from ldp_client.documents.study import Study
+    from ldp_client.documents.channel import Channel
 
 participant = Blueprint("participant", __name__)
 
@@ -55,12 +58,12 @@ MOST_BUTTONS = 7
 # Stands in a page for the study's address; no author of a study can know it.
 ADDRESS = secrets.token_hex(16)
 CONTENT_SECURITY_POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src {connected}; img-src data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors {framed_by}; "
     "require-trusted-types-for 'script'; trusted-types ldpkit"
 )
 # Of worker.js: it sends what waits, and loads nothing.
-WORKER_POLICY = "default-src 'none'; connect-src 'self'"
+WORKER_POLICY = "default-src 'none'; connect-src {connected}"
 
 
 class Asset(NamedTuple):
@@ -91,7 +94,7 @@ def page(study_id: str) -> Response:
     text = _rendered(rules, rules.needs_invitation(published.state), season, language).replace(
         ADDRESS.encode(), address
     )
-    response = _secured(make_response(text), language)
+    response = _secured(make_response(text), language, origins_of(rules.study.channel))
     response.headers["Cache-Control"] = "no-cache"
     response.set_etag(hashlib.sha256(text).hexdigest())
     response.make_conditional(request)
@@ -138,6 +141,7 @@ def _rendered(rules: Rules, invited: bool, season: str, language: str) -> bytes:
     """
     study, words = rules.study.shown_in(language), words_of(language)
     spoken = rules.study.language_for(language)
+    channel = study.channel
     return _worded(
         "holder.html" if study.unit == "holder" else "participant.html",
         language,
@@ -151,7 +155,10 @@ def _rendered(rules: Rules, invited: bool, season: str, language: str) -> bytes:
         mechanisms=rules.mechanisms,
         over=season == "over",
         early=season == "early",
-        invited=invited,
+        # Their issuer takes it.
+        invited=invited or (channel is not None and channel.tokens is not None),
+        channel=channel,
+        relay=urlsplit(channel.oblivious.relay).netloc if channel and channel.oblivious else "",
         repeated=sum(asked.repeats for asked in study.questions),
         odds=lambda privacy: odds_of(study, float(privacy.epsilon), float(privacy.delta), words),
         in_words=partial(in_words, words=words),
@@ -229,10 +236,33 @@ def asset(name: str) -> Response:
     found = _asset(name)
     response = make_response(found.content)
     response.mimetype = ASSETS[name]
-    response.headers["Content-Security-Policy"] = WORKER_POLICY
+    response.headers["Content-Security-Policy"] = WORKER_POLICY.format(connected=_connected_of(name))
     if request.args.get("v") == found.version:
         response.headers["Cache-Control"] = FOR_EVER
     return response
+
+
+def origins_of(channel: Channel | None) -> list[str]:
+    """Where a device's requests go beside the collector, by its study's channel: issuer and relay."""
+    tokens, oblivious = (channel.tokens, channel.oblivious) if channel else (None, None)
+    found = [tokens.issuer] if tokens else []
+    found += [oblivious.relay] if oblivious else []
+    parts = [urlsplit(address) for address in found]
+    return list(dict.fromkeys(f"{part.scheme}://{part.netloc}" for part in parts))
+
+
+def _connected(origins: Iterable[str]) -> str:
+    return " ".join(["'self'", *origins])
+
+
+def _connected_of(name: str) -> str:
+    """What an asset may connect to: the worker, which sends for all studies, to where any of them wants."""
+    if name != "worker.js":
+        return _connected([])
+    with current_collector().database.read() as session:
+        texts = queries.documents_with(session, b'"channel":{')
+    channels = [Study.from_json(text).channel for text in texts]
+    return _connected(sorted({origin for channel in channels for origin in origins_of(channel)}))
 
 
 def _address_of(name: str) -> str:
@@ -250,11 +280,13 @@ def whole_url(endpoint: str, study_id: str) -> str:
     return url_for(endpoint, study_id=study_id, _external=True, _scheme=scheme)
 
 
-def _secured(response: Response, language: str) -> Response:
+def _secured(response: Response, language: str, origins: Sequence[str] = ()) -> Response:
     response.headers["Content-Language"] = language
     # Which language comes also depends on what the browser says that it accepts.
     response.vary.add("Accept-Language")
     framed_by = " ".join(current_collector().settings.framed_by) or "'none'"
-    response.headers["Content-Security-Policy"] = CONTENT_SECURITY_POLICY.format(framed_by=framed_by)
+    response.headers["Content-Security-Policy"] = CONTENT_SECURITY_POLICY.format(
+        framed_by=framed_by, connected=_connected(origins)
+    )
     response.headers["Referrer-Policy"] = "no-referrer"
     return response

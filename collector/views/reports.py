@@ -18,6 +18,8 @@ from collector.views.openapi import (
     REPORT_ID,
     RIGHT,
     STUDY_ID,
+    TOKEN_NOTE,
+    TOKENS,
     UPLOAD,
     WITHDRAWAL_HEADER,
     WRITE,
@@ -46,7 +48,8 @@ def put(study_id: str, report_id: str) -> Response:
         with intake.naming_study(collector, study_id, report.version):
             packed = intake.check(collector, study_id, report)
     with intake.naming_study(collector, study_id, report.version):
-        receipt = intake.submit_one(collector, study_id, packed, request.headers.get(intake.INVITATION))
+        along = request.headers.get(intake.INVITATION), request.headers.get("Authorization")
+        receipt = intake.submit_one(collector, study_id, packed, *along)
     response = jsonify(id=report.id, result=receipt.value)
     response.status_code = 201 if receipt is intake.Receipt.STORED else 200
     return response
@@ -83,13 +86,14 @@ OPERATIONS = (
         "put",
         "/v1/studies/{study_id}/reports/{report_id}",
         "uploadReport",
-        "Store one report, durably and once; sending it again does no harm.",
+        "Store one report, durably and once; sending it again does no harm. " + TOKEN_NOTE,
         {200: ("Stored before", json_of("Receipt")), 201: ("Stored", json_of("Receipt"))},
         (
             *UPLOAD,
             problems.REPORT_INVALID,
             problems.VERSION_UNKNOWN,
             problems.INVITATION_NEEDED,
+            *TOKENS,
             problems.REPORT_CONFLICT,
             problems.STUDY_CLOSED,
             problems.REPORT_WITHDRAWN,
@@ -104,7 +108,7 @@ OPERATIONS = (
         "uploadReports",
         "Store many reports; those that fail are listed and the others are durable.",
         {200: ("What became of each", json_of("BatchResult"))},
-        (*UPLOAD, problems.BATCH_INVALID, problems.BATCH_WRONG),
+        (*UPLOAD, problems.BATCH_INVALID, problems.BATCH_WRONG, problems.TOKEN_NEEDED),
         (STUDY_ID, ENCODING),
         json_of("Batch"),
     ),

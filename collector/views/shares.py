@@ -30,6 +30,8 @@ from collector.views.openapi import (
     RIGHT,
     STUDY_ID,
     TEXT,
+    TOKEN_NOTE,
+    TOKENS,
     WITHDRAWAL_HEADER,
     WRITE,
     Operation,
@@ -56,7 +58,8 @@ def put(study_id: str, report_id: str) -> Response:
     study = collector.node_part().opener(study_id).study
     with intake.naming_study(collector, study_id, study.version):
         share = collector.node_part().take(study_id, report_id, _binary_body())
-        receipt = intake.submit_one(collector, study_id, share, request.headers.get(intake.INVITATION))
+        along = request.headers.get(intake.INVITATION), request.headers.get("Authorization")
+        receipt = intake.submit_one(collector, study_id, share, *along)
     response = jsonify(id=report_id, result=receipt.value)
     response.status_code = 201 if receipt is intake.Receipt.STORED else 200
     return response
@@ -170,7 +173,7 @@ OPERATIONS = (
         "put",
         "/v1/studies/{study_id}/shares/{report_id}",
         "uploadShare",
-        "Store one device's sealed share, durably and once; sending it again does no harm.",
+        "Store one device's sealed share, durably and once; sending it again does no harm. " + TOKEN_NOTE,
         {
             200: ("Stored before", {JSON: reference("Receipt")}),
             201: ("Stored", {JSON: reference("Receipt")}),
@@ -182,6 +185,7 @@ OPERATIONS = (
             problems.REPORT_INVALID,
             problems.REPORT_CONFLICT,
             problems.INVITATION_NEEDED,
+            *TOKENS,
             problems.STUDY_CLOSED,
             problems.REPORT_WITHDRAWN,
             problems.STUDY_NOT_OPEN,

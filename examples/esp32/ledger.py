@@ -49,6 +49,8 @@ def marks_of(study):
 
 def refuse(study, answers, public, today, ledger):
     """RuntimeError where the study may not be answered, now or again; then nothing is drawn."""
+    if study.channel is not None:
+        raise RuntimeError("wants tokens, windows or a relay, which this board has not")
     fields = [field.id for field in study.public]
     if any([name in answers for name in fields]) or any([name not in fields for name in public]):
         raise RuntimeError("public values, and nothing else, are given as public")
@@ -111,9 +113,25 @@ def withdraw():
     write_ledger(ledger)
 
 
+def leaving_of(report_id):
+    """What is kept of how a report leaves: its token, or what that was asked for with, and its moment."""
+    return read_ledger().get("leaving", {}).get(report_id, {})
+
+
+def keep_leaving(report_id, changes, whole=False):
+    """Change that; whole: forget what was there, such as what joins a token with whom it was given."""
+    ledger = read_ledger()
+    leaving = ledger.setdefault("leaving", {})
+    kept = {} if whole else leaving.get(report_id, {})
+    kept.update(changes)
+    leaving[report_id] = kept
+    write_ledger(ledger)
+
+
 def settle(report_id):
     """A report is stored, refused for good or deleted: neither it nor its deletion waits any more."""
     ledger = read_ledger()
+    ledger.get("leaving", {}).pop(report_id, None)
     ledger["outbox"] = [text for text in ledger["outbox"] if json.loads(text)["id"] != report_id]
     ledger["deletions"] = [one for one in ledger["deletions"] if one[1] != report_id]
     write_ledger(ledger)

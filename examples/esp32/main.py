@@ -1,7 +1,8 @@
 """A device that answers one study once: it joins the Wi-Fi, answers, sends, and sleeps between its attempts.
 
 config.json: {"wifi": [name, password], "host": …, "port": 443, "study": its id, "digest": of the one study
-that this board answers}; roots.der: the certificate authority. `answers` says what it is asked.
+that this board answers, "invitation": where the study's issuer gives a token for it}; roots.der: the
+certificate authority of both. `answers` says what it is asked.
 """
 
 import json
@@ -14,6 +15,7 @@ import ledger
 import machine
 import network
 import ntptime
+from channel import header_now, issuer_of, postpone, refuse_unable
 from exchange import Collector, is_deleted, is_settled
 
 from ldp_client.documents.errors import LdpkitError
@@ -59,6 +61,11 @@ def today():
     return f"{year}-{month:02}-{day:02}"
 
 
+def now():
+    """Seconds since 1970; boards count from 1970 or from 2000."""
+    return int(time.time()) + (0 if time.gmtime(0)[0] == 1970 else 946684800)
+
+
 def fetch(collector, config):
     """(the study that was pinned, which collector has it). ValueError for any other study."""
     status, headers, body = collector.request("GET", "/v1/studies/" + config["study"], [])
@@ -68,24 +75,34 @@ def fetch(collector, config):
     return Study.from_json(body.decode()), identity
 
 
-def send(collector, study, identity, day):
+def send(collector, issuer, study, identity, day, invitation):
     """Each deletion and each report that waits once; whether any is left."""
+    moment = now() if day else None
     kept, is_left = ledger.read_ledger(), False
     for _, report_id, secret in kept["deletions"]:
-        answer = ask(collector, "DELETE", study, report_id, ("LDPKit-Withdrawal", secret))
+        answer = ask(collector, "DELETE", study, report_id, [("LDPKit-Withdrawal", secret)])
         is_left |= not close(answer and is_deleted(answer, report_id, identity), report_id)
     for text in kept["outbox"]:
         report_id = json.loads(text)["id"]
-        answer = ask(collector, "PUT", study, report_id, ("Content-Type", "application/json"), text)
-        is_left |= not close(answer and is_settled(answer, report_id, identity, study, day), report_id)
+        more = header_now(study, report_id, issuer, invitation, moment, random)
+        if more is None:
+            is_left = True
+            continue
+        fields = [("Content-Type", "application/json")]
+        fields.extend(more)
+        answer = ask(collector, "PUT", study, report_id, fields, text)
+        is_done = close(answer and is_settled(answer, report_id, identity, study, day), report_id)
+        if study.channel and not is_done:
+            postpone(study, report_id, moment, random)
+        is_left |= not is_done
     return is_left
 
 
-def ask(collector, method, study, report_id, field, text=""):
+def ask(collector, method, study, report_id, fields, text=""):
     """The answer to a request about a report; None where none came."""
     path = "/v1/studies/" + study.id + "/reports/" + report_id
     try:
-        return collector.request(method, path, [field], text.encode())
+        return collector.request(method, path, fields, text.encode())
     except (OSError, ValueError):
         return None
 
@@ -97,15 +114,17 @@ def close(is_done, report_id):
     return bool(is_done)
 
 
-def attempt(config, collector):
+def attempt(config, collector, roots):
     """Go as far as the network allows; whether nothing is left to do."""
     if not join(*config["wifi"]):
         return False
     day = today()
     study, identity = fetch(collector, config)
+    refuse_unable(study)
     if not ledger.read_ledger()["spent"]:
         ledger.answer_once(study, answers(), random, day)
-    return not send(collector, study, identity, day)
+    issuer, invitation = issuer_of(study, roots), config.get("invitation", "")
+    return not send(collector, issuer, study, identity, day, invitation)
 
 
 def pause(number):
@@ -118,11 +137,12 @@ def main():
     with open("config.json") as file:
         config = json.load(file)
     with open("roots.der", "rb") as file:
-        collector = Collector(config["host"], config["port"], file.read())
+        roots = file.read()
+    collector = Collector(config["host"], config["port"], roots)
     number = 0
     while True:
         try:
-            if attempt(config, collector):
+            if attempt(config, collector, roots):
                 break
         except (OSError, ValueError, RuntimeError, LdpkitError) as error:
             # No network, no collector, not open yet. What is printed holds no answer.

@@ -60,6 +60,8 @@ def _lines(told: "Told") -> "list[str]":
         say("cli.budget.study", publisher=whose, **facts),
         "  " + say("cli.budget.asked", questions=", ".join(told.questions)),
         "  " + (", ".join(states) or say("cli.budget.none")),
+        *(["  " + say("cli.budget.untokened", count=told.untokened)] if told.untokened else []),
+        *(["  " + say("cli.budget.batched", count=told.batched)] if told.batched else []),
     ]
 
 

@@ -269,11 +269,13 @@ def _ask_for_consent(study: "Study", collector: str) -> None:
     """Say what would happen and wait for a yes. Raises InputError for anything else."""
     from ldp_client.commands.study_warnings import notes_of, warnings_of
     from ldp_client.describing import describe
+    from ldp_client.words.channel import issuer_warnings
 
     if not sys.stdin.isatty():
         raise UsageError(say("cli.nobody_consents"))
     sent_to = say("cli.sent_to", collector=visible(collector))
-    print("\n".join([*describe(study), sent_to, *warnings_of(study), *notes_of(study)]))
+    noted = [*warnings_of(study), *issuer_warnings(study, collector), *notes_of(study)]
+    print("\n".join([*describe(study), sent_to, *noted]))
     try:
         said = input(say("cli.consent"))
     except EOFError:
@@ -289,6 +291,7 @@ def _show_sent(arguments: argparse.Namespace, line: str, document: "dict[str, An
     flushed = _flush(device)
     waiting = flushed.waiting + flushed.undeleted
     counts = {"sent": flushed.sent, "deleted": flushed.deleted, "waiting": waiting}
+    counts.update({"later": flushed.batched} if flushed.batched else {})
     show(arguments, [_sent(flushed)], {**document, **counts, "refused": list(flushed.refused)})
     if flushed.refused:
         return EXIT_REFUSED
@@ -303,6 +306,8 @@ def _flush(device: "Device") -> "Flushed":
     waiting = flushed.waiting + flushed.undeleted
     if waiting:
         print(visible(say("cli.waiting", count=waiting, reason=flushed.reason)), file=sys.stderr)
+    if flushed.batched:
+        print(say("cli.later", count=flushed.batched), file=sys.stderr)
     return flushed
 
 

@@ -7,6 +7,7 @@ from ldp_client.documents.asker import ASKER
 from ldp_client.documents.sections import names_of
 from ldp_client.documents.spoken import in_each_language
 from ldp_client.mechanisms import mechanisms_of
+from ldp_client.words.channel import channel_warnings
 from ldp_client.words.public import names_in_words
 from ldp_client.words.text import ENGLISH, Words, letters, rounded_up, visible
 
@@ -35,6 +36,7 @@ def warnings_of(study: "Study", words: Words = ENGLISH) -> "list[str]":
     shown = in_each_language(study)
     both = [line for one in shown for line in _asked_both_ways(one, words)]
     lines += [*dict.fromkeys(both), *_paper_warnings(study, words), *names_in_words(study, words)]
+    lines += channel_warnings(study, words)
     return lines + list(dict.fromkeys([line for one in shown for line in _label_warnings(one, words)]))
 
 

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 from ldp_client.answering import perturb_answers
 from ldp_client.core.randomness import urandom
+from ldp_client.device.channels import note_channel
 from ldp_client.device.in_clear import refuse_asked_behind_noise, with_public
 from ldp_client.device.known_studies import (
     ANYBODY,
@@ -24,7 +25,7 @@ from ldp_client.device.memory import recall, remember, wipe
 from ldp_client.device.outbox import (
     LONGEST_WINDOW,
     Queued,
-    due_within,
+    due_of,
     enqueue,
     invite,
     publishers_at,
@@ -119,6 +120,8 @@ class Device:
     def fetch(self, study_id: str) -> "Study":
         """Fetch the study as the collector has it now, and accept it by this device's policy.
 
+        This goes to the collector in the clear, also where the study states a relay: that is read in it.
+
         Args:
             study_id: the study's id.
 
@@ -202,7 +205,7 @@ class Device:
             study: the study, as `fetch` or `accept` returned it.
             answers: {question id: answer}, one for each question of the study.
             invitation: what the operator of an invited study handed out; it travels beside the report, not in
-                it. A secure sum needs one.
+                it; in a study with tokens to their issuer alone. A secure sum needs one.
             public: {public field id: value}, which leaves in clear. Where the device requires consent, they
                 may stand among the answers.
 
@@ -269,8 +272,11 @@ class Device:
     def _refuse(self, connection: "sqlite3.Connection", study: "Study", publisher: Publisher) -> None:
         self.policy.refuse_unpublished(study)
         note_version(connection, study, publisher)
-        for node in study.route.nodes if study.route else ():
-            self.policy.node_url(node.url)
+        self.policy.refuse_places(study)
+        if study.channel is not None and study.channel.oblivious is not None:
+            from ldp_client.oblivious.encapsulation import require_hpke
+
+            require_hpke()
         if self.require_consent:
             refuse_without_consent(connection, study, publisher)
 
@@ -300,6 +306,7 @@ class Device:
         write_spends(connection, terms, publisher, fresh, answered)
         remember(connection, terms.study, publisher, remembering)
         queued.publisher = publisher.name
+        note_channel(connection, terms.study, queued.body)
         enqueue(connection, queued)
         return queued.report_id
 
@@ -307,7 +314,7 @@ class Device:
         self, terms: "Terms", mechanisms: "dict[str, Mechanism]", answers: "dict[str, Any]", invitation: str
     ) -> "tuple[Queued, set[str]]":
         """Perturb the answers: the report as it will be sent, and the questions that it answers."""
-        due = due_within(self.send_window)
+        due = due_of(terms.study, self.send_window)
         if terms.study.route is not None:
             from ldp_client.device.sending import queued_shares
 
@@ -324,7 +331,8 @@ class Device:
 
         Args:
             attempts: how often each request is tried.
-            now: whether to send also what waits for its time.
+            now: whether to send also what waits for its time; not what leaves together with others, as its
+                study has it.
 
         Returns:
             How many reports were sent, wait or were refused, and how many withdrawn ones were deleted.

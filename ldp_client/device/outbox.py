@@ -6,10 +6,10 @@ can still be asked for. Also of a refused one, as an earlier attempt may have ar
 "withdrawn" ones are asked to be deleted until the collector says that they are.
 """
 
-import os
 import sqlite3
-import time
 
+from ldp_client.device import clock
+from ldp_client.device.channels import forget_tokens
 from ldp_client.device.known_studies import OF_PUBLISHER, shown_publisher
 from ldp_client.device.ledger_layout import digest_of
 from ldp_client.documents.errors import LedgerError, RefusedError
@@ -81,17 +81,25 @@ class Queued:
         return self.collector.split(" ") if " " in self.collector else []
 
 
+def due_of(study: "Study", window: float) -> int:
+    """When a report that is made now leaves; 0 for at once, or for when a token is there, which draws a time.
+
+    window: the device's own, of which a study knows better that says how reports leave.
+    """
+    if study.channel is None:
+        return due_within(window)
+    return 0 if study.channel.tokens else clock.in_next_window(study.channel.hours)
+
+
 def due_within(window: float) -> int:
     """When to send a report that is made now: a second drawn evenly from the window, 0 for at once."""
-    if window <= 0:
-        return 0
-    return int(time.time() + window * int.from_bytes(os.urandom(6), "big") / (1 << 48))
+    return 0 if window <= 0 else clock.within(clock.now(), window)
 
 
-def is_due(report: Queued) -> bool:
-    """Also where the clock was moved so far back that the time would never come."""
-    wait = report.due - time.time()
-    return wait <= 0 or wait > LONGEST_WINDOW
+def is_due(report: Queued, longest: float = LONGEST_WINDOW) -> bool:
+    """Also where the clock was moved so far back that the time would never come: more than `longest`."""
+    wait = report.due - clock.now()
+    return wait <= 0 or wait > longest
 
 
 def refuse_full(connection: sqlite3.Connection) -> None:
@@ -118,7 +126,8 @@ def invite(connection: sqlite3.Connection, study_id: str, publisher: "Publisher"
     One that has none comes first; none is changed where one has that invitation already. "" takes
     those of all.
     """
-    waiting = f"{OF_PUBLISHER} AND state IN ('queued', 'trying')"
+    has_token = "id IN (SELECT report FROM tokens WHERE token <> '')"
+    waiting = f"{OF_PUBLISHER} AND state IN ('queued', 'trying') AND NOT {has_token}"
     query = f"SELECT id, invitation FROM reports WHERE {waiting} ORDER BY invitation = '' DESC, version DESC"
     rows = connection.execute(query, publisher.of(study_id)).fetchall()
     given = [] if invitation in [kept for _, kept in rows] else rows[:1]
@@ -173,6 +182,7 @@ def _conclude(connection: sqlite3.Connection, report_id: str, state: str) -> Non
     wiped = "state = ?, due = 0, digest = ?, body = '', invitation = ''"
     query = f"UPDATE reports SET {wiped} WHERE id = ? AND state = 'trying'"
     connection.execute(query, (state, digest_of(""), report_id))
+    forget_tokens(connection)
 
 
 def drop(connection: sqlite3.Connection, report_id: str) -> None:
@@ -199,4 +209,6 @@ def withdraw_reports(connection: sqlite3.Connection, study_id: str, publisher: "
     connection.execute(f"DELETE FROM reports WHERE {OF_PUBLISHER} AND state = 'queued'", its)
     wiped = "state = 'withdrawn', due = 0, digest = ?, body = '', invitation = ''"
     query = f"UPDATE reports SET {wiped} WHERE {OF_PUBLISHER}"
-    return connection.execute(query, (digest_of(""), *its)).rowcount
+    count = connection.execute(query, (digest_of(""), *its)).rowcount
+    forget_tokens(connection)
+    return count

@@ -63,6 +63,15 @@ class Policy:
                 say("device.unpublished", study=study.id, version=study.version, digest=study.digest)
             )
 
+    def refuse_places(self, study: "Study") -> None:
+        """Raises RefusedError for a node, issuer or relay that is not allowed, UsageError without https."""
+        for node in study.route.nodes if study.route else ():
+            self.node_url(node.url)
+        if study.channel is not None and study.channel.tokens is not None:
+            self.base_url(study.channel.tokens.issuer)
+        if study.channel is not None and study.channel.oblivious is not None:
+            self.base_url(study.channel.oblivious.relay)
+
     def node_url(self, text: str) -> str:
         """`base_url` of a node of a secure sum, which the owner has to trust besides. Raises RefusedError."""
         self.nodes.refuse_unknown(text)

@@ -14,12 +14,15 @@ import time
 from binascii import a2b_base64, b2a_base64
 from itertools import zip_longest
 
-from ldp_client.device import outbox
-from ldp_client.device.exchange import backoff
+from ldp_client.device import clock, outbox
+from ldp_client.device.channels import Channels, postpone
+from ldp_client.device.exchange import backoff, exchange
 from ldp_client.device.known_studies import note_publisher, publisher_of
 from ldp_client.device.ledger import Ledger
 from ldp_client.device.locking import BusyError, locked, mark
 from ldp_client.device.outbox import Queued
+from ldp_client.device.relayed import way_of
+from ldp_client.device.token_asking import ask_token
 from ldp_client.device.upload import (
     Outcome,
     ask_publisher,
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
 
     from ldp_client.device.outbox import Queued
     from ldp_client.device.policy import Policy
+    from ldp_client.device.relayed import Exchange
     from ldp_client.device.terms import Terms
     from ldp_client.secure_sum.trusted_nodes import TrustedNodes
 
@@ -58,15 +62,15 @@ def queued_shares(
     return Queued.of(terms.study, report, nodes, body, due, invitation)
 
 
-def put_shares(queued: "Queued", judge: "Judge") -> Outcome:
+def put_shares(queued: "Queued", judge: "Judge", token: bytes = b"") -> Outcome:
     """Send every share once: "sent" when every node has its own, "refused" when one refuses for good.
 
-    judge: says of a node, by its base URL, what its answer means.
+    judge: says of a node, by its base URL, what its answer means. token: each node takes it once.
     """
     shares = [a2b_base64(text) for text in json.loads(queued.body)]
 
     def put(url: str, index: int) -> Outcome:
-        return put_share(url, shares[index], node_invitation(queued.invitation, index))
+        return put_share(url, shares[index], node_invitation(queued.invitation, index), token)
 
     return _at_all(queued, put, judge)
 
@@ -108,7 +112,7 @@ class Flushed:
     """The result of a flush.
 
     sent, waiting, refused (for good, with reasons; deletions too): reports. later: reports whose time has not
-    come.
+    come; batched: those of them that leave together with others, at a time that nobody hurries.
     deleted, undeleted: withdrawn reports whose deletion the collector did or did not acknowledge.
     waiting and undeleted count those of other collectors too. reason: why something waits.
     """
@@ -117,6 +121,7 @@ class Flushed:
         self.sent = 0
         self.waiting = 0
         self.later = 0
+        self.batched = 0
         self.refused: "list[str]" = []
         self.deleted = 0
         self.undeleted = 0
@@ -129,6 +134,8 @@ class Flushed:
             parts.append(say("device.waiting", count=waiting, reason=self.reason))
         if self.later:
             parts.append(say("device.later", count=self.later))
+        if self.batched:
+            parts.append(say("device.batched", count=self.batched))
         parts += [say("cli.refused", report=line) for line in self.refused]
         return "; ".join(parts)
 
@@ -141,6 +148,7 @@ class Sender:
         self._collector = collector
         self._policy = policy
         self._until = 0.0
+        self._channels: Channels
 
     def flush(self, attempts: int, now: bool) -> Flushed:
         """One process of a device at a time, so that no deletion overtakes the report that it is about."""
@@ -149,7 +157,7 @@ class Sender:
         try:
             with locked(self._ledger.folder, 0) as lock:
                 with self._ledger.writing() as connection:
-                    forget_moments(connection, time.time())
+                    forget_moments(connection, clock.now())
                 asked = self._withdrawn(set())
                 self._in_turn(self._deletable(asked, result), self._due(now, result), attempts, result)
                 # What was withdrawn while its report was on the way.
@@ -169,7 +177,12 @@ class Sender:
 
         Shares name their nodes; other reports may not know their collector yet.
         """
+        channel = self._channels.of(report)
         try:
+            if channel is not None and channel.tokens is not None:
+                self._policy.base_url(channel.tokens.issuer)
+            if channel is not None and channel.oblivious is not None:
+                self._policy.base_url(channel.oblivious.relay)
             if report.nodes:
                 places = [self._policy.node_url(url) for url in report.nodes]
             else:
@@ -181,12 +194,16 @@ class Sender:
         return say("device.of_another_collector", collector=report.collector)
 
     def _due(self, now: bool, result: Flushed) -> "list[Queued]":
-        """The reports to send; counts those that have to wait."""
+        """The reports to send, or to get a token for; counts those that have to wait."""
         due = []
-        for report in self._ledger.queued():
+        with self._ledger.reading() as connection:
+            queued = self._read(connection, outbox.pending(connection))
+        for report in queued:
             obstacle = self._obstacle(report)
-            if not (now or outbox.is_due(report)):
+            wait = self._channels.longest_wait(report)
+            if not ((now and not wait) or outbox.is_due(report, wait or outbox.LONGEST_WINDOW)):
                 result.later += 1
+                result.batched += wait > 0
             elif obstacle:
                 result.waiting += 1
                 result.reason = result.reason or obstacle
@@ -197,7 +214,13 @@ class Sender:
     def _withdrawn(self, asked: "set[str]") -> "list[Queued]":
         """The reports to delete but those in `asked`."""
         with self._ledger.reading() as connection:
-            return [report for report in outbox.withdrawn(connection) if report.report_id not in asked]
+            withdrawn = self._read(connection, outbox.withdrawn(connection))
+        return [report for report in withdrawn if report.report_id not in asked]
+
+    def _read(self, connection: sqlite3.Connection, reports: "list[Queued]") -> "list[Queued]":
+        """The reports, and how they leave as of the same moment: another process may add some."""
+        self._channels = Channels(connection)
+        return reports
 
     def _deletable(self, withdrawn: "list[Queued]", result: Flushed) -> "list[Queued]":
         """The reports whose deletion this device can ask for; counts the others."""
@@ -228,16 +251,27 @@ class Sender:
 
     def _is_settled(self, report: "Queued", is_last: bool, result: Flushed) -> bool:
         """Make a report's request: whether it is not tried again in this flush, and then counted."""
-        is_deletion = not report.body
-        outcome = self._ask(report, self._ask_deletion if is_deletion else self._put)
+        is_deletion, awaits = not report.body, self._channels.awaits_token(report)
+        request = self._ask_token if awaits else self._put
+        outcome = self._ask(report, self._ask_deletion if is_deletion else request)
         if outcome.state == "waiting" and not is_last:
             return False
         result.reason = outcome.reason or result.reason
         if is_deletion:
             self._count_deletion(report, outcome, result)
+        elif awaits:
+            self._count_token(outcome, result)
         else:
             self._count_upload(report, outcome, result)
         return True
+
+    @staticmethod
+    def _count_token(outcome: Outcome, result: Flushed) -> None:
+        if outcome.state == "sent":
+            result.later += 1
+            result.batched += 1
+        elif outcome.state in STILL_WAITS:
+            result.waiting += 1
 
     def _count_deletion(self, report: "Queued", outcome: Outcome, result: Flushed) -> None:
         if outcome.state == "sent":
@@ -252,6 +286,7 @@ class Sender:
     def _count_upload(self, report: "Queued", outcome: Outcome, result: Flushed) -> None:
         if outcome.state in STILL_WAITS:
             result.waiting += 1
+            self._postpone(report, outcome)
         if outcome.state == "sent":
             self._note(outbox.note_sent, report)
             result.sent += 1
@@ -260,6 +295,13 @@ class Sender:
             result.refused.append(
                 say("device.refused_report", report=report.report_id, reason=outcome.reason)
             )
+
+    def _postpone(self, report: "Queued", outcome: Outcome) -> None:
+        """What was tried in vain is tried in the next window, at a fresh moment."""
+        channel = self._channels.of(report)
+        if channel is not None and outcome.state != "paced":
+            with self._ledger.writing() as connection:
+                postpone(connection, report.report_id, channel.hours)
 
     def _note(self, what: "Callable[[sqlite3.Connection, str], None]", report: "Queued") -> None:
         with self._ledger.writing() as connection:
@@ -274,14 +316,17 @@ class Sender:
             return Outcome("kept", say("device.flush_too_long"))
         is_deletion = not report.body
         with self._ledger.writing() as connection:
-            if not allows(connection, time.time(), is_deletion):
+            if not allows(connection, clock.now(), is_deletion):
                 return Outcome("paced", say("device.paced", most=MOST_REQUESTS))
-            if not is_deletion and not outbox.try_now(connection, report.report_id, self._collector):
+            leaves = not is_deletion and not self._channels.awaits_token(report)
+            if leaves and not outbox.try_now(connection, report.report_id, self._collector):
                 return Outcome("withdrawn")
         try:
             return request(report)
         except LedgerError:
             raise
+        except LdpkitError as error:
+            return Outcome("kept", str(error))
         except Exception as error:
             # One report that cannot be sent keeps no other from its way. Not in the error's words.
             return Outcome("kept", say("device.request_failed", reason=type(error).__name__))
@@ -294,7 +339,7 @@ class Sender:
             publisher = publisher_of(connection, report.document, place)
         deletion = not report.body
         if (deletion or outcome.state == "refused") and not publisher and report.document:
-            publisher = ask_publisher(place, report)
+            publisher = ask_publisher(place, report, self._way(report))
             if deletion and not publisher:
                 return Outcome("kept", say("device.kept_other_collector"))
         elif not publisher:
@@ -307,9 +352,16 @@ class Sender:
         def judge(place: str, outcome: Outcome) -> Outcome:
             return self._judged(report, place, outcome)
 
+        token = self._channels.token(report)
         if report.nodes:
-            return put_shares(report, judge)
-        return judge(self._collector, put_report(self._url(report), report.body, report.invitation))
+            return put_shares(report, judge, token)
+        along = (token, self._way(report))
+        return judge(self._collector, put_report(self._url(report), report.body, report.invitation, *along))
+
+    def _ask_token(self, report: "Queued") -> Outcome:
+        channel = self._channels.of(report)
+        assert channel is not None
+        return ask_token(self._ledger, report, channel)
 
     def _ask_deletion(self, report: "Queued") -> Outcome:
         def judge(place: str, outcome: Outcome) -> Outcome:
@@ -317,7 +369,12 @@ class Sender:
 
         if report.nodes:
             return delete_shares(report, judge)
-        return judge(self._collector, delete_report(self._url(report), report.secret))
+        return judge(self._collector, delete_report(self._url(report), report.secret, self._way(report)))
+
+    def _way(self, report: "Queued") -> "Exchange":
+        """How the report's requests leave: through its study's relay where that states one."""
+        channel = self._channels.of(report)
+        return way_of(channel.oblivious, self._channels.size(report)) if channel else exchange
 
     def _url(self, report: "Queued") -> str:
         return f"{self._collector}/v1/studies/{report.study}/reports/{report.report_id}"

@@ -30,6 +30,8 @@ class Told:
         epsilon: what the answers cost, exactly, in nats.
         delta: the same, a probability.
         reports: {state: how many}, for each of STATES. None of any was withdrawn and is deleted.
+        untokened: of those that wait, how many need a token that is still to be asked for.
+        batched: how many have one, or need none, and leave together with others.
     """
 
     def __init__(self, study: str, publisher: str) -> None:
@@ -40,13 +42,19 @@ class Told:
         self.epsilon = Fraction(0)
         self.delta = Fraction(0)
         self.reports = dict.fromkeys(STATES, 0)
+        self.untokened = 0
+        self.batched = 0
 
 
 def told_by(ledger: "Ledger") -> "list[Told]":
     """Give what each publisher's study was told, in the order of ids. Raises LedgerError."""
     spent = "SELECT study, publisher, question, version, epsilon, delta FROM spent ORDER BY 1, 2, 3"
     sent = "SELECT study, publisher, collector, state FROM reports ORDER BY 1, 2"
+    leaving = """SELECT reports.study, reports.publisher, channel LIKE '%"tokens"%' AND IFNULL(token, '') = ''
+      FROM reports JOIN channels USING (document) LEFT JOIN tokens ON report = id
+      WHERE state IN ('queued', 'trying')"""
     with ledger.reading() as connection:
+        together = connection.execute(leaving).fetchall()
         spends = connection.execute(spent).fetchall()
         reports = connection.execute(sent).fetchall()
     found: "dict[tuple[str, str], Told]" = {}
@@ -62,6 +70,10 @@ def told_by(ledger: "Ledger") -> "list[Told]":
         entry = found.setdefault((study, publisher), Told(study, publisher))
         entry.reports[_STATES[state]] += 1
         entry.publisher = shown_publisher(publisher, collector) if publisher else collector
+    for study, publisher, awaits in together:
+        entry = found[(study, publisher)]
+        entry.untokened += awaits
+        entry.batched += not awaits
     for entry in found.values():
         # What has a blank was shown before, or is the nodes of a secure sum.
         if entry.publisher and " " not in entry.publisher:

@@ -10,7 +10,8 @@ import hashlib
 import urllib.request
 from datetime import date, timedelta
 
-from ldp_client.device.exchange import MOST_CHARACTERS, exchange
+from ldp_client.core.tokens import header_of
+from ldp_client.device.exchange import MOST_BYTES, MOST_CHARACTERS, exchange
 from ldp_client.documents.errors import TransferError
 from ldp_client.documents.fields import LOWER_HEX, printable
 from ldp_client.documents.study import MAX_BYTES
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from ldp_client.device.exchange import Answer
     from ldp_client.device.outbox import Queued
+    from ldp_client.device.relayed import Exchange
 
 # Client errors that time can heal: request timeout, too early, too many requests.
 TEMPORARY = (408, 425, 429)
@@ -64,44 +66,52 @@ class Outcome:
         self.date = date
 
 
-def put_report(url: str, body: str, invitation: str = "") -> Outcome:
-    """Send a report once. invitation: for a study that takes invited reports only.
+def put_report(
+    url: str, body: str, invitation: str = "", token: bytes = b"", way: "Exchange" = exchange
+) -> Outcome:
+    """Send a report once. invitation: for a study that takes invited reports only; token: for one that takes
+    tokens; way: how it gets there.
 
-    A report whose invitation is not taken waits for another.
+    A report whose invitation or token is not taken waits.
     """
-    return _put(url, body.encode("utf-8"), "application/json", invitation)
+    return _put(url, body.encode("utf-8"), "application/json", invitation, token, way)
 
 
-def put_share(url: str, share: bytes, invitation: str = "") -> Outcome:
+def put_share(url: str, share: bytes, invitation: str = "", token: bytes = b"") -> Outcome:
     """Send a sealed share once, as `put_report` does a report."""
-    return _put(url, share, "application/octet-stream", invitation)
+    return _put(url, share, "application/octet-stream", invitation, token, exchange)
 
 
-def _put(url: str, body: bytes, media_type: str, invitation: str) -> Outcome:
+def _put(url: str, body: bytes, media_type: str, invitation: str, token: bytes, way: "Exchange") -> Outcome:
     headers = {"Content-Type": media_type}
-    if invitation:
+    if token:
+        # Never both: the one says who somebody is, the other that nobody knows.
+        headers["Authorization"] = header_of(token)
+    elif invitation:
         headers["LDPKit-Invitation"] = invitation
-    return _ask(urllib.request.Request(url, body, headers, method="PUT"), STORED, FINAL)
+    return _ask(urllib.request.Request(url, body, headers, method="PUT"), STORED, FINAL, way)
 
 
-def delete_report(url: str, secret: str) -> Outcome:
+def delete_report(url: str, secret: str, way: "Exchange" = exchange) -> Outcome:
     """Ask once for a report's deletion: "sent" when the collector says that it takes it never more, "refused"
     where it is part of a sum.
 
     secret: what the report's id was made of, in hexadecimal digits; it stands in no address.
     """
     headers = {"LDPKit-Withdrawal": secret}
-    return _ask(urllib.request.Request(url, headers=headers, method="DELETE"), WITHDRAWN, UNDELETABLE)
+    return _ask(urllib.request.Request(url, headers=headers, method="DELETE"), WITHDRAWN, UNDELETABLE, way)
 
 
-def _ask(request: urllib.request.Request, results: "tuple[str, ...]", final: "tuple[str, ...]") -> Outcome:
+def _ask(
+    request: urllib.request.Request, results: "tuple[str, ...]", final: "tuple[str, ...]", way: "Exchange"
+) -> Outcome:
     """results: what a receipt may say. final: the problems that can be the last word.
 
     The report's id ends the request's address.
     """
     request.add_header("User-Agent", "ldpkit")
     try:
-        answer = exchange(request)
+        answer = way(request, MOST_BYTES)
     except TransferError as error:
         return Outcome("waiting", say("device.no_answer", reason=error))
     document = document_of(answer)
@@ -110,7 +120,7 @@ def _ask(request: urllib.request.Request, results: "tuple[str, ...]", final: "tu
         return Outcome("sent", identity=identity)
     problem = problem_of(answer, document)
     if problem is None:
-        return Outcome(_pause(answer.status), _strange(answer))
+        return Outcome(pause_of(answer.status), strange(answer))
     reason = say(
         "device.problem",
         status=answer.status,
@@ -123,7 +133,7 @@ def _ask(request: urllib.request.Request, results: "tuple[str, ...]", final: "tu
             return Outcome("kept", say("device.other_invitation", field=field, reason=reason))
         return Outcome("kept", say("device.uninvited"))
     if problem not in final:
-        return Outcome(_pause(answer.status), reason)
+        return Outcome(pause_of(answer.status), reason)
     said = printable(document.get("digest", ""))
     return Outcome("refused", reason, problem, said, identity, answer.headers.get("Date", ""))
 
@@ -134,12 +144,13 @@ def identity_of(answer: "Answer") -> str:
     return identity if len(identity) == 32 and not identity.strip(LOWER_HEX) else ""
 
 
-def _pause(status: int) -> str:
+def pause_of(status: int) -> str:
     """The outcome's state for an HTTP status: whether to retry soon."""
     return "waiting" if status >= 500 or status in TEMPORARY else "kept"
 
 
-def _media_type(answer: "Answer") -> str:
+def media_type_of(answer: "Answer") -> str:
+    """What an answer says that it is, without parameters."""
     return printable(answer.headers.get("Content-Type", "").partition(";")[0].strip().lower())
 
 
@@ -147,7 +158,7 @@ def document_of(answer: "Answer") -> "dict[str, Any]":
     """The JSON object that came, {} for anything else."""
     import json
 
-    if _media_type(answer) not in ("application/json", "application/problem+json"):
+    if media_type_of(answer) not in ("application/json", "application/problem+json"):
         return {}
     try:
         document = json.loads(answer.body)
@@ -160,20 +171,21 @@ def _is_receipt(
     answer: "Answer", document: "dict[str, Any]", report_id: str, results: "tuple[str, ...]"
 ) -> bool:
     named = document.get("id") == report_id and document.get("result") in results
-    return answer.status in (200, 201) and _media_type(answer) == "application/json" and named
+    return answer.status in (200, 201) and media_type_of(answer) == "application/json" and named
 
 
 def problem_of(answer: "Answer", document: "dict[str, Any]") -> "Optional[str]":
     """The name of the collector's own problem."""
     kind = document.get("type")
     own = isinstance(kind, str) and kind.startswith(PROBLEM_PREFIX) and answer.status >= 400
-    if not own or _media_type(answer) != "application/problem+json":
+    if not own or media_type_of(answer) != "application/problem+json":
         return None
     return printable(str(kind)[len(PROBLEM_PREFIX) :])
 
 
-def _strange(answer: "Answer") -> str:
-    came = _media_type(answer) or say("device.unnamed_type")
+def strange(answer: "Answer") -> str:
+    """What to say of an answer that is none of ours."""
+    came = media_type_of(answer) or say("device.unnamed_type")
     return say("device.no_collectors_answer", status=answer.status, came=came)
 
 
@@ -217,13 +229,18 @@ def _day_of(said: str) -> date:
         return date.max
 
 
-def ask_publisher(place: str, report: "Queued") -> str:
-    """The identity of the collector there if it serves exactly the study that was answered, else ""."""
+def ask_publisher(place: str, report: "Queued", way: "Exchange" = exchange) -> str:
+    """The identity of the collector there if it serves exactly the study that was answered, else "".
+
+    It may say so by the study's ETag, its digest: the document itself fits no answer through a relay.
+    """
     url = f"{place}/v1/studies/{report.study}?version={report.version}"
-    request = urllib.request.Request(url, headers={"User-Agent": "ldpkit"})
+    tag = f'"{report.document}"'
+    request = urllib.request.Request(url, headers={"User-Agent": "ldpkit", "If-None-Match": tag})
     try:
-        answer = exchange(request, MAX_BYTES)
+        answer = way(request, MAX_BYTES)
     except TransferError:
         return ""
-    same = hashlib.sha256(answer.body).hexdigest() == report.document
-    return identity_of(answer) if same and answer.status == 200 else ""
+    same = hashlib.sha256(answer.body).hexdigest() == report.document and answer.status == 200
+    unchanged = answer.status == 304 and answer.headers.get("ETag") == tag
+    return identity_of(answer) if same or unchanged else ""

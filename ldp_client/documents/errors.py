@@ -155,7 +155,7 @@ class UsageError(InputError):
 
 
 # Of the device library; the others are ldpkit's.
-DEVICE_EXTRAS = ("secure-sum", "signing")
+DEVICE_EXTRAS = ("oblivious", "secure-sum", "signing")
 
 
 class MissingExtraError(LdpkitError):

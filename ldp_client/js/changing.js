@@ -1,5 +1,6 @@
 /** What a person changes about reports that were made: another invitation, or that they be deleted. */
 
+import { utf8 } from "./digest.js";
 import { fail } from "./errors.js";
 
 /** Another invitation for the latest report that waits to be sent: it had none, or one that was not taken. */
@@ -19,7 +20,12 @@ export function withdraw(memory, studyId) {
   memory.reports = memory.reports.filter(isLeft);
   // A refused one, too, may be there: an earlier attempt reached the collector, and its answer was lost.
   const asked = memory.reports.filter(({ study }) => study === studyId);
-  for (const report of asked) Object.assign(report, { state: "withdrawn", body: "", invitation: "" });
+  for (const report of asked) {
+    // What is sent about it has the report's size through a relay, also without it.
+    const size = utf8(report.body).length || report.size;
+    Object.assign(report, { state: "withdrawn", size, body: "", invitation: "" });
+    delete report.token;
+  }
   return asked.length;
 }
 

@@ -5,7 +5,7 @@ import { fail, unloaded } from "./errors.js";
 import { openLedger } from "./ledger.js";
 import { systemRandom } from "./randomness.js";
 import { add, nearest, parseDecimal } from "./rational.js";
-import { drawIdentity, drawPayloads, reportOf } from "./report.js";
+import { drawIdentity, drawPayloads, originOf, reportOf } from "./report.js";
 import { ZERO, costOf, leftOf, recall, refuseSpending } from "./spending.js";
 
 /**
@@ -38,7 +38,7 @@ export async function openDevice({
    * is written.
    */
   async function answer(study, answers, invitation = "") {
-    study.refuseToday?.();
+    await study.refuseToday?.();
     // Before the transaction, which would not wait for a hash.
     const identity = await drawIdentity(random);
     return write((memory) => {
@@ -49,7 +49,7 @@ export async function openDevice({
         drawPayloads(study, answers, random, recalled.map(({ mechanism }) => mechanism), study.one?.place(study, memory)),
         identity,
       );
-      const origin = { study: study.id, version: study.version, digest: study.digest };
+      const origin = originOf(study);
       recalled.forEach((one, index) => {
         let { asked, spend } = one;
         if (!spend) memory.spent.push((spend = { question: asked.id }));
@@ -73,7 +73,16 @@ export async function openDevice({
         // Once more where a memoized question came to ask another thing.
         for (const kind in budget) spend[kind] = add(spend[kind] ?? ZERO, costOf(study, paid, kind));
       });
-      const report = { ...origin, closes: study.closes, collector, ...made, state: "held", invitation, publisher: "" };
+      const report = {
+        ...origin,
+        closes: study.closes,
+        channel: study.channel,
+        collector,
+        ...made,
+        state: "held",
+        invitation,
+        publisher: "",
+      };
       // Nobody agreed to what an earlier round shows: it never leaves.
       memory.reports = memory.reports.filter(({ study: its, state }) => its !== study.id || state !== "held");
       memory.reports.push(report);
@@ -93,9 +102,6 @@ export async function openDevice({
       answered: recall(study, memory).some(({ problem }) => problem),
       report: memory.reports.findLast((report) => report.study === study.id),
     }));
-
-  /** What is left of the budget. */
-  const epsilonLeft = () => read(({ spent }) => nearest(leftOf(budget, spent, "epsilon")));
 
   /** What this device has told so far, which leaves it never. */
   const told = () =>
@@ -125,9 +131,18 @@ export async function openDevice({
     }
   }
 
-  const invite = changing("invite");
-  const withdraw = changing("withdraw");
-  return { answer, draw, status, epsilonLeft, told, consent, invite, withdraw, flush };
+  return {
+    answer,
+    draw,
+    status,
+    /** What is left of the budget. */
+    epsilonLeft: () => read(({ spent }) => nearest(leftOf(budget, spent, "epsilon"))),
+    told,
+    consent,
+    invite: changing("invite"),
+    withdraw: changing("withdraw"),
+    flush,
+  };
 }
 
 /** The person's day, YYYY-MM-DD, by minutes in milliseconds: kept beside what was spent, it leaves the device never. */

@@ -145,6 +145,21 @@ export interface PublicField {
   toSend(answer: string | number): string;
 }
 
+/** How reports leave so that nobody can join a person and a report. */
+export interface Channel {
+  /** A report leaves at a moment that is drawn from the window of so many hours after that in which it became ready. */
+  readonly batches: { readonly hours: number };
+  /** An issuer gives a blind token for an invitation, once; the collector takes one a report. */
+  readonly tokens?: {
+    /** Its base URL. */
+    readonly issuer: string;
+    /** Each with the public values that it stands for; in base64. */
+    readonly keys: readonly { readonly key: string; readonly public?: { readonly [field: string]: string } }[];
+  };
+  /** The relay that requests go through, and the collector's key behind it (RFC 9458). */
+  readonly oblivious?: { readonly relay: string; readonly keys: string };
+}
+
 export interface Study {
   readonly format: "ldpkit.study/1";
   readonly id: string;
@@ -175,6 +190,7 @@ export interface Study {
   readonly public?: readonly PublicField[];
   /** How it is also asked on paper; a device only checks it. */
   readonly paper?: unknown;
+  readonly channel?: Channel;
   readonly document: unknown;
   /** The canonical JSON text, and the SHA-256 of its UTF-8 bytes in hexadecimal. */
   readonly canonical: string;
@@ -257,7 +273,8 @@ export interface StoredReport {
   /**
    * Why it was not settled at the last attempt; "" once it was: "unreachable", "operator" (only who runs the collector
    * can delete it), "problem STATUS NAME", "foreign STATUS" (no answer of the collector), each perhaps behind "unserved ",
-   * where the study was not found. The sentences stand in ldp_client/words, under "script.reason.".
+   * where the study was not found, or behind "issuer ", where its token was asked for. The sentences stand in
+   * ldp_client/words, under "script.reason.".
    */
   readonly reason?: string;
   /**
@@ -265,8 +282,16 @@ export interface StoredReport {
    * counts. "" until it is asked, before which nothing is sent; reports of an older ledger may have none.
    */
   readonly publisher?: string | null;
-  /** What travels beside the body, "" for none and once it is not needed any more. */
+  /** What travels beside the body, "" for none and once it is not needed any more; with tokens to their issuer alone. */
   readonly invitation: string;
+  /** The study's, where it has one: then a report waits for its token, if that has any, and for its moment. */
+  readonly channel?: Channel;
+  /** What was drawn to ask for a token, to be shown to nobody; until there is one. */
+  readonly asked?: unknown;
+  /** As the header Authorization has it, in base64url; "" once it is not needed any more. */
+  readonly token?: string;
+  /** When it leaves, in milliseconds since 1970; not before it is ready. */
+  readonly due?: number;
 }
 
 /** What was told, in the order of first answers. limit: the budget. All epsilons in nats. */
@@ -331,7 +356,8 @@ export interface Device {
   withdraw(studyId: string): Promise<number>;
   /**
    * Send what is queued for this device's collector and ask for deletions there, each up to `attempts` times (5)
-   * with full jitter. Rejects with LdpkitError "module" where something waits and the part that sends does not
+   * with full jitter. Of a study with a channel ask for tokens first, and send in a later flush what is due by then: call
+   * it again, best at every start and after `due`. Rejects with LdpkitError "module" where something waits and the part that sends does not
    * load: call again.
    */
   flush(options?: { attempts?: number }): Promise<void>;

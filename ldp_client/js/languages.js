@@ -16,15 +16,15 @@ export const each = (document) =>
   listOf(tag, 1, 50)(document.languages, "languages").map((language) => plain(document, language));
 
 /** A study's document with each text in one language, and without `languages`. */
-export function plain(document, language) {
-  const known = `${[...document.languages].sort()}`;
+export function plain({ languages, ...document }, language) {
+  const known = `${[...languages].sort()}`;
   function text(value, path) {
     if (!isObject(value)) return value;
     check(`${Object.keys(value).sort()}` === known, path);
     return value[language];
   }
   function labels(value, path) {
-    const own = value.map((one) => (isObject(one) ? one[document.languages[0]] : one));
+    const own = value.map((one) => (isObject(one) ? one[languages[0]] : one));
     const known = new Set(own);
     return value.map((one, index) => {
       const label = text(one, `${path}[${index}]`);
@@ -45,6 +45,7 @@ export function plain(document, language) {
     if (key === "choices" && Array.isArray(value)) return labels(value, path);
     return PARTS.test(key) ? part(value, path) : value;
   }
-  const { languages, ...rest } = document;
-  return part(rest, "");
+  // Its keys stand for labels of the study's own language.
+  if (language !== languages[0]) delete document.channel;
+  return part(document, "");
 }

@@ -52,9 +52,12 @@ export function drawPayloads(
   return [payloads, clear, spare + hidden];
 }
 
+/** Which study was answered, as a report says it. */
+export const originOf = ({ id: study, version, digest }) => ({ study, version, digest });
+
 /** The report of drawn payloads, as `perturbAnswers` gives it. */
-export function reportOf({ id: study, version, digest }, [payloads, clear, spare], { id, secret }) {
-  const body = canonicalJson({ format: "ldpkit.report/1", id, study, version, digest, payloads, ...clear });
+export function reportOf(study, [payloads, clear, spare], { id, secret }) {
+  const body = canonicalJson({ format: "ldpkit.report/1", id, ...originOf(study), payloads, ...clear });
   return { id, secret, body: body + " ".repeat(spare), answered: Object.keys(payloads) };
 }
 

@@ -1,23 +1,28 @@
 /** Sending what waits: reports that were agreed to, and deletions that were asked for. */
 
 import { baseOf } from "./address.js";
+import { unloaded } from "./errors.js";
 import { findPublisher, pause, put, remove } from "./upload.js";
 
 const REQUESTS = { queued: put, uninvited: put, withdrawn: remove };
-const LONGEST_MS = 3e5;
 
 /**
  * Ask a device's collector for what is to be deleted, then send it the queued reports, byte for byte as they were
  * written. read, move: of the device's ledger; alone: its own turns, else the browser's for its name.
  */
-export const send = ({ name, alone = byName(name), collector, read, move }, { attempts = 5 } = {}) =>
+export const send = (
+  { name, alone = (work) => navigator.locks.request(`${name} flush`, work), collector, read, move },
+  { attempts = 5 } = {},
+) =>
   // One tab at a time, so that a deletion is never sent before the report it is about.
   alone(async () => {
-    const until = Date.now() + LONGEST_MS;
+    const longestMs = 3e5;
+    const until = Date.now() + longestMs;
     // What is to be deleted has no body.
     const left = await read(({ reports }) => reports.sort((a, b) => !b.body - !a.body));
     // Each once before any a second time: what is never settled holds nothing else up.
-    for (let attempt = 0; left[0] && attempt < attempts; attempt++) {
+    let attempt = 0;
+    for (; left[0] && attempt < attempts; attempt++) {
       if (attempt) await pause(attempt);
       for (const report of left.splice(0)) {
         if (Date.now() < until && !(await isSettled(report.id))) left.push(report);
@@ -30,7 +35,10 @@ export const send = ({ name, alone = byName(name), collector, read, move }, { at
       const request = REQUESTS[report?.state];
       if (!request || !isFor(collector, report)) return true;
       const step = report.publisher ? request : findPublisher;
-      const { changes, again } = await step(`${collector}/v1/studies/${report.study}`, report);
+      const its = report.channel
+        ? (await import("./leaving.js").catch(unloaded)).inBatches(step, move, attempts - attempt)
+        : step;
+      const { changes, again } = await its(`${collector}/v1/studies/${report.study}`, report);
       await move(id, { [report.state]: changes });
       // The person may have withdrawn meanwhile.
       return changes.publisher ? isSettled(id) : !again;
@@ -39,5 +47,3 @@ export const send = ({ name, alone = byName(name), collector, read, move }, { at
 
 // One of a ledger that did not keep collectors has none.
 const isFor = (collector, { collector: its = collector }) => baseOf(its) === collector;
-
-const byName = (name) => (work) => navigator.locks.request(`${name} flush`, work);

@@ -28,7 +28,7 @@ export function checkNames(answer, names, path) {
 }
 
 /** A shape that leaves the value as it is. */
-function plain(isGood) {
+export function plain(isGood) {
   return (value, path) => {
     check(isGood(value), path);
     return value;

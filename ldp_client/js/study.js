@@ -32,6 +32,7 @@ const PARTS = {
   public: () => import("./public.js"),
   paper: () => import("./paper.js"),
   sections: () => import("./sections.js"),
+  channel: () => import("./channel.js"),
   owner: asker,
   contact: asker,
   ethics: asker,
@@ -61,9 +62,8 @@ async function parsed(source) {
   if (!globalThis.crypto?.subtle) fail("input", "needs https");
   const document = parse(source);
   await loadMechanisms(document);
-  const spoken = document?.languages && (await import("./languages.js"));
   // What a person reads, in each language; it is answered in its own.
-  const told = spoken ? spoken.each(document) : [document];
+  const told = document?.languages ? (await import("./languages.js")).each(document) : [document];
   const [study] = await Promise.all(told.map(readParts));
   study.told = told;
   for (const asked of study.questions) {

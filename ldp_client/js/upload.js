@@ -3,7 +3,7 @@
  * publishes the study settle anything: what a proxy, a captive portal or another one says leaves a report where it was.
  */
 
-import { sha256, utf8 } from "./digest.js";
+import { sha256 } from "./digest.js";
 
 const JSON_TYPE = "application/json";
 
@@ -11,16 +11,20 @@ const JSON_TYPE = "application/json";
  * Which collector serves exactly the study that was answered, before anything is sent there: {changes, again}, of the
  * report, and whether to ask again soon. A report of an older ledger may name no study.
  */
-export const findPublisher = (url, { version, digest }) =>
-  request(`${url}?version=${version}`, async ({ text, publisher, reason }) => {
-    const isServed = !digest || (await sha256(utf8(text))) === digest;
-    return isServed && publisher ? { publisher } : { reason: `unserved ${reason}` };
-  });
+export const findPublisher = (url, { version, digest, send }) =>
+  request(
+    `${url}?version=${version}`,
+    async ({ bytes, tag, publisher, reason }) => {
+      const isServed = publisher && (!digest || tag === `"${digest}"` || (await sha256(bytes)) === digest);
+      return isServed ? { publisher } : { reason: `unserved ${reason}` };
+    },
+    { send },
+  );
 
-/** Send a report: {changes, again}, as above. */
+/** Send a report, perhaps with more headers, or by `send` in place of fetch: {changes, again}, as above. */
 export function put(url, report) {
-  const { body, invitation } = report;
-  const headers = { "Content-Type": JSON_TYPE, ...(invitation && { "LDPKit-Invitation": invitation }) };
+  const { body, invitation, more, send } = report;
+  const headers = { "Content-Type": JSON_TYPE, ...(invitation && { "LDPKit-Invitation": invitation }), ...more };
   const changesOf = ({ said, result, problem, date, reason }) => {
     if (/^(stored|duplicate)$/.test(result)) return { state: "sent", invitation: "", reason: "" };
     const isLast =
@@ -29,7 +33,7 @@ export function put(url, report) {
         (problem === "study-closed" && isOver(report.closes, date)));
     return { state: problem === "invitation-needed" ? "uninvited" : isLast ? "refused" : "queued", reason };
   };
-  return request(url, changesOf, { method: "PUT", body, headers }, report);
+  return request(url, changesOf, { method: "PUT", body, headers, send }, report);
 }
 
 /** Ask for a report's deletion: without a state once the collector takes it never more. */
@@ -37,7 +41,7 @@ export function remove(url, report) {
   // A report of an older ledger has none.
   if (!report.secret) return { changes: { reason: "operator" } };
   const changesOf = ({ result, reason }) => (result === "withdrawn" ? { state: null } : { reason });
-  return request(url, changesOf, { method: "DELETE", headers: { "LDPKit-Withdrawal": report.secret } }, report);
+  return request(url, changesOf, { method: "DELETE", headers: { "LDPKit-Withdrawal": report.secret }, send: report.send }, report);
 }
 
 /** Full jitter: a pause before attempt 1, 2, … drawn from a range that doubles. */
@@ -60,13 +64,13 @@ async function request(url, changesOf, options, report) {
 }
 
 /**
- * What came, whole, within one deadline, and what it says where it comes from the report's publisher. Nothing
- * that links requests is sent along.
+ * What came, whole, within one deadline, and what it says where it comes from the report's publisher; without a report
+ * from nobody's. Nothing that links requests is sent along.
  */
-async function exchange(url, options, report) {
+export async function exchange(url, { send = fetch, ...options }, report) {
   const timeoutMs = 20_000;
   try {
-    const response = await fetch(report ? `${url}/reports/${report.id}` : url, {
+    const response = await send(report ? `${url}/reports/${report.id}` : url, {
       ...options,
       cache: "no-store",
       credentials: "omit",
@@ -75,13 +79,16 @@ async function exchange(url, options, report) {
       signal: AbortSignal.timeout(timeoutMs),
     });
     const { status, headers } = response;
-    const text = await response.text();
+    const bytes = await response.arrayBuffer();
     const [type] = /^[^;]*/.exec(headers.get("Content-Type"));
     const publisher = headers.get("LDPKit-Collector");
-    const said = publisher === report?.publisher ? read(text) : {};
-    const [, problem] = (type === "application/problem+json" && /^urn:ldpkit:problem:([\w-]+)$/.exec(said.type)) || [];
+    // Without a header it is null.
+    const said = publisher == report?.publisher ? read(bytes) : {};
+    const [, problem] = /^application\/problem\+json urn:ldpkit:problem:([\w-]+)$/.exec(`${type} ${said.type}`) ?? [];
     return {
-      text,
+      bytes,
+      // Of what is served as it was known, which only a relay brings.
+      tag: status === 304 && headers.get("ETag"),
       said,
       // Of a receipt for this report, by 200 or 201.
       result: status >> 1 === 100 && type === JSON_TYPE && said.id === report?.id && said.result,
@@ -97,10 +104,10 @@ async function exchange(url, options, report) {
   }
 }
 
-/** The object that a JSON text is, an empty one for anything else. */
-function read(text) {
+/** The object that bytes of JSON are, an empty one for anything else. */
+function read(bytes) {
   try {
-    return Object(JSON.parse(text));
+    return Object(JSON.parse(new TextDecoder().decode(bytes)));
   } catch {
     return {};
   }

@@ -77,7 +77,7 @@ def test_the_time_is_drawn_evenly_from_the_window(monkeypatch):
 def test_the_time_does_not_depend_on_the_answer(tmp_path, monkeypatch):
     """Two devices that differ in nothing but the answer ask for the same draw, once, at the same point."""
     windows = []
-    monkeypatch.setattr("ldp_client.device.device.due_within", lambda window: windows.append(window) or 7)
+    monkeypatch.setattr("ldp_client.device.outbox.due_within", lambda window: windows.append(window) or 7)
     for answer in (True, False):
         device = consenting(tmp_path / str(answer), "4", send_window=60)
         device.answer(STUDY, {"ever": answer})

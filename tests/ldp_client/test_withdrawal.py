@@ -124,7 +124,7 @@ def test_a_withdrawal_while_the_report_is_on_its_way_deletes_it_after(tmp_path, 
     device.answer(STUDY, YES)
     put = sending.put_report
 
-    def put_and_withdraw(url, body, _invitation):
+    def put_and_withdraw(url, body, *_):
         other = consenting(tmp_path, "4", server.url)
         assert other.withdraw("survey") == 1
         # Another process must not send the deletion before the report has arrived.
@@ -143,7 +143,7 @@ def test_one_that_is_withdrawn_before_its_turn_is_not_sent(tmp_path, server, mon
     device.answer(STUDY, YES)
     device.answer(second, YES)
 
-    def put_and_withdraw(url, _body, _invitation):
+    def put_and_withdraw(url, *_):
         for study in ("survey", "second"):
             if study not in url:
                 device.withdraw(study)

@@ -5,6 +5,7 @@ import json
 import os
 import sys
 import time
+from binascii import hexlify
 from hashlib import sha256
 
 DATA = "/data/"
@@ -27,17 +28,46 @@ class Module:
             setattr(self, name, value)
 
 
+class Issuer:
+    """Signs one request an invitation; script: what happens to each, then all goes well."""
+
+    def __init__(self, script):
+        self.script, self.asked, self.given = list(script), [], {}
+
+    def take(self, request):
+        head, _, body = request.partition(b"\r\n\r\n")
+        fields = [line.split(": ", 1) for line in head.decode().split("\r\n")[1:]]
+        code = {name: value for name, value in fields}["LDPKit-Invitation"]
+        self.asked.append([code, MOMENT[0], hexlify(body).decode()])
+        deed = self.script.pop(0) if self.script else "well"
+        if deed == "timeout":
+            raise OSError(deed)
+        if deed.startswith("key "):
+            said = {"type": "urn:ldpkit:problem:token-key-other", "key": int(deed[4:])}
+            return answer(409, "application/problem+json", json.dumps(said).encode())
+        if self.given.setdefault(code, body) != body:
+            return answer(409, "application/problem+json", b'{"type": "urn:ldpkit:problem:token-issued"}')
+        keys = [key for key in KEYS if key["short_id"] == body[2]]
+        signed = pow(int.from_bytes(body[3:], "big"), int(keys[0]["secret"]), int(keys[0]["modulus"]))
+        if deed == "lost":
+            raise OSError("reset after it was given")
+        if deed == "forged":
+            signed += 1
+        return answer(200, "application/private-token-response", signed.to_bytes(256, "big"))
+
+
 class Collector:
     """script: what happens to each request, then all goes well. stored: by id; bodies: all that came."""
 
-    def __init__(self, script, study):
+    def __init__(self, script, study, problems):
         self.script, self.study = list(script), study
         self.stored, self.bodies, self.asked = {}, [], []
+        self.moments, self.tokens, self.problems = [], [], list(problems)
 
     def take(self, request):
         head, _, body = request.partition(b"\r\n\r\n")
         method, path, _ = head.decode().split("\r\n")[0].split()
-        self.asked.append(method)
+        self.note(method, head.decode().split("\r\n"))
         deed = self.script.pop(0) if self.script else "well"
         if deed in ("timeout", "reset"):
             raise OSError(deed)
@@ -57,6 +87,12 @@ class Collector:
             return said[: len(said) - 7]
         return said
 
+    def note(self, method, lines):
+        self.asked.append(method)
+        if method == "PUT":
+            self.moments.append(MOMENT[0])
+            self.tokens.append("".join([line for line in lines if line.startswith("Authorization: ")]))
+
     def serve(self, method, path, body, deed):
         report_id = path.split("/")[-1]
         if method == "GET":
@@ -69,6 +105,7 @@ class Collector:
             self.stored.pop(report_id, None)
             return answer(200, "application/json", json.dumps({"id": report_id, "result": "withdrawn"}))
         self.bodies.append(body.decode())
+        deed = "problem " + self.problems.pop(0) if self.problems else deed
         if deed.startswith("problem "):
             return problem_of(deed)
         result = "duplicate" if report_id in self.stored else "stored"
@@ -85,7 +122,7 @@ def answer(status, media_type, text, identity=IDENTITY):
     lines = [f"HTTP/1.0 {status} Words", f"Content-Type: {media_type}", f"Content-Length: {len(text)}"]
     lines += ["Date: " + TRIAL.get("date", "Mon, 15 Jun 2026 10:00:00 GMT")]
     lines += ["LDPKit-Collector: " + identity] if identity else []
-    return ("\r\n".join(lines) + "\r\n\r\n" + text).encode()
+    return ("\r\n".join(lines) + "\r\n\r\n").encode() + (text if isinstance(text, bytes) else text.encode())
 
 
 class Stream:
@@ -108,7 +145,7 @@ class Stream:
 
     def read(self, size):
         if self.left is None:
-            self.left = SERVER.take(self.sent)
+            self.left = (ISSUER if self.host == "issuer.example" else SERVER).take(self.sent)
         part, self.left = self.left[:size], self.left[size:]
         return part
 
@@ -123,7 +160,9 @@ class Context:
         assert cadata == b"roots"
 
     def wrap_socket(self, raw, server_hostname):
-        assert (self.verify_mode, server_hostname) == ("required", "collect.example.org")
+        assert self.verify_mode == "required"
+        assert server_hostname in ("collect.example.org", "issuer.example")
+        raw.host = server_hostname
         return raw
 
 
@@ -219,7 +258,7 @@ def urandom(size):
 
 def boot():
     """Run the example as after a reset: no module remembers anything."""
-    for name in ("main", "ledger", "exchange"):
+    for name in ("main", "channel", "ledger", "exchange"):
         sys.modules.pop(name, None)
     import ledger
     import main
@@ -239,10 +278,14 @@ def joined(_interface):
 
 def once(trial, number):
     """Boot until it ends, with the power cut at write `number`; 0: never. What became of it."""
-    global TRIAL, SERVER, WLAN, LATER
+    global TRIAL, SERVER, ISSUER, WLAN, LATER
+    ISSUER = Issuer(trial.get("issuer", []))
+    MOMENT[0] = trial.get("moment", 1_781_517_600)
     TRIAL, SERVER, LATER = (
         trial,
-        Collector(trial.get("script", []), trial.get("serves", text_of("study.json"))),
+        Collector(
+            trial.get("script", []), trial.get("serves", text_of("study.json")), trial.get("problems", [])
+        ),
         [],
     )
     for name in ("ledger.json", "ledger.new"):
@@ -272,6 +315,9 @@ def once(trial, number):
         "waits": CLOCK[0],
         "later": LATER,
         "left": json.loads(real_open("ledger.json").read()),
+        "moments": SERVER.moments,
+        "tokens": SERVER.tokens,
+        "asked": ISSUER.asked,
     }
 
 
@@ -281,6 +327,7 @@ class AsleepError(Exception):
 
 def sleep(seconds):
     CLOCK[0] += 1
+    MOMENT[0] += seconds
     if CLOCK[0] > 40:
         raise AsleepError()
     assert 1 <= seconds <= 6 * 3600
@@ -292,7 +339,8 @@ def today():
     return days[min(CLOCK[0], len(days) - 1)]
 
 
-CLOCK, DRAWN = [0], [0]
+CLOCK, DRAWN, MOMENT = [0], [0], [0]
+KEYS = json.loads(text_of("keys.json"))
 CONFIG = json.loads(text_of("config.json"))
 for name in ("config.json", "roots.der"):
     with open(DATA + name, "rb") as source:
@@ -308,7 +356,8 @@ sys.modules["time"] = Module(
     sleep_ms=lambda _: None,
     ticks_ms=time.ticks_ms,
     ticks_diff=time.ticks_diff,
-    gmtime=today,
+    gmtime=lambda *moment: [1970, 1, 1] if moment else today(),
+    time=lambda: MOMENT[0],
 )
 found = []
 for trial in json.loads(text_of("trials.json")):

@@ -19,6 +19,7 @@ from tests.portable import vector_records as records
 from tests.portable.run_vectors import integers, outcome
 from tests.portable.stream import IN_WORDS
 from tests.portable.vector_askers import asker_studies, sectioned_studies
+from tests.portable.vector_channels import channel_studies
 from tests.portable.vector_draws import laplace_heads, normal_heads
 from tests.portable.vector_languages import language_reports, language_studies
 from tests.portable.vector_paper import paper_studies
@@ -66,6 +67,7 @@ PAPER_TEXT = (
     "As in studies.json: a device takes a study with a good paper mode, and refuses one with a bad one."
 )
 SECTIONS_TEXT = "As in studies.json: of studies with sections, or with wrong ones."
+CHANNELS_TEXT = "As in studies.json: of studies that state how reports leave, or state it wrongly."
 ASKERS_TEXT = "As in studies.json: of studies that say who asks, or say it wrongly."
 REFUSAL_TEXT = (
     "Of questions that offer refusal, null; as of a mechanism, nothing in an older form. refusal: as in "
@@ -99,6 +101,7 @@ def build() -> dict[str, dict[str, Any]]:
     files["studies"] = {"about": STUDY_TEXT, "studies": list(study_texts())}
     files["paper"] = {"about": PAPER_TEXT, "paper": list(paper_studies())}
     files["sections"] = {"about": SECTIONS_TEXT, "sections": list(sectioned_studies())}
+    files["channels"] = {"about": CHANNELS_TEXT, "channels": list(channel_studies())}
     files["askers"] = {"about": ASKERS_TEXT, "askers": list(asker_studies())}
     files["refusable_numbers"] = {
         **_mechanism_file(refusable_questions(), refusable_draws(), REFUSABLE_TEXT),

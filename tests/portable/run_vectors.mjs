@@ -180,6 +180,7 @@ if (!only) {
 found.report_ids = await idFailures(load("report_ids"));
   found.paper = await studyFailures({ studies: load("paper").paper });
   found.sections = await studyFailures({ studies: load("sections").sections });
+  found.channels = await studyFailures({ studies: load("channels").channels });
   found.askers = await studyFailures({ studies: load("askers").askers });
   found.refusable_numbers = await mechanismFailures(load("refusable_numbers"), false);
   found.refusable_numbers.push(...(await studyFailures({ studies: load("refusable_numbers").refusable_numbers })));

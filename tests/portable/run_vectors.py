@@ -197,6 +197,7 @@ def failures(folder, strict_json=True):
     found["languages"] = list(public_failures(load("languages"), "languages"))
     found["paper"] = list(study_failures({"studies": load("paper")["paper"]}, True))
     found["sections"] = list(study_failures({"studies": load("sections")["sections"]}, True))
+    found["channels"] = list(study_failures({"studies": load("channels")["channels"]}, True))
     found["askers"] = list(study_failures({"studies": load("askers")["askers"]}, True))
     numbers = load("refusable_numbers")
     found["refusable_numbers"] = list(mechanism_failures(numbers, older=False))

@@ -23,13 +23,14 @@ class Site:
 
     statuses: what uploads and deletions are answered next, then 201. refusals: {status:
     (media type, text)}, else HTML. study: what it has published, asked: the addresses that asked for it.
-    invitations: of the uploads, None without. secrets: of the deletions.
+    invitations: of the uploads, None without; tokens: their headers Authorization. secrets: of the deletions.
     """
 
     def __init__(self) -> None:
         self.requests: list[tuple[str, str, str]] = []
         self.statuses: list[int] = []
         self.invitations: list[str | None] = []
+        self.tokens: list[str | None] = []
         self.refusals: dict[int, tuple[str, str]] = {}
         self.identity = IDENTITY
         self.study = ""
@@ -49,6 +50,7 @@ class Site:
         """Keep what came beside the body."""
         if method == "PUT":
             self.invitations.append(headers.get("LDPKit-Invitation"))
+            self.tokens.append(headers.get("Authorization"))
         else:
             self.secrets.append(headers.get("LDPKit-Withdrawal"))
 

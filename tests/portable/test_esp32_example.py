@@ -2,16 +2,21 @@
 
 import json
 import shutil
+from base64 import b64encode
+from itertools import pairwise
 
 import pytest
 
 from schemas import Study
 from tests import studies
 from tests.portable.platforms import REPOSITORY, run_micropython
+from tests.portable.token_issuer import Key, token_in
 
 EXAMPLE = REPOSITORY / "examples" / "esp32"
 DRIVER = (REPOSITORY / "tests" / "portable" / "board.py").read_text()
 STUDY = Study(studies.document(studies.YES_NO, closes="2026-06-20"))
+KEYS = [Key(), Key()]
+SECRETS = [{"short_id": key.short_id, "modulus": str(key.modulus), "secret": str(key.secret)} for key in KEYS]
 # Of the ledger: what opens a file, what writes it, and the time before and after its replacement.
 STEPS_OF_A_WRITE = 4
 
@@ -25,7 +30,9 @@ def trials(tmp_path):
         shutil.copytree(EXAMPLE, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
         config = {"wifi": ["name", "password"], "host": "collect.example.org", "port": 443}
         config.update(study=study.id, digest=study.digest)
+        config.update({"invitation": "CODE"} if study.channel else {})
         (folder / "config.json").write_text(json.dumps(config))
+        (folder / "keys.json").write_text(json.dumps(SECRETS if study.channel else []))
         (folder / "roots.der").write_bytes(b"roots")
         (folder / "study.json").write_bytes(study.canonical())
         (folder / "trials.json").write_text(json.dumps(asked))
@@ -122,3 +129,76 @@ REFUSALS = {
 def test_what_is_not_to_be_answered_is_not(trials, reason):
     for found in trials(*REFUSALS[reason]):
         assert found == {"asleep": True, "stored": 0, "puts": 0, "later": [reason] * 41}
+
+
+HOURS = 6
+REGION = {"id": "region", "choices": ["north", "south"], "source": "invitation"}
+
+
+def with_tokens(*strata, **more):
+    """The same study, with a channel."""
+    keys = [{"key": key.stated, "public": {"region": one}} for key, one in zip(KEYS, strata)]
+    tokens = {"issuer": "https://issuer.example/a", "keys": keys or [{"key": KEYS[0].stated}]}
+    fields = {"public": [REGION]} if strata else {}
+    channel = {"batches": {"hours": HOURS}, "tokens": tokens, **more}
+    return Study(studies.document(studies.YES_NO, channel=channel, **fields))
+
+
+def window(moment):
+    return moment // (3600 * HOURS)
+
+
+def check_sent(found, study, key=KEYS[0]):
+    """One report, with a token of that key, in a later window than that in which the token came."""
+    assert (found["stored"], found["bodies"], found["left"]["outbox"]) == (1, 1, [])
+    assert found["left"]["leaving"] == {}
+    assert len(set(found["tokens"])) == 1
+    token_in(found["tokens"][0].removeprefix("Authorization: "), study, "issuer.example", key)
+    (_, asked, _), sent = found["asked"][-1], found["moments"]
+    assert window(sent[0]) > window(asked)
+    # What was taken, and then not noted for want of power, is sent again at once: the same bytes.
+    assert found["cuts"] or all(window(later) > window(earlier) for earlier, later in pairwise(sent))
+
+
+@pytest.mark.parametrize("script", [[], ["timeout"], ["lost"], ["lost", "forged", "timeout"]])
+def test_a_report_leaves_with_its_token_in_a_later_window(trials, script):
+    """What was lost is asked for by the same request: the token is given once."""
+    study = with_tokens()
+    (found,) = trials({"issuer": script}, study=study)
+    check_sent(found, study)
+    assert len(found["asked"]) == len(script) + 1
+    assert len({(code, body) for code, _, body in found["asked"]}) == 1
+
+
+def test_what_the_collector_does_not_take_leaves_in_the_window_after(trials):
+    study = with_tokens()
+    (found,) = trials({"problems": ["token-spent", "token-invalid"]}, study=study)
+    check_sent(found, study)
+    assert len(found["moments"]) == 3
+
+
+def test_the_issuer_names_the_stratums_key_once(trials):
+    study = with_tokens("north", "south")
+    found, misled = trials({"issuer": ["key 1"]}, {"issuer": ["key 1", "key 0", "key 0"]}, study=study)
+    check_sent(found, study, KEYS[1])
+    check_sent(misled, study, KEYS[1])
+    # It is not led on from key to key.
+    assert len({body for _, _, body in misled["asked"]}) == 2
+
+
+def test_the_power_is_cut_while_a_token_is_asked_for(trials):
+    """One invitation gives one token, whatever was lost."""
+    study = with_tokens()
+    # While the request is written, and the token, and that the report was taken.
+    for found in trials({"cut_at": list(range(STEPS_OF_A_WRITE + 1, 4 * STEPS_OF_A_WRITE + 1))}, study=study):
+        assert found["cuts"] == 1
+        check_sent(found, study)
+        assert len({body for _, _, body in found["asked"]}) == 1
+
+
+def test_a_study_that_wants_a_relay_is_not_answered(trials):
+    keys = b64encode(bytes.fromhex("010020" + "ab" * 32 + "000400010001")).decode()
+    study = with_tokens(oblivious={"relay": "https://relay.example", "keys": keys})
+    (found,) = trials({}, study=study)
+    reason = "later: the study wants a relay, which this board knows nothing of"
+    assert found == {"asleep": True, "stored": 0, "puts": 0, "later": [reason] * 41}

@@ -12,6 +12,7 @@ from tests import studies
 from tests.collector.conftest import Server
 from tests.portable.participant import Participant
 from tests.portable.site import Site
+from tests.portable.token_issuer import TokenIssuer
 
 LABELS = ["no", "a word", "a much longer answer, that takes more than a line of any phone that people have"]
 DOCUMENT = studies.document({**studies.CHOICE, "choices": LABELS, "text": "Which?"})
@@ -185,3 +186,26 @@ def test_survey_tools_go_on_and_keep_no_answer(browser, host, framing, tool, pre
     # Nor its place among the choices.
     assert not any(label in results for label in LABELS[1:])
     assert len(person.stored()) == 1
+
+
+def test_a_frame_gets_its_token_and_is_done_before_its_report_leaves(browser, host, framing):
+    """The page around may take it away then: what waits for its moment alone needs nobody."""
+    issuer = TokenIssuer()
+    issuer.strata["CODE"] = 0
+    try:
+        study = Study({**DOCUMENT, "id": "with-tokens", "channel": issuer.channel()})
+        framing.request("POST", "/v1/studies", study.document)
+        person = Framed(browser, host, framing, study, invitation="CODE")
+        person.until_outside("heard.includes('event ready')")
+        person.inside()
+        person.until("ask")
+        person.answer(occupation=LABELS[0])
+        person.until("report")
+        person.send()
+        person.until_outside("heard.includes('event done')")
+        person.inside()
+        assert person.find("#leaves").text.startswith("It leaves by itself")
+        assert [code for code, _ in issuer.asked] == ["CODE"]
+        assert person.stored() == []
+    finally:
+        issuer.close()

@@ -14,8 +14,8 @@ from tests.portable.platforms import JAVASCRIPT
 # what it loads once a report waits to be sent, with retries, and once a person withdraws. A study that states
 # priors adds, one with public fields, and so on.
 MOST_BYTES = 15_000
-MOST_BYTES_OF_SENDING = 2_700
-MOST_BYTES_OF_CHANGING = 700
+MOST_BYTES_OF_SENDING = 2_900
+MOST_BYTES_OF_CHANGING = 800
 MOST_BYTES_OF_TELLING = 900
 MOST_BYTES_OF_SECTIONS = 600
 MOST_BYTES_OF_ASKING_ONE = 1_000
@@ -25,6 +25,11 @@ MOST_BYTES_OF_PUBLIC_FIELDS = 2_200
 MOST_BYTES_OF_PAPER = 1_000
 MOST_BYTES_OF_WHO_ASKS = 700
 MOST_BYTES_OF_LANGUAGES = 1_000
+MOST_BYTES_OF_CHANNEL = 1_400
+# Beside what sends.
+MOST_BYTES_OF_BATCHES = 1_000
+MOST_BYTES_OF_TOKENS = 2_500
+MOST_BYTES_OF_RELAYED = 3_500
 MOST_BYTES_OF_REFUSABLE_NUMBERS = 1_000
 MOST_BYTES_OF_LEVELS = 2_000
 MOST_BYTES_OF_INTERACTIONS = 1_000
@@ -46,6 +51,10 @@ ON_DEMAND += [
     "sending",
     "told",
     "sections",
+    "channel",
+    "leaving",
+    "tokens",
+    "oblivious",
 ]
 TYPESCRIPT_OPTIONS = ("--noEmit", "--strict", "--target", "es2022", "--module", "nodenext")
 
@@ -77,6 +86,7 @@ def test_what_a_study_of_one_mechanism_loads_is_small(named):
         "paper": MOST_BYTES_OF_PAPER,
         "asker": MOST_BYTES_OF_WHO_ASKS,
         "languages": MOST_BYTES_OF_LANGUAGES,
+        "channel": MOST_BYTES_OF_CHANNEL,
     }
     for module, most in more.items():
         added = bundle_size([*named, module]) - size
@@ -103,6 +113,16 @@ def test_features_with_levels_and_interactions_are_loaded_where_a_study_has_some
 def test_weights_and_several_products_a_report_are_loaded_where_a_study_has_them():
     without = bundle_size(["sampled_products"])
     assert 500 < bundle_size(["sampled_products", "product_blocks"]) - without <= MOST_BYTES_OF_BLOCKS
+
+
+def test_batches_and_tokens_are_loaded_where_a_study_has_them():
+    sending = bundle_size(["laplace", "sending"])
+    batches = bundle_size(["laplace", "sending", "leaving"])
+    tokens = bundle_size(["laplace", "sending", "leaving", "tokens"])
+    assert MOST_BYTES_OF_BATCHES // 2 < batches - sending <= MOST_BYTES_OF_BATCHES
+    assert MOST_BYTES_OF_TOKENS // 2 < tokens - batches <= MOST_BYTES_OF_TOKENS
+    relayed = bundle_size(["laplace", "sending", "leaving", "oblivious"])
+    assert MOST_BYTES_OF_RELAYED // 2 < relayed - batches <= MOST_BYTES_OF_RELAYED
 
 
 def test_all_of_it_is_small():

@@ -64,6 +64,17 @@ def test_a_ledger_keeps_answers_once_exactly_and_in_turn(kind, node, site, tmp_p
     assert [method for method, *_ in site.requests].count("DELETE") == 1
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_study_with_public_fields_is_answered_once_too(kind, node, site, tmp_path):
+    """What it was asked behind noise is read back to see that it does not leave in clear."""
+    region = {"id": "region", "choices": ["north", "south"]}
+    document = json.dumps(studies.document(studies.NUMBER, public=[region]))
+    answer = ["answer", {"hours": 3, "region": "north"}]
+    steps = json.dumps([answer, ["consent"], ["report"]])
+    said = json.loads(node("channel.mjs", INDEX, kind, tmp_path / "kept.db", site.url, document, steps))
+    assert (said[:2], said[2]["state"]) == (["held", "queued"], "queued")
+
+
 def test_processes_race_for_one_report_each(tmp_path):
     count = 20
     command = [npm.newer_node(), "ledger_race.mjs", INDEX, tmp_path, str(count), json.dumps(NUMBERS)]

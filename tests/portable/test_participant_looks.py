@@ -88,7 +88,7 @@ def refused(url):
 def test_the_policy_allows_only_its_own_files(server, meet):
     person = meet()
     # No other site shows it in a frame, unless the collector lists that.
-    policy = CONTENT_SECURITY_POLICY.format(framed_by="'none'")
+    policy = CONTENT_SECURITY_POLICY.format(framed_by="'none'", connected="'self'")
     with urllib.request.urlopen(person.browser.current_url) as page:
         assert page.headers["Content-Security-Policy"] == policy
     status, headers, body = refused(f"{server.url}/s/nothing")

@@ -12,6 +12,7 @@ from tests.portable.run_vectors import MECHANISMS
 FILES = {
     *MECHANISMS,
     "askers",
+    "channels",
     "sections",
     "interactions",
     "languages",

@@ -12,9 +12,11 @@ async function answerOnce(text: string): Promise<string> {
   const { answered, report: kept } = await device.status(study);
   if (kept?.state === "uninvited") await device.invite(study.id, "another");
   const asked: number = answered && kept?.state === "sent" ? await device.withdraw(study.id) : 0;
+  const leaves: number = kept?.due ?? 36e5 * (study.channel?.batches.hours ?? 0);
   const { limit, epsilon, studies } = await device.told();
   const days: string[] = studies.flatMap(({ days }) => [...days]);
-  return report.body.slice(asked) + (limit - epsilon) + days.join();
+  const issuer: string = study.channel?.tokens?.issuer ?? "";
+  return report.body.slice(asked) + (limit - epsilon) + days.join() + leaves + issuer;
 }
 
 function describe(question: Question): string {

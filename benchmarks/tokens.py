@@ -1,0 +1,129 @@
+"""What a token costs: `python -m benchmarks.tokens [--reports 2000]`.
+
+Verification alone, in this process; a single durable report over HTTP with a token and without one, on one
+server program, each on a new SQLite file; signing, blinding and unblinding. CPU is user and system time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+import urllib.request
+from collections.abc import Callable
+
+from benchmarks.collector import CONNECTIONS, GRANIAN, serving
+from benchmarks.collector_load.bodies import fresh_reports, load_study, put_request
+from benchmarks.collector_load.generator import run_load
+from benchmarks.collector_load.servers import TOKEN, Server
+from collector.issuer.signing import SigningKey, new_pair
+from collector.reports.rules import Rules
+from ldp_client.core.tokens import Asking, challenge_of, draw, header_of
+from ldp_client.documents.fields import to_base64
+from schemas import Study
+
+ISSUER = "issuer.example"
+WARM_UP = 200
+
+
+def cpu_of(work: Callable[[], object], times: int) -> float:
+    """Microseconds of CPU that a call takes."""
+    start = time.process_time()
+    for _ in range(times):
+        work()
+    return (time.process_time() - start) / times * 1e6
+
+
+def tokened(spki: bytes) -> Study:
+    """The next version of the benchmark's study, with tokens of that key."""
+    tokens = {"issuer": f"https://{ISSUER}", "keys": [{"key": to_base64(spki)}]}
+    channel = {"batches": {"hours": 24}, "tokens": tokens}
+    return Study({**load_study().document, "version": 2, "channel": channel})
+
+
+class Client:
+    """Makes tokens as a device and its issuer do."""
+
+    def __init__(self) -> None:
+        spki, private = new_pair()
+        self.key = SigningKey.load(private)
+        self.study = tokened(spki)
+        assert self.study.channel is not None
+        assert self.study.channel.tokens is not None
+        (self.stated,) = self.study.channel.tokens.keys
+        self.challenge = challenge_of(ISSUER, self.study.digest)
+
+    def ask(self) -> Asking:
+        """A fresh request."""
+        return Asking(self.stated, self.challenge, *draw(self.stated, os.urandom))
+
+    def header(self) -> str:
+        """A fresh token's header."""
+        asking = self.ask()
+        signed = self.key.sign(asking.body[3:])
+        assert signed is not None
+        token = asking.token(signed, os.urandom)
+        assert token is not None
+        return header_of(token)
+
+
+def in_process(client: Client) -> None:
+    """Print what each step takes."""
+    check = Rules.of(client.study).tokens
+    assert check is not None
+    header, asking = client.header(), client.ask()
+    signed = client.key.sign(asking.body[3:])
+    assert signed is not None
+    steps: dict[str, tuple[Callable[[], object], int]] = {
+        "collector: verify a token": (lambda: check.check(header), 2000),
+        "issuer: sign one (CRT, masked, checked)": (lambda: client.key.sign(asking.body[3:]), 100),
+        "device: blind": (client.ask, 100),
+        "device: unblind and verify": (lambda: asking.token(signed, os.urandom), 100),
+    }
+    for name, (work, times) in steps.items():
+        print(f"{name:42} {cpu_of(work, times):8.0f} µs CPU")
+
+
+def with_header(request: bytes, header: str) -> bytes:
+    """A request with a token."""
+    head, _, rest = request.partition(b"\r\n")
+    return head + b"\r\nAuthorization: " + header.encode() + b"\r\n" + rest
+
+
+def publish(server: Server, study: Study) -> None:
+    """Publish a further version."""
+    headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
+    request = urllib.request.Request(f"{server.url}/v1/studies", study.canonical(), headers)
+    urllib.request.urlopen(request, timeout=30).close()
+
+
+def over_http(client: Client, count: int) -> None:
+    """Print what a single durable report costs the server, with and without."""
+    plain = [put_request(report) for report in fresh_reports(load_study(), count + WARM_UP)]
+    bare = [put_request(report) for report in fresh_reports(client.study, count + WARM_UP)]
+    with_tokens = [with_header(request, client.header()) for request in bare]
+    found = {}
+    for name, requests in (("without", plain), ("with", with_tokens)):
+        with serving(GRANIAN) as server:
+            publish(server, client.study)
+            run_load(server.url, requests[:WARM_UP], CONNECTIONS)
+            start = server.cpu_seconds()
+            load = run_load(server.url, requests[WARM_UP:], CONNECTIONS)
+            assert set(load.statuses) == {201}, dict(load.statuses)
+            found[name] = (server.cpu_seconds() - start) / count * 1e6
+            print(f"{name:8} a token: {found[name]:6.0f} µs CPU a report, {load.rate:6.0f} reports/s")
+    print(f"ratio {found['with'] / found['without']:.2f}")
+
+
+def main() -> None:
+    """Print all of it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--reports", type=int, default=2000)
+    arguments = parser.parse_args()
+    client = Client()
+    in_process(client)
+    over_http(client, arguments.reports)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+"""The issuer as a WSGI application: tokens, the directory of its keys, and whether it is well."""
+
+from __future__ import annotations
+
+from flask import Flask, Response, jsonify, request
+
+from collector.issuer import book
+from collector.issuer.giving import Giving
+from collector.issuer.models import ISSUER
+from collector.problems import MEDIA_TYPE_UNSUPPORTED, ProblemError
+from collector.reports.intake import INVITATION
+from collector.storage.database import Bounds, Database
+from collector.storage.failures import problem_of
+from collector.storage.migrating import check
+from collector.views.handling import harden, response_of
+from ldp_client.core.tokens import REQUEST_BYTES, REQUEST_TYPE, RESPONSE_TYPE, to_base64url
+
+TOKENS = "/v1/tokens"
+DIRECTORY = "/.well-known/private-token-issuer-directory"
+DIRECTORY_TYPE = "application/private-token-issuer-directory"
+DIRECTORY_SECONDS = 3600
+BUSY_SECONDS, PATIENCE, CONNECTIONS = 2.0, 5.0, 4
+# Any page may ask: who has a code gets its token, and there are no other rights here.
+CORS = (
+    ("Access-Control-Allow-Origin", "*"),
+    ("Access-Control-Expose-Headers", "Retry-After"),
+)
+ASKED_FIRST = (
+    ("Access-Control-Allow-Methods", "POST"),
+    ("Access-Control-Allow-Headers", f"Content-Type, {INVITATION}"),
+    ("Access-Control-Max-Age", "7200"),
+)
+DEFAULTS = (("Cache-Control", "no-store"), ("X-Content-Type-Options", "nosniff"), *CORS)
+
+
+def create_issuer(url: str) -> Flask:
+    """Build an issuer on the database that `ldpkit issuer init` made. Raises InputError."""
+    database = Database(url, BUSY_SECONDS, Bounds(CONNECTIONS, PATIENCE))
+    check(database, schema=ISSUER)
+    giving = Giving(database)
+    app = Flask("issuer", static_folder=None)
+    app.register_error_handler(Exception, lambda error: response_of(problem_of(error)))
+    app.after_request(lambda response: harden(response, DEFAULTS))
+
+    @app.post(TOKENS, provide_automatic_options=False)
+    def give() -> Response:
+        if request.mimetype != REQUEST_TYPE:
+            raise ProblemError(MEDIA_TYPE_UNSUPPORTED, f"the body must be {REQUEST_TYPE}")
+        request.max_content_length = REQUEST_BYTES + 1
+        answer = giving.answer(request.headers.get(INVITATION, ""), request.get_data(cache=False))
+        return Response(answer, content_type=RESPONSE_TYPE)
+
+    @app.route(TOKENS, methods=["OPTIONS"])
+    def allow() -> Response:
+        return Response(status=204, headers=list(ASKED_FIRST))
+
+    @app.get(DIRECTORY)
+    def directory() -> Response:
+        with database.read() as session:
+            spkis = book.all_spkis(session)
+        keys = [{"token-type": 2, "token-key": to_base64url(spki)} for spki in spkis]
+        response = jsonify({"issuer-request-uri": TOKENS, "token-keys": keys})
+        response.content_type = DIRECTORY_TYPE
+        response.headers["Cache-Control"] = f"max-age={DIRECTORY_SECONDS}"
+        return response
+
+    @app.get("/healthz")
+    def alive() -> Response:
+        return jsonify(status="ok")
+
+    @app.get("/readyz")
+    def ready() -> Response:
+        with database.read() as session:
+            book.address_of(session)
+        return jsonify(status="ok")
+
+    app.extensions["issuer"] = database
+    return app

@@ -1,0 +1,146 @@
+"""What an issuer keeps: keys of studies and strata, codes, and for which request each got a token."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from collector.issuer.models import CodeRow, IssuerRow, TokenKeyRow
+from collector.issuer.signing import new_pair
+from collector.storage.keys import hash_key, new_word
+from ldp_client.core.tokens import short_id_of
+from ldp_client.documents.canonical import canonical_json
+from ldp_client.documents.channel import MOST_KEYS
+from ldp_client.documents.errors import DocumentError, InputError, UsageError
+from ldp_client.documents.fields import Identifier, to_base64
+
+CODE_BYTES = 16
+MOST_AT_ONCE = 1_000_000
+
+
+class Person(NamedTuple):
+    """Who is to get a code. name: what the operator calls them. public: the values of their stratum."""
+
+    name: str
+    public: Mapping[str, str]
+
+
+class Count(NamedTuple):
+    """How many codes a key has, and how many got their token."""
+
+    study: str
+    public: dict[str, str]
+    codes: int
+    tokens: int
+
+
+def address_of(session: Session) -> str:
+    """The base URL that studies name."""
+    return session.scalars(select(IssuerRow.address)).one()
+
+
+def keys_of(session: Session, study_id: str) -> list[TokenKeyRow]:
+    """A study's keys, in its order."""
+    rows = select(TokenKeyRow).where(TokenKeyRow.study == study_id).order_by(TokenKeyRow.place)
+    return list(session.scalars(rows))
+
+
+def all_spkis(session: Session) -> list[bytes]:
+    """Every public key."""
+    return sorted(session.scalars(select(TokenKeyRow.spki)))
+
+
+def add_key(session: Session, study_id: str, public: Mapping[str, str]) -> None:
+    """Make a key pair for a study, or for a stratum of it. Raises InputError."""
+    Identifier().read(study_id, "STUDY_ID", DocumentError)
+    rows = keys_of(session, study_id)
+    if len(rows) >= MOST_KEYS:
+        raise InputError(f"study {study_id} has {MOST_KEYS} keys, the most that a study can name")
+    strata = [json.loads(row.public) for row in rows]
+    if dict(public) in strata:
+        raise InputError(f"study {study_id} has a key for {shown(public)}: one is made for each stratum")
+    if strata and set(strata[0]) != set(public):
+        raise InputError(f"the keys of study {study_id} are by {', '.join(strata[0]) or 'nothing'}: all are")
+    taken = {short_id_of(row.spki) for row in rows}
+    spki, private = new_pair()
+    while short_id_of(spki) in taken:
+        # Requests name keys by one byte: within a study each has its own.
+        spki, private = new_pair()
+    written = canonical_json(dict(public))
+    session.add(TokenKeyRow(study=study_id, place=len(rows), spki=spki, private=private, public=written))
+    session.flush()
+
+
+def tokens_block(session: Session, study_id: str) -> dict[str, object]:
+    """What the study's document has as `channel.tokens`."""
+    keys: list[dict[str, object]] = []
+    for row in keys_of(session, study_id):
+        public = json.loads(row.public)
+        keys.append({"key": to_base64(row.spki), **({"public": public} if public else {})})
+    return {"issuer": address_of(session), "keys": keys}
+
+
+def add_codes(session: Session, study_id: str, people: Sequence[Person]) -> list[str]:
+    """Make a code for each person; only its hash is kept. Raises InputError for a stratum without a key."""
+    if not 1 <= len(people) <= MOST_AT_ONCE:
+        raise UsageError(f"{len(people)} codes: must be from 1 to {MOST_AT_ONCE}")
+    places = {row.public: row.place for row in keys_of(session, study_id)}
+    if not places:
+        raise InputError(f"study {study_id[:64]} has no key: make one with `ldpkit issuer key`")
+    codes: list[str] = []
+    rows: list[CodeRow] = []
+    for person in people:
+        stratum = canonical_json(dict(person.public))
+        if stratum not in places:
+            raise InputError(f"study {study_id} has no key for {shown(person.public)}")
+        codes.append(new_word(CODE_BYTES))
+        named = {"name": person.name, "study": study_id, "place": places[stratum]}
+        rows.append(CodeRow(hash=hash_key(codes[-1]), **named))
+    # In the order of their hashes: none of the list is kept.
+    rows.sort(key=lambda row: row.hash)
+    session.add_all(rows)
+    session.flush()
+    return codes
+
+
+def counts(session: Session) -> list[Count]:
+    """Each key's codes and tokens."""
+    joined = (CodeRow.study == TokenKeyRow.study) & (CodeRow.place == TokenKeyRow.place)
+    columns = (TokenKeyRow.study, TokenKeyRow.place, TokenKeyRow.public)
+    counted = (func.count(CodeRow.hash), func.count(CodeRow.request))
+    rows = select(*columns, *counted).outerjoin(CodeRow, joined).group_by(*columns).order_by(*columns[:2])
+    return [
+        Count(study, json.loads(public), codes, tokens)
+        for study, _, public, codes, tokens in session.execute(rows)
+    ]
+
+
+def names_of(session: Session, study_id: str) -> list[tuple[str, bool]]:
+    """Each person that the operator named, and whether they got their token; by name."""
+    rows = select(CodeRow.name, CodeRow.request).where(CodeRow.study == study_id, CodeRow.name != "")
+    return sorted((name, request is not None) for name, request in session.execute(rows))
+
+
+def code_row(session: Session, code: str) -> CodeRow | None:
+    """What is known of a code, which nobody else can change until this transaction ends."""
+    return session.scalar(select(CodeRow).where(CodeRow.hash == hash_key(code)).with_for_update())
+
+
+def digest_of(body: bytes) -> bytes:
+    """What is kept of a request."""
+    return hashlib.sha256(body).digest()
+
+
+def shown(public: Mapping[str, str]) -> str:
+    """A stratum in words."""
+    return ", ".join(f"{name}={value}" for name, value in public.items()) or "everybody"
+
+
+def fields_of(rows: Iterable[TokenKeyRow]) -> list[str]:
+    """The public fields that keys are by."""
+    return sorted({name for row in rows for name in json.loads(row.public)})

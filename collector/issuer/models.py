@@ -1,0 +1,69 @@
+"""The issuer's tables: they say who got a token, and hold nothing that a report has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sqlalchemy import ForeignKeyConstraint, LargeBinary, String, Text
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+from collector.storage.migrating import Schema
+
+VERSIONS = Path(__file__).parent / "migrations" / "versions"
+REVISION = max(file.name[:4] for file in VERSIONS.glob("[0-9]*.py"))
+ISSUER = Schema(
+    "collector.issuer:migrations",
+    REVISION,
+    "token_keys",
+    "issuer's",
+    "name its --database, start in the folder that `ldpkit issuer init` made, or make a new one with that",
+)
+
+
+class IssuerBase(DeclarativeBase):
+    """All tables of an issuer."""
+
+
+class IssuerRow(IssuerBase):
+    """One row: the base URL at which devices reach the issuer, as studies name it."""
+
+    __tablename__ = "issuer"
+
+    address: Mapped[str] = mapped_column(String(500), primary_key=True)
+
+
+class TokenKeyRow(IssuerBase):
+    """A key pair of a study, or of one stratum of it.
+
+    place: where the study lists it. spki, private: DER, the latter PKCS #8. public: canonical JSON of the
+    stratum's values.
+    """
+
+    __tablename__ = "token_keys"
+
+    study: Mapped[str] = mapped_column(String(64), primary_key=True)
+    place: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    spki: Mapped[bytes] = mapped_column(LargeBinary)
+    private: Mapped[bytes] = mapped_column(LargeBinary)
+    public: Mapped[str] = mapped_column(Text)
+
+
+class CodeRow(IssuerBase):
+    """A code, which gets its person one token. hash: SHA-256 of the code, which itself is nowhere.
+
+    name: what the operator calls who got it, "" for nothing. request: SHA-256 of the request that was
+    answered; that one alone is answered again.
+    """
+
+    __tablename__ = "codes"
+    # Without rowid: no order of making, and none of use.
+    __table_args__ = (
+        ForeignKeyConstraint(["study", "place"], ["token_keys.study", "token_keys.place"]),
+        {"sqlite_with_rowid": False},
+    )
+
+    hash: Mapped[bytes] = mapped_column(LargeBinary(32), primary_key=True)
+    study: Mapped[str] = mapped_column(String(64))
+    place: Mapped[int]
+    name: Mapped[str] = mapped_column(Text)
+    request: Mapped[bytes | None] = mapped_column(LargeBinary(32))

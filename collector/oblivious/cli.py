@@ -1,0 +1,111 @@
+"""`ldpkit oblivious`, a gateway's keys, and `ldpkit relay`, which is for another operator."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from base64 import b64encode
+
+from ldp_client.commands.parsers import add_command
+
+DEFAULT_PORT = 8080
+
+
+def add_oblivious(parser: argparse.ArgumentParser) -> None:
+    """Register keygen, show, rotate and retire."""
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    text = "make a gateway's keys"
+    keygen = add_command(commands, "keygen", text, "oblivious keygen --out ohttp.keys")
+    keygen.add_argument("--out", required=True, metavar="FILE", help="gets the private key; must be new")
+    keygen.set_defaults(run=run_keygen)
+    text = "print the newest key as a study states it"
+    show = add_command(commands, "show", text, "oblivious show ohttp.keys")
+    _add_file(show)
+    show.set_defaults(run=run_show)
+    text = "add a newer key, for the studies to come; those before stay valid"
+    rotate = add_command(commands, "rotate", text, "oblivious rotate ohttp.keys")
+    _add_file(rotate)
+    rotate.set_defaults(run=run_rotate)
+    text = "remove an older key, whose studies take no more reports"
+    retire = add_command(commands, "retire", text, "oblivious retire ohttp.keys --number 1")
+    _add_file(retire)
+    retire.add_argument("--number", required=True, type=int, metavar="N", help="the key's, as rotate says it")
+    retire.set_defaults(run=run_retire)
+
+
+def _add_file(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="of the setting ohttp_keys")
+
+
+def add_relay(parser: argparse.ArgumentParser) -> None:
+    """Register relay's arguments."""
+    text = "the one gateway that it forwards to: a collector's URL, then /ohttp"
+    parser.add_argument("--to", required=True, metavar="URL", help=text)
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
+    text = f"0 takes any free port (default {DEFAULT_PORT})"
+    parser.add_argument("--port", type=int, default=DEFAULT_PORT, help=text)
+    parser.add_argument("--ready-file", metavar="FILE", help="gets the base URL once the relay listens")
+    parser.set_defaults(run=run_relay)
+
+
+def run_keygen(arguments: argparse.Namespace) -> int:
+    """ldpkit oblivious keygen --out FILE"""
+    from collector.oblivious.keys import GatewayKeys
+
+    keys = GatewayKeys.generate()
+    keys.save(arguments.out)
+    print(f"the key is in {arguments.out}; in a study, channel.oblivious.keys is", file=sys.stderr)
+    print(b64encode(keys.keys[0].configuration).decode())
+    return 0
+
+
+def run_show(arguments: argparse.Namespace) -> int:
+    """ldpkit oblivious show FILE"""
+    from collector.oblivious.keys import GatewayKeys
+
+    print(b64encode(GatewayKeys.load(arguments.file).keys[0].configuration).decode())
+    return 0
+
+
+def run_rotate(arguments: argparse.Namespace) -> int:
+    """ldpkit oblivious rotate FILE"""
+    from collector.oblivious.keys import GatewayKeys
+
+    keys = GatewayKeys.load(arguments.file).rotated()
+    keys.replace(arguments.file)
+    older = ", ".join(str(key.number) for key in keys.keys[1:])
+    print(
+        f"key {keys.keys[0].number} is the newest, {older} stay valid: start the collector again; "
+        "in studies to come, channel.oblivious.keys is",
+        file=sys.stderr,
+    )
+    print(b64encode(keys.keys[0].configuration).decode())
+    return 0
+
+
+def run_retire(arguments: argparse.Namespace) -> int:
+    """ldpkit oblivious retire FILE --number N"""
+    from collector.oblivious.keys import GatewayKeys
+
+    GatewayKeys.load(arguments.file).without(arguments.number).replace(arguments.file)
+    print(
+        f"key {arguments.number} is gone: start the collector again; a report to a study that states it "
+        "stays on its device",
+        file=sys.stderr,
+    )
+    return 0
+
+
+def run_relay(arguments: argparse.Namespace) -> int:
+    """ldpkit relay --to URL"""
+    from collector.oblivious.relay import serve
+    from ldp_client.files.disk import replacing
+
+    def announce(url: str) -> None:
+        print(f"ldpkit relay listens on {url}", file=sys.stderr, flush=True)
+        if arguments.ready_file is not None:
+            with replacing(arguments.ready_file) as file:
+                file.write(url + "\n")
+
+    serve(arguments.to, arguments.host, arguments.port, announce)
+    return 0

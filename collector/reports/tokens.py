@@ -1,0 +1,132 @@
+"""Reports that need a token (RFC 9577, RFC 9578): verified when they come, spent when they are stored."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import padding, rsa
+
+from collector.problems import TOKEN_INVALID, TOKEN_NEEDED, TOKEN_SPENT, ProblemError
+from collector.reports.writer import Upload
+from collector.storage.packing import PackedReport
+from collector.storage.spent_tokens import spend_tokens
+from ldp_client.core.blind_rsa import SALT_BYTES
+from ldp_client.core.tokens import INPUT_BYTES, challenge_header, challenge_of, input_of, key_id_of, token_in
+from ldp_client.documents.channel import EXPONENT, TokenKey
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+    from collector.reports.rules import Rules
+    from ldp_client.documents.channel import Tokens
+    from schemas import Study
+
+NONCE = slice(2, 34)
+KEY_ID = slice(66, 98)
+# A token is 472 characters; nothing longer is decoded.
+LONGEST_HEADER = 1024
+PADDING = padding.PSS(padding.MGF1(hashes.SHA384()), SALT_BYTES)
+
+
+class Good(NamedTuple):
+    """A token that the study's issuer signed. nonce: its hash. key: the one it was signed with."""
+
+    nonce: bytes
+    key: TokenKey
+
+
+class TokenCheck:
+    """What tokens one version of a study takes."""
+
+    def __init__(self, study: Study, tokens: Tokens) -> None:
+        self.issuer = tokens.name
+        self._challenge = challenge_of(tokens.name, study.digest)
+        self._keys = {key_id_of(key.spki): (key, _public_key(key)) for key in tokens.keys}
+        header = challenge_header(self._challenge, tokens.keys[0].spki)
+        # As RFC 9110 wants of a 401; devices know both from the study.
+        self._asking = {"WWW-Authenticate": header}
+
+    def needed(self, detail: str) -> ProblemError:
+        """The problem of a report without a token."""
+        return ProblemError(TOKEN_NEEDED, detail, headers=self._asking)
+
+    def check(self, authorization: str | None) -> Good:
+        """Check a header's token. Raises ProblemError."""
+        if not authorization:
+            raise self.needed("the report came without a token of the study's issuer")
+        token = token_in(authorization) if len(authorization) <= LONGEST_HEADER else None
+        if token is None:
+            raise self._invalid("the header has no token of type 0x0002")
+        key, public = self._keys.get(token[KEY_ID], (None, None))
+        if key is None or public is None:
+            raise self._invalid(
+                "the token was signed with a key that this version of the study does not name"
+            )
+        signed, signature = token[:INPUT_BYTES], token[INPUT_BYTES:]
+        if signed != input_of(token[NONCE], self._challenge, key.spki):
+            raise self._invalid("the token is for another study, or for another version of it")
+        try:
+            public.verify(signature, signed, PADDING, hashes.SHA384())
+        except InvalidSignature:
+            raise self._invalid("the token's signature is wrong") from None
+        return Good(hashlib.sha256(token[NONCE]).digest(), key)
+
+    def _invalid(self, detail: str) -> ProblemError:
+        return ProblemError(TOKEN_INVALID, detail, headers=self._asking)
+
+
+def _public_key(key: TokenKey) -> rsa.RSAPublicKey:
+    modulus = int.from_bytes(key.modulus, "big")
+    return rsa.RSAPublicNumbers(EXPONENT, modulus).public_key()
+
+
+def with_token(
+    rules: Rules, report: PackedReport, authorization: str | None
+) -> tuple[PackedReport, bytes | None]:
+    """A report with what its token's key says of its stratum, and the token's nonce, as a hash.
+
+    Raises ProblemError where the version takes tokens and this one is none of them.
+    """
+    if rules.tokens is None:
+        return report, None
+    good = rules.tokens.check(authorization)
+    if not good.key.public:
+        return report, good.nonce
+    return report._replace(payloads=rules.filled(report, good.key.public)), good.nonce
+
+
+class Tokened(NamedTuple):
+    """reports: new ones that need no token, or whose token is spent on them now. refused: {id: why}."""
+
+    reports: list[PackedReport]
+    refused: dict[bytes, ProblemError]
+
+
+def tokened_reports(
+    session: Session,
+    find: Callable[[int], Rules],
+    study: int,
+    uploads: Sequence[Upload],
+    fresh: Sequence[PackedReport],
+) -> Tokened:
+    """Spend the tokens of new reports. find: a version's rules. study: its number."""
+    wanted = {report.id: report for report in fresh if find(report.version).tokens is not None}
+    free = [report for report in fresh if report.id not in wanted]
+    if not wanted:
+        return Tokened(free, {})
+    spent = ProblemError(TOKEN_SPENT, "the token let another report in")
+    refused = dict.fromkeys(wanted, spent)
+    by_nonce: dict[bytes, PackedReport] = {}
+    for upload in uploads:
+        # The very report: another one of its id must not be stored on this one's token.
+        is_wanted = wanted.get(upload.reports[0].id) == upload.reports[0] if upload.token else False
+        if upload.token is not None and is_wanted and upload.token not in by_nonce:
+            by_nonce[upload.token] = wanted.pop(upload.reports[0].id)
+    taken = [by_nonce[nonce] for nonce in sorted(spend_tokens(session, study, by_nonce))]
+    for report in taken:
+        del refused[report.id]
+    return Tokened([*free, *taken], refused)

@@ -1,0 +1,111 @@
+"""How a report of a study with a channel leaves: its token comes first, then a moment of its own."""
+
+from binascii import hexlify, unhexlify
+
+import ledger
+from exchange import PROBLEM, Collector, said
+
+from ldp_client.core.tokens import REQUEST_TYPE, RESPONSE_TYPE, Asking, challenge_of, draw, header_of
+
+HOUR_S = 3600
+TOKEN_BYTES = 256
+
+
+def refuse_unable(study):
+    """RuntimeError for a study whose reports this board could not send as they have to be."""
+    if study.channel and study.channel.oblivious:
+        raise RuntimeError("the study wants a relay, which this board knows nothing of")
+
+
+def draw_due(channel, now, random):
+    """A second of the window after that of `now` (seconds since 1970), drawn evenly."""
+    length = channel.hours * HOUR_S
+    return (now // length + 1) * length + int.from_bytes(random(8), "big") % length
+
+
+def header_now(study, report_id, issuer, invitation, now, random):
+    """[fields] that the report leaves with at this moment; None while it does not leave."""
+    channel = study.channel
+    if not channel:
+        return []
+    if now is None:
+        return None
+    kept = ledger.leaving_of(report_id)
+    if channel.tokens and not kept.get("token"):
+        obtain(study, report_id, kept, issuer, invitation, now, random)
+        return None
+    due = kept.get("due")
+    # A clock that was moved far back would never come there.
+    if due is None or due - now > 2 * channel.hours * HOUR_S:
+        postpone(study, report_id, now, random)
+    if due is None or due > now:
+        return None
+    return [("Authorization", header_of(unhexlify(kept["token"])))] if channel.tokens else []
+
+
+def postpone(study, report_id, now, random):
+    """Not sent, or in vain: the report leaves at a fresh moment of the next window."""
+    ledger.keep_leaving(report_id, {"due": draw_due(study.channel, now, random)})
+
+
+def obtain(study, report_id, kept, issuer, invitation, now, random):
+    """Ask for the token, and once more with the key that the issuer names; else it is asked for later."""
+    for _ in range(2):
+        # Written before it leaves: a lost answer is asked for again, by the very same request.
+        if "nonce" not in kept:
+            kept = prepared(study, report_id, kept, random)
+        asking = asking_of(study, kept)
+        try:
+            answer = ask(study, issuer, invitation, asking.body)
+        except (OSError, ValueError):
+            return
+        status, headers, body = answer
+        is_token = status == 200 and headers.get("content-type") == RESPONSE_TYPE and len(body) == TOKEN_BYTES
+        token = asking.token(body, random) if is_token else None
+        if token:
+            given = {"token": hexlify(token).decode(), "due": draw_due(study.channel, now, random)}
+            return ledger.keep_leaving(report_id, given, whole=True)
+        other = said(headers, body, "application/problem+json")
+        place, count = other.get("key"), len(study.channel.tokens.keys)
+        is_named = other.get("type") == PROBLEM + "token-key-other" and place in range(count)
+        if not is_named or kept.get("turned") or place == kept["key"]:
+            return
+        kept = {"key": place, "turned": True}
+
+
+def prepared(study, report_id, kept, random):
+    """What is drawn for one token, durable before it is used."""
+    key = kept.get("key", 0)
+    nonce, salt, factor = draw(study.channel.tokens.keys[key], random)
+    drawn = {"key": key, "turned": kept.get("turned", False), "factor": f"{factor:x}"}
+    drawn.update(nonce=hexlify(nonce).decode(), salt=hexlify(salt).decode())
+    ledger.keep_leaving(report_id, drawn, whole=True)
+    return drawn
+
+
+def asking_of(study, kept):
+    tokens = study.channel.tokens
+    challenge = challenge_of(tokens.name, study.digest)
+    secrets = unhexlify(kept["nonce"]), unhexlify(kept["salt"]), int(kept["factor"], 16)
+    return Asking(tokens.keys[kept["key"]], challenge, *secrets)
+
+
+def ask(study, issuer, invitation, body):
+    fields = [("Content-Type", REQUEST_TYPE), ("LDPKit-Invitation", invitation)]
+    return issuer.request("POST", path_of(study.channel.tokens.issuer) + "/v1/tokens", fields, body)
+
+
+def path_of(url):
+    _, slash, path = url.partition("://")[2].partition("/")
+    return slash + path
+
+
+def issuer_of(study, roots):
+    """The study's issuer over TLS, None where it has none."""
+    if not (study.channel and study.channel.tokens):
+        return None
+    scheme, _, rest = study.channel.tokens.issuer.partition("://")
+    if scheme != "https":
+        raise RuntimeError("the issuer is not reached over TLS")
+    host, _, port = rest.partition("/")[0].partition(":")
+    return Collector(host, int(port or 443), roots)

@@ -1,0 +1,128 @@
+"""Tokens of type 0x0002 (RFC 9578, section 6) for one version of one study, and their header (RFC 9577).
+
+The challenge is never fetched: device and collector make it of the study's digest and of its issuer's name,
+so that a token is good for exactly one version of one study.
+"""
+
+import hashlib
+from binascii import a2b_base64, b2a_base64, unhexlify
+
+from ldp_client.core.blind_rsa import SALT_BYTES, Blinded, blind, draw_factor, finalize
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Callable, Optional
+
+    from ldp_client.documents.channel import TokenKey
+
+    Random = Callable[[int], bytes]
+
+TYPE = b"\x00\x02"
+NONCE_BYTES = 32
+SIGNATURE_BYTES = 256
+# Type, nonce, the challenge's digest, the key's; behind them the signature.
+INPUT_BYTES = 2 + 3 * 32
+TOKEN_BYTES = INPUT_BYTES + SIGNATURE_BYTES
+REQUEST_BYTES = 2 + 1 + SIGNATURE_BYTES
+REQUEST_TYPE = "application/private-token-request"
+RESPONSE_TYPE = "application/private-token-response"
+SCHEME = "PrivateToken"
+_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+
+
+def challenge_of(issuer: str, digest: str) -> bytes:
+    """The TokenChallenge (RFC 9577, section 2.1.1). issuer: its name; digest: the study's, in hex digits."""
+    name, context = issuer.encode("utf-8"), unhexlify(digest)
+    sizes = (len(name).to_bytes(2, "big"), bytes([len(context)]))
+    return TYPE + sizes[0] + name + sizes[1] + context + bytes(2)
+
+
+def key_id_of(spki: bytes) -> bytes:
+    """A token key's id (RFC 9578, section 6.5)."""
+    return hashlib.sha256(spki).digest()
+
+
+def short_id_of(spki: bytes) -> int:
+    """What a request names its key by: the id's last byte."""
+    return key_id_of(spki)[-1]
+
+
+def input_of(nonce: bytes, challenge: bytes, spki: bytes) -> bytes:
+    """What a token's signature is of."""
+    return TYPE + nonce + hashlib.sha256(challenge).digest() + key_id_of(spki)
+
+
+class Asking:
+    """A request for a token, and all that its answer needs: the same however often it is made.
+
+    Args:
+        key: the study's key.
+        challenge: as `challenge_of` has it.
+        nonce: 32 random bytes.
+        salt: 48 random bytes.
+        factor: as `draw_factor` gives it.
+
+    Raises:
+        ValueError: the key's modulus is no product of two primes.
+    """
+
+    def __init__(self, key: "TokenKey", challenge: bytes, nonce: bytes, salt: bytes, factor: int) -> None:
+        self._modulus = key.modulus
+        self._input = input_of(nonce, challenge, key.spki)
+        blinded: "Optional[Blinded]" = blind(key.modulus, self._input, salt, factor)
+        if blinded is None:
+            raise ValueError(len(key.modulus))
+        self.factor = factor
+        self.body = TYPE + bytes([short_id_of(key.spki)]) + blinded.sent
+
+    def token(self, response: bytes, random: "Random") -> "Optional[bytes]":
+        """The token that an answer makes, None where it was not signed with the study's key."""
+        signature = finalize(self._modulus, self._input, response, self.factor, random)
+        return None if signature is None else self._input + signature
+
+
+def draw(key: "TokenKey", random: "Random") -> "tuple[bytes, bytes, int]":
+    """A nonce, a salt and a blinding factor, as `Asking` takes them."""
+    return random(NONCE_BYTES), random(SALT_BYTES), draw_factor(key.modulus, random)
+
+
+def to_base64url(content: bytes) -> str:
+    """With padding, as these headers have it."""
+    return b2a_base64(content).decode().strip().replace("+", "-").replace("/", "_")
+
+
+def from_base64url(text: str) -> "Optional[bytes]":
+    """The bytes of a base64url text with or without its padding, None for any other text."""
+    bare = text.rstrip("=")
+    if len(text) - len(bare) > 2 or any([one not in _ALPHABET for one in bare]) or len(bare) % 4 == 1:
+        return None
+    padded = bare.replace("-", "+").replace("_", "/") + "=" * (-len(bare) % 4)
+    content = a2b_base64(padded)
+    return content if to_base64url(content).rstrip("=") == bare else None
+
+
+def header_of(token: bytes) -> str:
+    """The value of `Authorization` (RFC 9577, section 2.2.2)."""
+    return SCHEME + _parameter(" token", token)
+
+
+def challenge_header(challenge: bytes, spki: bytes) -> str:
+    """The value of `WWW-Authenticate` (RFC 9577, section 2.1.2)."""
+    return SCHEME + _parameter(" challenge", challenge) + _parameter(", token-key", spki)
+
+
+def _parameter(name: str, content: bytes) -> str:
+    return f'{name}="{to_base64url(content)}"'
+
+
+def token_in(header: str) -> "Optional[bytes]":
+    """The token in a value of `Authorization`, None for any other value."""
+    scheme, _, rest = header.strip().partition(" ")
+    name, equals, value = rest.strip().partition("=")
+    if scheme.lower() != SCHEME.lower() or name.strip().lower() != "token" or not equals:
+        return None
+    value = value.strip()
+    if len(value) > 1 and value[0] == value[-1] == '"':
+        value = value[1:-1]
+    token = from_base64url(value)
+    return token if token is not None and len(token) == TOKEN_BYTES else None

@@ -1,0 +1,133 @@
+"""How reports leave that a study wants to be nobody's, as the ledger keeps it: channels, windows, tokens.
+
+A report gets its token first, from the issuer, who knows the person; in another window it leaves with the
+token, which tells nobody whose it is. What makes a request is durable before the request leaves, so that a
+lost answer is asked for again in the same words. Once the token is there, blinding and invitation are
+forgotten: then nothing on this device joins the two.
+"""
+
+import json
+import sqlite3
+from binascii import hexlify, unhexlify
+
+from ldp_client.core.randomness import urandom
+from ldp_client.core.tokens import draw
+from ldp_client.device.clock import HOUR, in_next_window
+from ldp_client.documents.canonical import canonical_json
+from ldp_client.documents.channel import CHANNEL, Channel
+from ldp_client.documents.errors import StudyError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Optional
+
+    from ldp_client.device.ledger import Ledger
+    from ldp_client.device.outbox import Queued
+    from ldp_client.documents.channel import Tokens
+    from ldp_client.documents.study import Study
+
+_COLUMNS = "key, turned, nonce, salt, factor"
+_WAITS = "state IN ('queued', 'trying')"
+
+
+class Held:
+    """A report's request for a token.
+
+    key: which of the study's keys; turned: whether the issuer named it. nonce, salt, factor: in hexadecimal
+    digits.
+    """
+
+    def __init__(self, key: int, turned: int, nonce: str, salt: str, factor: str) -> None:
+        self.key = key
+        self.turned = turned
+        self.nonce = nonce
+        self.salt = salt
+        self.factor = factor
+
+
+class Channels:
+    """The channels of all reports of a ledger, as they were when this was read."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        rows = connection.execute("SELECT document, channel, size FROM channels").fetchall()
+        self._of_document = {document: _read(channel) for document, channel, _ in rows}
+        self._sizes = {document: size for document, _, size in rows}
+        held = connection.execute("SELECT report, token FROM tokens WHERE token <> ''").fetchall()
+        self._tokens = {report: token for report, token in held}
+
+    def of(self, report: "Queued") -> "Optional[Channel]":
+        """How the report's study wants it to leave, None for a study that does not say."""
+        return self._of_document.get(report.document)
+
+    def size(self, report: "Queued") -> int:
+        """Bytes of each report of the study, also where this one's are wiped."""
+        size: int = self._sizes[report.document]
+        return size
+
+    def token(self, report: "Queued") -> bytes:
+        """The report's token, none before it is there."""
+        return unhexlify(self._tokens.get(report.report_id, ""))
+
+    def awaits_token(self, report: "Queued") -> bool:
+        """Whether the report needs a token that is still to be asked for."""
+        channel = self.of(report)
+        return channel is not None and channel.tokens is not None and report.report_id not in self._tokens
+
+    def longest_wait(self, report: "Queued") -> int:
+        """The most seconds that the report's time may be ahead, 0 for a report that leaves by itself."""
+        channel = self.of(report)
+        return 0 if channel is None else 2 * channel.hours * HOUR
+
+
+def _read(channel: str) -> Channel:
+    return Channel(CHANNEL.read(json.loads(channel), "channel", StudyError))
+
+
+def note_channel(connection: sqlite3.Connection, study: "Study", body: str) -> None:
+    """Keep how a study's reports leave: when they do, its document is no more at hand. body: the report's."""
+    if study.channel is not None:
+        row = (study.digest, canonical_json(study.document["channel"]), len(body.encode("utf-8")))
+        connection.execute("INSERT OR REPLACE INTO channels VALUES (?, ?, ?)", row)
+
+
+def postpone(connection: sqlite3.Connection, report_id: str, hours: int) -> None:
+    """Have a report that could not be sent leave in the next window."""
+    query = f"UPDATE reports SET due = ? WHERE id = ? AND {_WAITS}"
+    connection.execute(query, (in_next_window(hours), report_id))
+
+
+def forget_tokens(connection: sqlite3.Connection) -> None:
+    """Forget the tokens and requests of reports that are not to be sent any more."""
+    waiting = f"SELECT id FROM reports WHERE {_WAITS}"
+    connection.execute(f"DELETE FROM tokens WHERE report NOT IN ({waiting})")
+
+
+def prepared(
+    ledger: "Ledger", report: "Queued", tokens: "Tokens", other: "Optional[int]" = None
+) -> "Optional[Held]":
+    """The report's request, durable: as it was made before, or a new one; None where it waits no more.
+
+    other: the key that the issuer named.
+    """
+    with ledger.writing() as connection:
+        query = f"SELECT {_COLUMNS} FROM tokens WHERE report = ?"
+        row = connection.execute(query, (report.report_id,)).fetchone()
+        if row is None or other is not None:
+            nonce, salt, factor = draw(tokens.keys[other or 0], urandom)
+            secrets = (hexlify(nonce).decode(), hexlify(salt).decode(), f"{factor:x}")
+            row = (other or 0, int(other is not None), *secrets)
+            # Not of a report that was withdrawn meanwhile.
+            query = f"""INSERT OR REPLACE INTO tokens SELECT id, ?, ?, ?, ?, ?, '' FROM reports
+              WHERE id = ? AND {_WAITS}"""
+            if connection.execute(query, (*row, report.report_id)).rowcount != 1:
+                return None
+    return Held(*row)
+
+
+def keep_token(connection: sqlite3.Connection, report_id: str, token: bytes, hours: int) -> None:
+    """Keep a token, forget what asked for it, and draw when the report leaves; nothing of a withdrawn one."""
+    given = "token = ?, nonce = '', salt = '', factor = ''"
+    connection.execute(f"UPDATE tokens SET {given} WHERE report = ?", (hexlify(token).decode(), report_id))
+    query = f"UPDATE reports SET due = ?, invitation = '' WHERE id = ? AND {_WAITS}"
+    connection.execute(query, (in_next_window(hours), report_id))
+    forget_tokens(connection)

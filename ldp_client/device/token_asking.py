@@ -1,0 +1,95 @@
+"""Asking a study's issuer for the token of a report, and what its answers mean.
+
+Only the signature of a key that the study names makes a token; whatever else an issuer says leaves the report
+where it was.
+"""
+
+import urllib.request
+from binascii import unhexlify
+
+from ldp_client.core.randomness import urandom
+from ldp_client.core.tokens import REQUEST_TYPE, RESPONSE_TYPE, Asking, challenge_of
+from ldp_client.device.channels import Held, keep_token, prepared
+from ldp_client.device.exchange import MOST_CHARACTERS, exchange
+from ldp_client.device.upload import Outcome, document_of, media_type_of, pause_of, problem_of, strange
+from ldp_client.documents.errors import TransferError
+from ldp_client.documents.fields import printable
+from ldp_client.words.text import say
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Optional
+
+    from ldp_client.device.exchange import Answer
+    from ldp_client.device.ledger import Ledger
+    from ldp_client.device.outbox import Queued
+    from ldp_client.documents.channel import Channel, Tokens
+
+TOKEN_PATH = "/v1/tokens"
+
+
+def ask_token(ledger: "Ledger", report: "Queued", channel: "Channel") -> Outcome:
+    """Ask for a report's token once, and once more with another key where the issuer names that.
+
+    "sent" when the token is there, and the report's time is drawn.
+    """
+    tokens = channel.tokens
+    assert tokens is not None
+    if not report.invitation:
+        return Outcome("kept", say("device.token_uninvited"))
+    try:
+        held = prepared(ledger, report, tokens)
+        answer = _ask(report, tokens, held) if held else None
+        other = _other_key(answer, tokens, held) if held and answer else None
+        if other is not None:
+            held = prepared(ledger, report, tokens, other)
+            answer = _ask(report, tokens, held) if held else None
+    except TransferError as error:
+        return Outcome("waiting", say("device.no_issuer", reason=error))
+    if held is None or answer is None:
+        return Outcome("withdrawn")
+    if answer.status != 200 or media_type_of(answer) != RESPONSE_TYPE:
+        return _refusal(answer)
+    token = _asking(report, tokens, held).token(answer.body, urandom)
+    if token is None:
+        return Outcome("kept", say("device.token_unsigned", issuer=tokens.name))
+    with ledger.writing() as connection:
+        keep_token(connection, report.report_id, token, channel.hours)
+    return Outcome("sent")
+
+
+def _asking(report: "Queued", tokens: "Tokens", held: Held) -> Asking:
+    challenge = challenge_of(tokens.name, report.document)
+    secrets = (unhexlify(held.nonce), unhexlify(held.salt), int(held.factor, 16))
+    return Asking(tokens.keys[held.key], challenge, *secrets)
+
+
+def _ask(report: "Queued", tokens: "Tokens", held: Held) -> "Answer":
+    """What the issuer answers. Raises TransferError."""
+    headers = {"Content-Type": REQUEST_TYPE, "Accept": RESPONSE_TYPE, "User-Agent": "ldpkit"}
+    headers["LDPKit-Invitation"] = report.invitation
+    body = _asking(report, tokens, held).body
+    return exchange(urllib.request.Request(tokens.issuer + TOKEN_PATH, body, headers, method="POST"))
+
+
+def _other_key(answer: "Answer", tokens: "Tokens", held: Held) -> "Optional[int]":
+    """The key of the study that the issuer names in place of the one that was asked for, once a report."""
+    document = document_of(answer)
+    named = document.get("key")
+    is_index = isinstance(named, int) and not isinstance(named, bool) and 0 <= named < len(tokens.keys)
+    is_asked = answer.status == 409 and problem_of(answer, document) == "token-key-other"
+    return named if is_asked and is_index and not held.turned and named != held.key else None
+
+
+def _refusal(answer: "Answer") -> Outcome:
+    """What the issuer's refusal means. None is final: another invitation may be given, or the report be
+    withdrawn."""
+    document = document_of(answer)
+    problem = problem_of(answer, document)
+    if problem is None:
+        return Outcome(pause_of(answer.status), strange(answer))
+    if problem == "invitation-needed":
+        return Outcome("kept", say("device.token_invitation"))
+    detail = printable(document.get("detail", ""), MOST_CHARACTERS)
+    reason = say("device.problem", status=answer.status, problem=problem, detail=detail)
+    return Outcome(pause_of(answer.status), reason)

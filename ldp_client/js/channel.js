@@ -1,0 +1,80 @@
+/**
+ * How a study's reports leave so that nobody can join a person and a report. ldp_client/documents/channel.py is its twin.
+ */
+
+import { check, hasOwn, isObject, isText, listOf, plain, record, whole } from "./shapes.js";
+
+const MOST_HOURS = 168;
+const MOST_KEYS = 64;
+const MOST_VALUES = 16;
+
+/** Whether a test holds; not where it throws. */
+function holds(test) {
+  try {
+    return test();
+  } catch {
+    return false;
+  }
+}
+
+/** A base URL of at most 500 characters, in the one spelling that is compared. */
+const address = plain(
+  (value) => isText(value) && /^(?=.{1,500}$)https?:\/\/[a-z\d.-]+(:\d{1,5})?(\/[!"$->@-~]*)?$/.test(value),
+);
+
+/**
+ * RSASSA-PSS with SHA-384, MGF1 of SHA-384 and a salt of 48 bytes, as RFC 9578, section 6.5, has it, in base64; behind
+ * it an odd modulus of 2048 bits, then 65537.
+ */
+const tokenKey = plain(
+  (value) =>
+    isText(value) &&
+    /^MIIBUjA9BgkqhkiG9w0BAQowMKANMAsGCWCGSAFlAwQCAqEaMBgGCSqGSIb3DQEBCDALBglghkgBZQMEAgKiAwIBMAOCAQ8AMIIBCgKCAQEA[g-z\d+/][A-Za-z\d+/]{340}[Qw]IDAQAB$/.test(value),
+);
+
+/** A key configuration of RFC 9458 in base64: X25519, and among its suites HKDF-SHA256 with AES-128-GCM. */
+const configuration = plain((value) =>
+  holds(() => {
+    const found = atob(value);
+    const length = found.charCodeAt(35) * 256 + found.charCodeAt(36);
+    const isKnown = /^.\0 .{34}(.{4})*?\0\x01\0\x01(.{4})*$/s.test(found);
+    return btoa(found) === value && isKnown && found.length === 37 + length;
+  }),
+);
+
+const values = plain((value) => {
+  const { length } = isObject(value) ? Object.keys(value) : "";
+  return length && length <= MOST_VALUES;
+});
+
+const CHANNEL = record(
+  { batches: record({ hours: whole(1, MOST_HOURS) }) },
+  {
+    tokens: record({ issuer: address, keys: listOf(record({ key: tokenKey }, { public: values }), 1, MOST_KEYS, "key") }),
+    oblivious: record({ relay: address, keys: configuration }),
+  },
+);
+
+/** Reads how a study's reports leave. Throws LdpkitError "study". */
+export function read(study) {
+  const { tokens, oblivious } = CHANNEL(study.channel, "channel");
+  check(tokens || oblivious, "channel");
+  const { refuseToday } = study;
+  // Before anything is answered.
+  if (oblivious) study.refuseToday = async () => (refuseToday?.(), (await import("./oblivious.js")).refuseUnable());
+  check(!tokens || !study.paper, "channel.tokens");
+  const carried = study.public?.filter(({ source }) => source) ?? [];
+  const strata = [];
+  tokens?.keys.forEach(({ public: given = {} }, index) => {
+    const path = `channel.tokens.keys[${index}].public`;
+    for (const name in given) {
+      const field = carried.find(({ id }) => id === name);
+      // As a report spells it.
+      check(holds(() => field.toSend(given[name]) === given[name]), `${path}.${name}`);
+    }
+    for (const { id } of carried) check(hasOwn(given, id), `${path}.${id}`);
+    const stratum = `${carried.map(({ id }) => JSON.stringify(given[id]))}`;
+    check(!strata.includes(stratum), path);
+    strata.push(stratum);
+  });
+}

@@ -1,0 +1,149 @@
+/**
+ * Oblivious HTTP (RFC 9458): a device's requests, which a relay forwards unread, to a gateway that sees not whose. HPKE
+ * (RFC 9180) with X25519, HKDF-SHA256 and AES-128-GCM, by WebCrypto. ldp_client/oblivious is its twin.
+ */
+
+import { utf8 } from "./digest.js";
+import { fail } from "./errors.js";
+
+const X25519 = { name: "X25519" };
+const REQUEST_TYPE = "message/ohttp-req";
+const ANSWER_TYPE = "message/ohttp-res";
+const POINT_AT = 3;
+const POINT_END = 35;
+const SECRET_BYTES = 16;
+const NONCE_BYTES = 12;
+const HASH_BYTES = 32;
+// HMAC's key of no bytes, which browsers do not take as that.
+const NO_SALT = new Uint8Array(HASH_BYTES);
+// Beside a report in the longest request; all requests of a study are so many steps.
+const BESIDE_BYTES = 1536;
+const STEP_BYTES = 512;
+const API = "/v1/studies/";
+
+const join = (...parts) => Uint8Array.from(parts.flatMap((part) => [...part]));
+
+/** Before anything is answered. Throws LdpkitError "input" where the browser is too old to send it. */
+export const refuseUnable = () =>
+  crypto.subtle.generateKey(X25519, false, ["deriveBits"]).catch(() => fail("input", "needs X25519", "channel.oblivious"));
+
+/**
+ * What takes the place of `fetch` for a report's requests. size: bytes of the report, also where its body is wiped; that
+ * a study is served as it was answered may be said without it.
+ */
+export const through = ({ body, size = utf8(body).length, digest, channel: { oblivious } }) =>
+  async (url, { method = "GET", headers, body: content = "", signal }) => {
+    const { host } = new URL(url);
+    const fields = method === "GET" ? { "If-None-Match": `"${digest}"` } : headers;
+    const control = [method, "https", host, url.slice(url.lastIndexOf(API))];
+    const most = STEP_BYTES * Math.ceil((size + BESIDE_BYTES) / STEP_BYTES);
+    const keys = Uint8Array.from(atob(oblivious.keys), (one) => one.charCodeAt());
+    const { message, open } = await encapsulate(keys, binary(control, fields, content, most));
+    const outer = await fetch(oblivious.relay, {
+      method: "POST",
+      headers: { "Content-Type": REQUEST_TYPE },
+      body: message,
+      cache: "no-store",
+      credentials: "omit",
+      redirect: "error",
+      referrerPolicy: "no-referrer",
+      signal,
+    });
+    const isAnswer = outer.status === 200 && outer.headers.get("Content-Type") === ANSWER_TYPE;
+    // What a relay says itself is about no report.
+    return isAnswer ? plain(await open(new Uint8Array(await outer.arrayBuffer()))) : new Response(null, { status: outer.status });
+  };
+
+/** A request of known length (RFC 9292), and zeros up to `most` bytes. Throws where it has more. */
+export function binary(control, headers, content, most) {
+  const fields = Object.entries(headers).flatMap(([name, value]) => [name.toLowerCase(), value]);
+  const section = join(...fields.map((one) => sized(utf8(one))));
+  const message = join([0], ...control.map((one) => sized(utf8(one))), sized(section), sized(utf8(content)), [0]);
+  if (message.length > most) throw new RangeError();
+  const padded = new Uint8Array(most);
+  padded.set(message);
+  return padded;
+}
+
+/** The answer that a binary one is. Throws for what is none. */
+export function plain(message) {
+  let at = 0;
+  const take = (count) => {
+    if (at + count > message.length) throw new RangeError();
+    return message.subarray(at, (at += count));
+  };
+  const number = () => {
+    const [first] = take(1);
+    return take((1 << (first >> 6)) - 1).reduce((high, low) => high * 256 + low, first & 63);
+  };
+  const part = () => take(number());
+  const text = () => new TextDecoder("utf8", { fatal: true }).decode(part());
+  if (number() !== 1) throw new RangeError();
+  const status = number();
+  const end = number() + at;
+  const headers = new Headers();
+  while (at < end) headers.append(text(), text());
+  const content = part();
+  return new Response(status === 204 || status === 304 ? null : content, { status, headers });
+}
+
+/**
+ * {message, open}: a request for the holder of a key configuration's key, and what makes its answer of an encapsulated
+ * one. ephemeral: a key pair that a test gives; drawn anew otherwise.
+ */
+export async function encapsulate(configuration, request, ephemeral) {
+  const { subtle } = crypto;
+  const point = configuration.slice(POINT_AT, POINT_END);
+  const head = join(configuration.slice(0, POINT_AT), [0, 1, 0, 1]);
+  const { privateKey, publicKey } = ephemeral ?? (await subtle.generateKey(X25519, false, ["deriveBits"]));
+  const enc = new Uint8Array(await subtle.exportKey("raw", publicKey));
+  const receiver = await subtle.importKey("raw", point, X25519, false, []);
+  const shared = new Uint8Array(await subtle.deriveBits({ ...X25519, public: receiver }, privateKey, 8 * HASH_BYTES));
+
+  const kem = labelled(join(utf8("KEM"), [0, 0x20]));
+  const secret = await kem.expand(await kem.extract(NO_SALT, "eae_prk", shared), "shared_secret", join(enc, point), HASH_BYTES);
+  const hpke = labelled(join(utf8("HPKE"), [0, 0x20, 0, 1, 0, 1]));
+  const info = await hpke.extract(NO_SALT, "info_hash", join(utf8("message/bhttp request"), [0], head));
+  const schedule = join([0], await hpke.extract(NO_SALT, "psk_id_hash", []), info);
+  const prk = await hpke.extract(secret, "secret", []);
+  const key = await hpke.expand(prk, "key", schedule, SECRET_BYTES);
+  const nonce = await hpke.expand(prk, "base_nonce", schedule, NONCE_BYTES);
+  const exporter = await hpke.expand(prk, "exp", schedule, HASH_BYTES);
+  const open = async (answer) => {
+    const exported = await hpke.expand(exporter, "sec", utf8("message/bhttp response"), SECRET_BYTES);
+    const its = await hmac(join(enc, answer.slice(0, SECRET_BYTES)), exported);
+    const derived = async (label, length) => (await hmac(its, utf8(label), [1])).slice(0, length);
+    const iv = await derived("nonce", NONCE_BYTES);
+    return cipher("decrypt", await derived("key", SECRET_BYTES), iv, answer.slice(SECRET_BYTES));
+  };
+  return { message: join(head, enc, await cipher("encrypt", key, nonce, request)), open };
+}
+
+/** LabeledExtract and LabeledExpand of RFC 9180, the latter for 32 bytes at most. */
+const labelled = (suite) => ({
+  extract: (salt, label, input) => hmac(salt, utf8("HPKE-v1"), suite, utf8(label), input),
+  expand: async (prk, label, info, length) =>
+    (await hmac(prk, [0, length], utf8("HPKE-v1"), suite, utf8(label), info, [1])).slice(0, length),
+});
+
+async function hmac(secret, ...parts) {
+  const { subtle } = crypto;
+  const key = await subtle.importKey("raw", secret, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
+  return new Uint8Array(await subtle.sign("HMAC", key, join(...parts)));
+}
+
+async function cipher(what, secret, iv, content) {
+  const name = "AES-GCM";
+  const key = await crypto.subtle.importKey("raw", secret, name, false, [what]);
+  return new Uint8Array(await crypto.subtle[what]({ name, iv }, key, content));
+}
+
+const sized = (part) => join(number(part.length), part);
+
+/** A variable-length integer (RFC 9000, section 16) below 2**30. */
+const number = (value) =>
+  value < 64
+    ? [value]
+    : value < 1 << 14
+      ? [64 | (value >> 8), value & 255]
+      : [128 | (value >> 24), (value >> 16) & 255, (value >> 8) & 255, value & 255];

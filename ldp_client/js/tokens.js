@@ -1,0 +1,74 @@
+/**
+ * Blind tokens (RFC 9578, type 2): an issuer gives one for an invitation, and nobody can join it with whom it was given.
+ */
+
+import { blind, bytesOf, encode, finalise, hash, integer, join, spread } from "./blind.js";
+import { utf8 } from "./digest.js";
+import { systemRandom, take } from "./randomness.js";
+import { exchange } from "./upload.js";
+
+const TYPE = [0, 2];
+const SIZE = 256;
+// Behind the modulus stands the exponent.
+const BEHIND = -5;
+
+/** What is drawn for a token of that key, and seen by nobody else. */
+export function draw(spki, random = systemRandom) {
+  let secret;
+  do secret = integer(take(random, SIZE));
+  while (!secret || secret >= modulusOf(spki));
+  return { secret, nonce: take(random, 32), salt: take(random, 48) };
+}
+
+/** {body, finish}: what the issuer is sent, and from what it answers to the token, "" where its key did not sign that. */
+export async function requestOf(spki, challenge, { secret, nonce, salt }) {
+  const modulus = modulusOf(spki);
+  const id = await hash("SHA-256", spki);
+  const input = join(TYPE, nonce, await hash("SHA-256", challenge), id);
+  const encoded = await encode(input, salt, SIZE);
+  const finish = (signed) => {
+    const signature = signed.length === SIZE && finalise(encoded, secret, modulus, integer(signed));
+    return signature ? base64url(join(input, spread(signature, SIZE))) : "";
+  };
+  return { body: join(TYPE, [id.at(-1)], spread(blind(encoded, secret, modulus), SIZE)), finish };
+}
+
+/** TokenChallenge (RFC 9577, section 2.1.1): of one issuer, and of this version of this study alone. */
+export function challengeOf(issuer, digest) {
+  const name = utf8(issuer.split("/")[2]);
+  return join(TYPE, [name.length >> 8, name.length], name, [32], bytesOf(digest), [0, 0]);
+}
+
+/**
+ * Ask for a report's token, once, and once more with the key that the issuer names: {changes, again} as of upload.js.
+ * What was drawn is durable before it is used: asked again, the issuer gives the same for the same invitation.
+ */
+export async function obtain(report, move) {
+  // What the person enters is asked with.
+  if (!report.invitation) return { changes: { state: "uninvited" } };
+  const { id, state, digest, channel: { tokens: { issuer, keys } }, asked = { place: 0 } } = report;
+  const spki = Uint8Array.from(atob(keys[asked.place].key), (one) => one.charCodeAt());
+  asked.drawn ??= draw(spki);
+  // The person may have withdrawn meanwhile.
+  if ((await move(id, { [state]: { asked } }))?.state !== state) return { changes: {} };
+  const { body, finish } = await requestOf(spki, challengeOf(issuer, digest), asked.drawn);
+  const headers = { "Content-Type": "application/private-token-request", "LDPKit-Invitation": report.invitation };
+  const { bytes, said, problem, again, reason } = await exchange(`${issuer.replace(/\/+$/, "")}/v1/tokens`, {
+    method: "POST",
+    headers,
+    body,
+  });
+  const token = finish(new Uint8Array(bytes));
+  if (token) return { changes: { token, asked: undefined, invitation: "", state: "queued", reason: "" } };
+  const place = said.key;
+  if (problem === "token-key-other" && !asked.isOther && place !== asked.place && keys[place]?.key) {
+    return obtain({ ...report, asked: { place, isOther: true } }, move);
+  }
+  // Another one will be.
+  const isUsed = /^(invitation-needed|token-issued)$/.test(problem);
+  return { changes: { state: isUsed ? "uninvited" : "queued", reason: `issuer ${reason}` }, again };
+}
+
+const modulusOf = (spki) => integer(spki.slice(BEHIND - SIZE, BEHIND));
+
+const base64url = (bytes) => btoa(String.fromCharCode(...bytes)).replace(/\+/g, "-").replace(/\//g, "_");

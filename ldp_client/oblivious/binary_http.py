@@ -1,0 +1,164 @@
+"""Binary HTTP messages of known length (RFC 9292), which an encapsulated request or answer is.
+
+Made with zeros behind them up to a stated size (section 3.8), so that what is encrypted shows no length.
+"""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    Fields = Sequence["tuple[str, str]"]
+
+# Framing indicators (section 3.3) of the two forms that are read here; of the others no length is known.
+KNOWN_REQUEST = 0
+KNOWN_ANSWER = 1
+# Of one message: more than any device or collector sends.
+MOST_FIELDS = 32
+LOWEST_STATUS, FINAL_STATUS, HIGHEST_STATUS = 100, 200, 599
+
+
+class BinaryError(ValueError):
+    """What came is no message that this module makes or reads; says nothing of its content."""
+
+
+class Request:
+    """A request. fields: names in small letters, and values. content: its body."""
+
+    def __init__(
+        self, method: str, authority: str, path: str, fields: "Fields" = (), content: bytes = b""
+    ) -> None:
+        self.method = method
+        self.scheme = "https"
+        self.authority = authority
+        self.path = path
+        self.fields = list(fields)
+        self.content = content
+
+    def encode(self, size: int = 0) -> bytes:
+        """Its bytes, and zeros up to `size`. Raises BinaryError where they are more than that."""
+        control = (self.method, self.scheme, self.authority, self.path)
+        head = b"".join([_sized(part.encode("latin-1")) for part in control])
+        return _padded(bytes([KNOWN_REQUEST]) + head + _rest(self.fields, self.content), size)
+
+    @classmethod
+    def decode(cls, message: bytes) -> "Request":
+        """Raises BinaryError for anything but one known-length request and zeros."""
+        reader = _Reader(message)
+        if reader.number() != KNOWN_REQUEST:
+            raise BinaryError("no request of known length")
+        method, scheme, authority, path = [reader.text() for _ in range(4)]
+        found = cls(method, authority, path, *_read_rest(reader))
+        found.scheme = scheme
+        return found
+
+
+class Answer:
+    """An answer. status: 200 to 599. fields, content: as of a request."""
+
+    def __init__(self, status: int, fields: "Fields" = (), content: bytes = b"") -> None:
+        self.status = status
+        self.fields = list(fields)
+        self.content = content
+
+    def encode(self, size: int = 0) -> bytes:
+        """Its bytes, and zeros up to `size`. Raises BinaryError where they are more than that."""
+        head = bytes([KNOWN_ANSWER]) + number(self.status)
+        return _padded(head + _rest(self.fields, self.content), size)
+
+    @classmethod
+    def decode(cls, message: bytes) -> "Answer":
+        """Raises BinaryError for anything but one known-length answer and zeros."""
+        reader = _Reader(message)
+        if reader.number() != KNOWN_ANSWER:
+            raise BinaryError("no answer of known length")
+        status = reader.number()
+        while LOWEST_STATUS <= status < FINAL_STATUS:
+            # An informational answer before the final one.
+            _read_fields(reader)
+            status = reader.number()
+        if not FINAL_STATUS <= status <= HIGHEST_STATUS:
+            raise BinaryError("no status of an answer")
+        return cls(status, *_read_rest(reader))
+
+
+def number(value: int) -> bytes:
+    """A variable-length integer (RFC 9000, section 16) in its shortest form."""
+    for prefix, length in enumerate((1, 2, 4, 8)):
+        if value < 1 << (8 * length - 2):
+            return (value | prefix << (8 * length - 2)).to_bytes(length, "big")
+    raise BinaryError("a number above 2**62")
+
+
+def _sized(part: bytes) -> bytes:
+    return number(len(part)) + part
+
+
+def _rest(fields: "Fields", content: bytes) -> bytes:
+    """Header section, content and an empty trailer section."""
+    parts = [_sized(part.encode("latin-1")) for field in fields for part in field]
+    return _sized(b"".join(parts)) + _sized(content) + number(0)
+
+
+def _padded(message: bytes, size: int) -> bytes:
+    if size and len(message) > size:
+        raise BinaryError("the message is above the one size of its study")
+    return message + bytes(max(0, size - len(message)))
+
+
+def _read_rest(reader: "_Reader") -> "tuple[list[tuple[str, str]], bytes]":
+    """Fields and content. A message may end before any of its empty last parts (section 3.8)."""
+    fields = _read_fields(reader)
+    content = reader.part() if reader.left() else b""
+    if reader.left() and _read_fields(reader):
+        raise BinaryError("fields behind the content")
+    if reader.rest().strip(b"\0"):
+        raise BinaryError("something behind the message")
+    return fields, content
+
+
+def _read_fields(reader: "_Reader") -> "list[tuple[str, str]]":
+    section = _Reader(reader.part() if reader.left() else b"")
+    fields: "list[tuple[str, str]]" = []
+    while section.left():
+        name, value = section.text(), section.text()
+        if not name or name != name.lower() or len(fields) == MOST_FIELDS:
+            raise BinaryError("a field without a name in small letters, or too many")
+        fields.append((name, value))
+    return fields
+
+
+class _Reader:
+    """Reads a message from its beginning; any step beyond its end raises BinaryError."""
+
+    def __init__(self, message: bytes) -> None:
+        self._message = message
+        self._at = 0
+
+    def left(self) -> int:
+        return len(self._message) - self._at
+
+    def rest(self) -> bytes:
+        return self._message[self._at :]
+
+    def take(self, length: int) -> bytes:
+        if length > self.left():
+            raise BinaryError("the message ends too early")
+        self._at += length
+        return self._message[self._at - length : self._at]
+
+    def number(self) -> int:
+        (first,) = self.take(1)
+        if first < 64:
+            return first
+        length = 1 << (first >> 6)
+        return (first & 63) << (8 * (length - 1)) | int.from_bytes(self.take(length - 1), "big")
+
+    def part(self) -> bytes:
+        return self.take(self.number())
+
+    def text(self) -> str:
+        """A part that may stand in a header, or in a request's first line: visible, in ASCII, on one line."""
+        text = self.part().decode("latin-1")
+        if not (text.isascii() and text.isprintable()):
+            raise BinaryError("what is no text of a header")
+        return text

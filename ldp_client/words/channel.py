@@ -1,0 +1,40 @@
+"""How a study's reports leave, in plain words."""
+
+from ldp_client.words.text import ENGLISH, Words, visible
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ldp_client.documents.study import Study
+
+# How long after a study's last day a collector takes reports, unless its operator sets late_days.
+LATE_HOURS = 7 * 24
+
+
+def channel_lines(study: "Study", words: Words = ENGLISH) -> "list[str]":
+    """Lines that say how reports leave, where the study states it; none elsewhere."""
+    channel = study.channel
+    if channel is None:
+        return []
+    lines = [words.say("channel.head"), "  " + words.say("channel.batches", count=channel.hours)]
+    if channel.tokens is not None:
+        named = channel.tokens.issuer, len(channel.tokens.keys)
+        lines.append("  " + words.say("channel.tokens", issuer=visible(named[0])))
+        lines += ["  " + words.say("channel.strata", keys=named[1])] if named[1] > 1 else []
+    if channel.oblivious is not None:
+        lines.append("  " + words.say("channel.oblivious", relay=visible(channel.oblivious.relay)))
+    return lines
+
+
+def channel_warnings(study: "Study", words: Words = ENGLISH) -> "list[str]":
+    """A line where reports of the last day may leave after a collector takes any."""
+    if study.channel is None or not study.closes or 2 * study.channel.hours <= LATE_HOURS:
+        return []
+    return [words.say("channel.warning_late", hours=2 * study.channel.hours, days=LATE_HOURS // 24)]
+
+
+def issuer_warnings(study: "Study", collector: str, words: Words = ENGLISH) -> "list[str]":
+    """A line where who gives tokens is at the address of who takes reports."""
+    tokens = study.channel.tokens if study.channel else None
+    place = collector.partition("://")[2].partition("/")[0]
+    is_one = tokens is not None and tokens.name.partition(":")[0] == place.partition(":")[0]
+    return [words.say("channel.warning_issuer")] if is_one else []

@@ -1,0 +1,226 @@
+"""Issuer and collector pool all that they keep, and every request that they saw: who sent which report?"""
+
+import os
+import random
+from itertools import count
+
+import pytest
+
+from collector.app import create_app
+from collector.issuer import book
+from collector.issuer.app import create_issuer
+from collector.issuer.book import Person
+from collector.issuer.models import ISSUER, IssuerRow
+from collector.storage.database import Database
+from collector.storage.migrating import make
+from ldp_client.core.tokens import token_in
+from ldp_client.device import clock, token_asking, upload
+from ldp_client.device.exchange import Answer
+from schemas import Study
+from tests import studies
+from tests.ldp_client.devices import consenting
+from tests.statistics import share_is
+
+HOUR, DAY = 3600, 86_400
+START = 21_000 * DAY
+PEOPLE = 24
+BATCHES = 2
+COLLECTOR, ISSUER_URL = "https://collector.example", "https://issuer.example"
+
+
+class Seen:
+    """One request as a server sees it: when, what it was sent, by what name if it knows one."""
+
+    def __init__(self, moment, body, headers, path):
+        self.moment, self.body, self.headers, self.path = moment, body, headers, path
+        # Who sent it: what the adversary wants to know.
+        self.truth = None
+
+
+class World:
+    """Both servers in this process, a clock, and everything that reaches either of them."""
+
+    def __init__(self, folder, monkeypatch):
+        self.now, self.sender = float(START), None
+        self.asked, self.sent = [], []
+        monkeypatch.setattr(clock, "now", lambda: self.now)
+        url = f"sqlite:///{folder / 'issuer.sqlite3'}"
+        database = Database(url, 5)
+        make(database, ISSUER)
+        with database.write() as session:
+            session.add(IssuerRow(address=ISSUER_URL))
+            book.add_key(session, "survey", {})
+            self.codes = book.add_codes(session, "survey", [Person("", {})] * (PEOPLE * BATCHES))
+            tokens = book.tokens_block(session, "survey")
+        database.engine.dispose()
+        channel = {"batches": {"hours": 24}, "tokens": tokens}
+        self.study = Study(studies.document(studies.YES_NO, channel=channel))
+        self.issuer = create_issuer(url)
+        file = f"sqlite:///{folder / 'collector.sqlite3'}"
+        database = Database(file, 5)
+        make(database)
+        database.engine.dispose()
+        self.collector = create_app({"database": file, "token": "operators-token-for-tests"})
+        operator = {"Authorization": "Bearer operators-token-for-tests"}
+        published = self.collector.test_client().post(
+            "/v1/studies", json=self.study.document, headers=operator
+        )
+        assert published.status_code == 201
+        for module in (token_asking, upload):
+            monkeypatch.setattr(module, "exchange", self.exchange)
+
+    def exchange(self, request, *_):
+        """The way to both servers, on which they note all that there is to note."""
+        is_issuer = request.full_url.startswith(ISSUER_URL)
+        app, seen = (self.issuer, self.asked) if is_issuer else (self.collector, self.sent)
+        path = request.full_url.split("example", 1)[1]
+        headers = dict(request.header_items())
+        one = Seen(self.now, request.data, headers, path)
+        one.truth = self.sender
+        if request.data:
+            seen.append(one)
+        found = app.test_client().open(path, method=request.get_method(), data=request.data, headers=headers)
+        return Answer(found.status_code, found.headers, found.data)
+
+    def close(self):
+        self.collector.extensions["ldpkit"].close()
+        self.issuer.extensions["issuer"].engine.dispose()
+
+
+def by_order(asked, sent):
+    """Who asked first sends first."""
+    return [(one.truth, other.truth) for one, other in zip(asked, sent)]
+
+
+def by_last_order(asked, sent):
+    """Who asked last sends first."""
+    return by_order(asked[::-1], sent)
+
+
+def by_time_of_day(asked, sent):
+    """Who asked at an hour sends at that hour of the next window."""
+    hours = [sorted(group, key=lambda one: one.moment % DAY) for group in (asked, sent)]
+    return by_order(*hours)
+
+
+def by_bytes(asked, sent):
+    """The blinded number looks like the token, or like the report."""
+
+    def likeness(one, other):
+        token = token_in(other.headers["Authorization"])
+        both = zip(one.body[3:], token[98:] + other.body)
+        return sum((a ^ b).bit_count() for a, b in both)
+
+    return greedy(asked, sent, likeness)
+
+
+def by_order_of_numbers(asked, sent):
+    """Small blinded numbers go with small ids, or nonces: as a counter behind both would have it."""
+    one = sorted(asked, key=lambda each: each.body)
+    return by_order(one, sorted(sent, key=lambda each: each.path))
+
+
+def by_database_order(asked, sent):
+    """What both databases keep of them, in the order in which they keep it."""
+    one = sorted(asked, key=lambda each: book.digest_of(each.body))
+    return by_order(one, sorted(sent, key=lambda each: token_in(each.headers["Authorization"])[2:34]))
+
+
+def by_headers(asked, sent):
+    """Who has the same headers, in what they have in common, and the same sizes."""
+
+    def likeness(one, other):
+        shared = set(one.headers.items()) & set(other.headers.items())
+        return -len(shared), abs(len(one.body) - len(other.body))
+
+    return greedy(asked, sent, likeness)
+
+
+def greedy(asked, sent, likeness):
+    """Each takes the most alike that is left; of equals the adversary takes any."""
+    left = list(sent)
+    order = random.Random(7)
+    pairs = []
+    for one in asked:
+        order.shuffle(left)
+        best = min(left, key=lambda other: likeness(one, other))
+        left.remove(best)
+        pairs.append((one.truth, best.truth))
+    return pairs
+
+
+ADVERSARIES = [
+    by_order,
+    by_last_order,
+    by_time_of_day,
+    by_bytes,
+    by_order_of_numbers,
+    by_database_order,
+    by_headers,
+]
+
+
+def batches_of(world, folder, monkeypatch, hurried=False):
+    """What was seen of each batch. hurried: of devices that send as soon as they have their token."""
+    numbers = count()
+    if hurried:
+        monkeypatch.setattr("ldp_client.device.channels.in_next_window", lambda _hours: int(world.now) + 60)
+    found = []
+    for batch in range(BATCHES):
+        world.asked.clear()
+        world.sent.clear()
+        start, devices = START + 3 * batch * DAY, []
+        # Everybody answers at some moment of the day, and their device wakes up every hour from then on.
+        for place in range(PEOPLE):
+            world.now = start + place * DAY / PEOPLE
+            number = next(numbers)
+            device = consenting(folder / f"{hurried}-{number}", "8", COLLECTOR)
+            device.answer(world.study, {"ever": bool(number % 2)}, world.codes[number])
+            world.sender = number
+            device.flush()
+            devices.append((number, device))
+        wakes = sorted((device.ledger.queued()[0].due, number, device) for number, device in devices)
+        for due, number, device in wakes:
+            world.now, world.sender = float(due), number
+            assert device.flush().sent == 1
+        found.append((list(world.asked), list(world.sent)))
+    return found
+
+
+def linked(adversary, batches):
+    pairs = [pair for asked, sent in batches for pair in adversary(asked, sent)]
+    assert len(pairs) == PEOPLE * BATCHES
+    return sum(one == other for one, other in pairs)
+
+
+@pytest.fixture
+def world(tmp_path, monkeypatch):
+    # The randomness of moments is seeded, so that a good device never fails by bad luck.
+    draws = random.Random(20)
+    monkeypatch.setattr(
+        clock.os, "urandom", lambda size: draws.randbytes(size) if size == 6 else os_urandom(size)
+    )
+    made = World(tmp_path, monkeypatch)
+    yield made
+    made.close()
+
+
+os_urandom = os.urandom
+
+
+def test_no_adversary_with_both_servers_does_better_than_guessing(world, tmp_path, monkeypatch):
+    batches = batches_of(world, tmp_path, monkeypatch)
+    for adversary in ADVERSARIES:
+        assert share_is(linked(adversary, batches), PEOPLE * BATCHES, 1 / PEOPLE), adversary.__name__
+    for asked, sent in batches:
+        assert len({len(one.body) for one in asked}) == len({len(one.body) for one in sent}) == 1
+        names = [{name.lower() for name in one.headers} for one in (*asked, *sent)]
+        assert all(each == names[0] for each in names[:PEOPLE])
+        assert all(each == names[-1] for each in names[PEOPLE:])
+        assert max(one.moment for one in asked) < min(one.moment for one in sent)
+
+
+def test_the_adversary_finds_devices_that_do_not_wait(world, tmp_path, monkeypatch):
+    batches = batches_of(world, tmp_path, monkeypatch, hurried=True)
+    assert linked(by_order, batches) == PEOPLE * BATCHES
+    assert not share_is(linked(by_time_of_day, batches), PEOPLE * BATCHES, 1 / PEOPLE)

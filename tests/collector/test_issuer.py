@@ -1,0 +1,332 @@
+"""The issuer: one token a code, the same again for the same request; nothing that joins it to a report."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import logging
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from collector.issuer import book, giving, signing
+from collector.issuer.app import create_issuer
+from collector.issuer.book import Person
+from collector.issuer.models import ISSUER, IssuerRow
+from collector.storage.database import Database
+from collector.storage.migrating import check, make
+from ldp_client import cli
+from ldp_client.core.tokens import Asking, challenge_of, draw, short_id_of
+from ldp_client.documents.channel import TokenKey
+from ldp_client.documents.errors import InputError
+from ldp_client.documents.fields import to_base64
+from schemas import Study
+from tests import studies
+
+TYPES = {"Content-Type": "application/private-token-request"}
+NORTH, SOUTH = {"region": "north"}, {"region": "south"}
+
+
+class Office:
+    """An issuer with a study of two strata, and one person in each."""
+
+    def __init__(self, url):
+        self.database = Database(url, 5)
+        make(self.database, ISSUER)
+        with self.database.write() as session:
+            session.add(IssuerRow(address="https://issuer.example"))
+            for public in (NORTH, SOUTH):
+                book.add_key(session, "habits", public)
+            self.codes = book.add_codes(session, "habits", [Person("Ada", NORTH), Person("", SOUTH)])
+            self.keys = [
+                TokenKey({"key": row.spki, "public": None}) for row in book.keys_of(session, "habits")
+            ]
+        self.app = create_issuer(url)
+        self.client = self.app.test_client()
+
+    def asking(self, place=0):
+        key = self.keys[place]
+        return Asking(key, challenge_of("issuer.example", "ab" * 32), *draw(key, os.urandom))
+
+    def ask(self, body, code=None, **headers):
+        along = {**TYPES, **({"LDPKit-Invitation": code} if code else {}), **headers}
+        return self.client.post("/v1/tokens", data=body, headers=along)
+
+
+@pytest.fixture
+def office(database_url):
+    made = Office(database_url)
+    yield made
+    made.app.extensions["issuer"].engine.dispose()
+    made.database.engine.dispose()
+
+
+@pytest.fixture
+def small(tmp_path):
+    made = Office(f"sqlite:///{tmp_path / 'issuer.sqlite3'}")
+    yield made
+    made.app.extensions["issuer"].engine.dispose()
+    made.database.engine.dispose()
+
+
+def kind_of(response):
+    return response.status_code, response.get_json(force=True)["type"].removeprefix("urn:ldpkit:problem:")
+
+
+def test_a_code_gets_one_token_and_the_same_again(office):
+    asking = office.asking()
+    answers = [office.ask(asking.body, office.codes[0]) for _ in range(3)]
+    assert {(one.status_code, one.content_type) for one in answers} == {
+        (200, "application/private-token-response")
+    }
+    assert len({one.data for one in answers}) == 1
+    assert asking.token(answers[0].data, os.urandom)
+    assert kind_of(office.ask(office.asking().body, office.codes[0])) == (409, "token-issued")
+    with office.database.read() as session:
+        assert [(one.codes, one.tokens) for one in book.counts(session)] == [(1, 1), (1, 0)]
+        assert book.names_of(session, "habits") == [("Ada", True)]
+
+
+def test_another_stratums_key_is_named_and_nothing_is_spent(office):
+    response = office.ask(office.asking(1).body, office.codes[0])
+    assert kind_of(response) == (409, "token-key-other")
+    assert response.get_json(force=True)["key"] == 0
+    response = office.ask(office.asking(0).body, office.codes[1])
+    assert response.get_json(force=True)["key"] == 1
+    asking = office.asking(1)
+    assert asking.token(office.ask(asking.body, office.codes[1]).data, os.urandom)
+
+
+def test_a_key_of_nobody_is_unknown(small):
+    taken = [short_id_of(key.spki) for key in small.keys]
+    free = next(one for one in range(256) if one not in taken)
+    body = small.asking().body
+    assert kind_of(small.ask(body[:2] + bytes([free]) + body[3:], small.codes[0])) == (
+        422,
+        "token-key-unknown",
+    )
+
+
+WRONG = {
+    "empty": lambda *_: b"",
+    "short": lambda body, _: body[:-1],
+    "long": lambda body, _: body + b"\0",
+    "another type": lambda body, _: b"\0\1" + body[2:],
+    "zero": lambda body, _: body[:3] + bytes(256),
+    "the modulus": lambda body, key: body[:3] + key.modulus,
+    "above it": lambda body, _: body[:3] + b"\xff" * 256,
+}
+
+
+@pytest.mark.parametrize("change", WRONG.values(), ids=WRONG)
+def test_what_is_no_request_is_refused_and_spends_nothing(small, change):
+    asking = small.asking()
+    response = small.ask(change(asking.body, small.keys[0]), small.codes[0])
+    assert kind_of(response) == (422, "token-request-invalid")
+    assert small.ask(asking.body, small.codes[0]).status_code == 200
+
+
+def test_bodies_of_another_kind_or_size(small):
+    body = small.asking().body
+    assert kind_of(small.ask(body, small.codes[0], **{"Content-Type": "text/plain"}))[0] == 415
+    assert small.ask(b"x" * 100_000, small.codes[0]).status_code == 413
+
+
+def test_wrong_codes_are_slowed_down_and_right_ones_never(small):
+    body = small.asking().body
+    kinds = [kind_of(small.ask(body, f"wrong-{number}")) for number in range(80)]
+    assert kinds[0] == (403, "invitation-needed")
+    assert kinds[-1] == (429, "too-many-codes")
+    assert small.ask(body, "another").headers["Retry-After"]
+    assert small.ask(body, small.codes[0]).status_code == 200
+    assert kind_of(small.ask(body)) == (403, "invitation-needed")
+
+
+def test_any_page_may_ask_and_gets_no_other_right(small):
+    asked = small.client.options("/v1/tokens", headers={"Origin": "https://anywhere.example"})
+    assert asked.status_code == 204
+    assert asked.headers["Access-Control-Allow-Origin"] == "*"
+    assert "LDPKit-Invitation" in asked.headers["Access-Control-Allow-Headers"]
+    assert "Access-Control-Allow-Credentials" not in asked.headers
+    answer = small.ask(small.asking().body, small.codes[0], Origin="https://anywhere.example")
+    assert answer.headers["Access-Control-Allow-Origin"] == "*"
+    assert small.client.get("/nothing").status_code == 404
+    assert small.client.get("/v1/tokens").status_code == 405
+
+
+def test_the_directory_has_its_keys(small):
+    response = small.client.get("/.well-known/private-token-issuer-directory")
+    assert response.content_type == "application/private-token-issuer-directory"
+    found = response.get_json(force=True)
+    assert found["issuer-request-uri"] == "/v1/tokens"
+    assert {one["token-type"] for one in found["token-keys"]} == {2}
+    assert len(found["token-keys"]) == 2
+    assert [small.client.get(path).status_code for path in ("/healthz", "/readyz")] == [200, 200]
+
+
+def test_no_log_line_says_who_or_what(small, caplog):
+    caplog.set_level(logging.DEBUG)
+    body = small.asking().body
+    small.ask(body, small.codes[0])
+    small.ask(body, "no-such-code")
+    said = "".join(record.getMessage() for record in caplog.records if record.name != "sqlalchemy")
+    assert "did not make" in said
+    for secret in ("Ada", small.codes[0], "no-such-code", body.hex()):
+        assert secret not in said
+
+
+def test_the_database_has_neither_codes_nor_what_a_token_is_made_of(small):
+    asking = small.asking()
+    answer = small.ask(asking.body, small.codes[0])
+    token = asking.token(answer.data, os.urandom)
+    path = small.database.url.database
+    files = [Path(path), Path(f"{path}-wal")]
+    content = b"".join(file.read_bytes() for file in files if file.exists())
+    assert hashlib.sha256(asking.body).digest() in content
+    for part in (token[2:34], token[98:], small.codes[0].encode(), answer.data):
+        assert part not in content
+    with closing(sqlite3.connect(path)) as connection, pytest.raises(sqlite3.OperationalError):
+        connection.execute("SELECT rowid FROM codes")
+
+
+@pytest.fixture(scope="module")
+def key():
+    return signing.SigningKey.load(signing.new_pair()[1])
+
+
+class TestSigning:
+    def test_is_the_plain_power(self, key):
+        for asked in (1, 2, key.n - 1, key.p, 3 * key.q):
+            signature = key.sign(asked.to_bytes(256, "big"))
+            assert pow(int.from_bytes(signature, "big"), 65537, key.n) == asked
+
+    def test_refuses_what_is_no_number_below_the_modulus(self, key):
+        for asked in (bytes(256), key.n.to_bytes(256, "big"), b"\xff" * 256, b"\1", b"\1" * 257):
+            assert key.sign(asked) is None
+
+    @pytest.mark.parametrize("part", ["d_p", "d_q", "q_inverse", "p", "q"])
+    def test_a_fault_in_any_part_leaves_nothing(self, key, part):
+        """A bit that flips in one half would give the factors away."""
+        faulty = key._replace(**{part: getattr(key, part) ^ 4})
+        with pytest.raises(signing.FaultError):
+            faulty.sign((12345).to_bytes(256, "big"))
+
+    def test_never_raises_what_was_asked_itself_to_a_secret_power(self, key, monkeypatch):
+        bases = []
+        plain = signing.SigningKey._power
+        monkeypatch.setattr(
+            signing.SigningKey, "_power", lambda self, base: bases.append(base) or plain(self, base)
+        )
+        asked = (12345).to_bytes(256, "big")
+        assert key.sign(asked) == key.sign(asked)
+        assert len({12345, *bases}) == 3
+
+    def test_a_fault_is_a_500_that_can_be_asked_again(self, small, monkeypatch):
+        asking = small.asking()
+
+        def faulty(*_):
+            raise signing.FaultError
+
+        with monkeypatch.context() as context:
+            context.setattr(giving.SigningKey, "sign", faulty)
+            assert small.ask(asking.body, small.codes[0]).status_code == 500
+        assert asking.token(small.ask(asking.body, small.codes[0]).data, os.urandom)
+
+
+class TestCommands:
+    @pytest.fixture
+    def run(self, tmp_path, monkeypatch, capsys):
+        monkeypatch.chdir(tmp_path)
+
+        def run(*words):
+            code = cli.main(["issuer", *words])
+            return code, capsys.readouterr()
+
+        assert run("init", "--address", "https://issuer.example/")[0] == 0
+        return run
+
+    def test_the_block_that_is_printed_goes_into_a_study(self, run):
+        assert run("key", "habits", "--public", "region=north")[0] == 0
+        code, said = run("key", "habits", "--public", "region=south")
+        tokens = json.loads(said.out)["tokens"]
+        region = {"id": "region", "choices": ["north", "south"], "source": "invitation"}
+        stated = {"batches": {"hours": 24}, "tokens": tokens}
+        study = Study(studies.document(studies.YES_NO, public=[region], channel=stated))
+        assert (code, study.channel.tokens.issuer) == (0, "https://issuer.example")
+        assert json.loads(run("key", "habits", "--show")[1].out)["tokens"] == tokens
+        with closing(sqlite3.connect("issuer.sqlite3")) as connection:
+            (spki,) = connection.execute("SELECT spki FROM token_keys WHERE place = 1").fetchone()
+        assert tokens["keys"][1] == {"key": to_base64(spki), "public": SOUTH}
+        assert oct(os.stat("issuer.sqlite3").st_mode)[-3:] == "600"
+
+    def test_codes_by_name_and_stratum(self, run, tmp_path):
+        run("key", "habits", "--public", "region=north")
+        run("key", "habits", "--public", "region=south")
+        people = tmp_path / "people.csv"
+        people.write_text("name,region\nAda,north\n=Bob,south\n")
+        assert run("invite", "habits", "--names", "people.csv", "--out", "codes.csv")[0] == 0
+        rows = list(csv.DictReader(io.StringIO((tmp_path / "codes.csv").read_text())))
+        assert [(row["name"], row["region"]) for row in rows] == [("Ada", "north"), ("=Bob", "south")]
+        assert len({row["code"] for row in rows}) == 2
+        assert (
+            run("invite", "habits", "--count", "3", "--public", "region=south", "--out", "more.csv")[0] == 0
+        )
+        document = json.loads(run("status", "habits", "--json")[1].out)
+        assert [(one["public"]["region"], one["codes"]) for one in document["keys"]] == [
+            ("north", 1),
+            ("south", 4),
+        ]
+        assert document["people"] == [{"name": "=Bob", "token": False}, {"name": "Ada", "token": False}]
+
+    @pytest.mark.parametrize(
+        ("words", "says"),
+        [
+            (("key", "habits"), "by nothing"),
+            (("key", "habits", "--public", "region"), "FIELD=VALUE"),
+            (("invite", "habits", "--count", "0", "--out", "c.csv"), "from 1 to"),
+            (("invite", "habits", "--count", "1", "--out", "c.csv"), "no key for everybody"),
+            (("invite", "other", "--count", "1", "--out", "c.csv"), "has no key"),
+            (("invite", "habits", "--names", "people.csv", "--out", "c.csv"), "line 3"),
+            (("invite", "habits", "--names", "twice.csv", "--out", "c.csv"), "has a code already"),
+            (("status", "other"), "has no key here"),
+            (("init", "--address", "https://issuer.example"), "tables already"),
+            (("init", "x", "--address", "issuer.example"), "https://host"),
+            (("status", "--database", "sqlite:///none.sqlite3"), "there is no"),
+        ],
+    )
+    def test_slips_are_refused_and_change_nothing(self, run, tmp_path, words, says):
+        run("key", "habits", "--public", "region=north")
+        (tmp_path / "people.csv").write_text("name,region\nAda,north\n,north\n")
+        (tmp_path / "twice.csv").write_text("name,region\nAda,north\nAda,north\n")
+        before = json.loads(run("status", "--json")[1].out)
+        if words[:2] == ("key", "habits") and len(words) == 2:
+            says = "by region"
+        code, said = run(*words)
+        assert code != 0
+        assert says in said.err
+        assert json.loads(run("status", "--json")[1].out) == before
+        assert not (tmp_path / "c.csv").exists()
+
+    @pytest.mark.usefixtures("run")
+    def test_neither_server_takes_the_others_database(self, tmp_path, make_harness):
+        make_harness("collector.sqlite3")
+        with pytest.raises(InputError, match="no issuer's tables"):
+            create_issuer(f"sqlite:///{tmp_path / 'collector.sqlite3'}")
+        with pytest.raises(InputError, match="no collector's tables"):
+            check(Database(f"sqlite:///{tmp_path / 'issuer.sqlite3'}", 1))
+
+
+def test_each_key_of_a_study_has_a_short_name_of_its_own(small, monkeypatch):
+    pairs = [signing.new_pair() for _ in range(2)]
+    with small.database.write() as session:
+        taken = book.keys_of(session, "habits")[0]
+        made = iter([(taken.spki, taken.private), *pairs])
+        monkeypatch.setattr(book, "new_pair", lambda: next(made))
+        book.add_key(session, "habits", {"region": "west"})
+        ids = [short_id_of(row.spki) for row in book.keys_of(session, "habits")]
+    assert len(set(ids)) == 3

@@ -1,0 +1,182 @@
+"""kill -9 at every statement: no token is spent without its report, none twice, and none is given twice."""
+
+from __future__ import annotations
+
+import os
+import signal
+from datetime import timedelta
+from functools import partial
+
+import pytest
+from sqlalchemy import event
+
+from collector.issuer.giving import Giving
+from collector.problems import ProblemError
+from collector.reports import intake
+from collector.reports.rules import RuleBook
+from collector.reports.writer import Upload
+from collector.storage import queries
+from collector.storage.database import Database
+from collector.storage.spent_tokens import SPENT_TOKENS
+from ldp_client.core.tokens import header_of
+from tests.collector.conftest import TODAY, ensure_database
+from tests.collector.test_issuer import Office
+from tests.ldp_client.issuers import channel_of, token_of
+
+KILLS = 100
+# Where another test has as many of the same code.
+FEWER = 25
+AT_MOST = 400
+
+
+def die_at(engine, statement):
+    """Kill this process at its n-th statement; a commit counts as one before it, and one after."""
+    seen = [0]
+
+    def count(*_):
+        seen[0] += 1
+        if seen[0] == statement:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    event.listen(engine, "before_cursor_execute", count)
+    event.listen(engine, "commit", count)
+    plain = engine.dialect.do_commit
+
+    def commit(connection):
+        plain(connection)
+        count()
+
+    engine.dialect.do_commit = commit
+
+
+def is_killed(work):
+    """Whether a process of its own is killed at this work."""
+    child = os.fork()
+    if not child:
+        try:
+            work()
+        finally:
+            os._exit(0)
+    return os.WIFSIGNALED(os.waitpid(child, 0)[1])
+
+
+def kill_everywhere(work, settle, least=KILLS):
+    """Kill at the 1st, 2nd, … statement until none is left, and again, so many times at least."""
+    kills, statement = 0, 1
+    for _ in range(AT_MOST):
+        if is_killed(partial(work, statement)):
+            kills += 1
+            statement += 1
+        elif kills < least:
+            statement = 1
+        else:
+            break
+        settle()
+    assert kills >= least
+
+
+class Uploads:
+    """Three reports, two of them with one token: which is stored, and what is spent, at any time."""
+
+    def __init__(self, url, study, make_report):
+        self.url, self.study, self.make_report = url, study, make_report
+        self.rules = intake.Rules.of(study)
+        self.nonce_of = {}
+        self.start()
+
+    def start(self):
+        reports = [self.make_report(self.study) for _ in range(3)]
+        token, other = token_of(self.study), token_of(self.study)
+        self.works = [self.upload(report, one) for report, one in zip(reports, (token, token, other))]
+
+    def upload(self, report, token):
+        packed, nonce = intake.with_token(self.rules, self.rules.pack(report), header_of(token))
+        self.nonce_of[packed.id] = nonce
+        return Upload("habits", [packed], None, nonce)
+
+    def store(self, statement):
+        database = Database(self.url, 5)
+        book = RuleBook(database)
+        book.find("habits", 1)
+        if statement:
+            die_at(database.engine, statement)
+        admission = intake.Admission(lambda: TODAY, timedelta(7), b"")
+        outcomes = intake.store(database, partial(book.find, reserved=True), admission, self.works)
+        database.engine.dispose()
+        return outcomes
+
+    def settle(self):
+        """What a killed server left is whole; the devices send again."""
+        self.check()
+        outcomes = [outcome for (outcome,) in self.store(0)]
+        good = (intake.Receipt.STORED, intake.Receipt.DUPLICATE)
+        assert [outcome in good for outcome in outcomes] == [True, False, True]
+        assert outcomes[1].kind.name == "token-spent"
+        self.check()
+        self.start()
+
+    def check(self):
+        database = Database(self.url, 5)
+        with database.read() as session:
+            number = queries.study_state(session, "habits").number
+            held = queries.held_reports(session, number, list(self.nonce_of))
+            spent = [nonce for _, nonce in session.execute(SPENT_TOKENS.select())]
+        database.engine.dispose()
+        assert sorted(self.nonce_of[report_id] for report_id in held) == sorted(spent)
+        assert len(set(spent)) == len(spent)
+
+
+def test_no_kill_leaves_a_token_spent_without_its_report(database_url, make_harness, make_study, make_report):
+    study = make_study(channel=channel_of("https://issuer.example"))
+    harness = make_harness(database=ensure_database(database_url))
+    assert harness.publish(study).status_code == 201
+    harness.collector.close()
+    uploads = Uploads(database_url, study, make_report)
+    kill_everywhere(uploads.store, uploads.settle, KILLS if database_url.startswith("sqlite") else FEWER)
+
+
+def given(url, code, body, statement=0):
+    """What the issuer answers, or the name of the problem."""
+    database = Database(url, 5)
+    if statement:
+        die_at(database.engine, statement)
+    try:
+        return Giving(database).answer(code, body)
+    except ProblemError as problem:
+        return problem.kind.name
+    finally:
+        database.engine.dispose()
+
+
+@pytest.mark.parametrize("who_comes_first", ["the same", "another"])
+def test_no_kill_gives_a_code_two_tokens(database_url, who_comes_first):
+    from collector.issuer import book
+    from collector.issuer.book import Person
+
+    office = Office(database_url)
+    office.app.extensions["issuer"].engine.dispose()
+    with office.database.write() as session:
+        codes = book.add_codes(session, "habits", [Person("", {"region": "north"})] * AT_MOST)
+    office.database.engine.dispose()
+    asked = []
+
+    def ask(statement):
+        given(database_url, codes[-1], asked[-1].body, statement)
+
+    def settle():
+        """The device asks again, or somebody who has the code too: one of the two gets a token."""
+        other = office.asking()
+        bodies = [asked[-1], other] if who_comes_first == "the same" else [other, asked[-1]]
+        answers = [given(database_url, codes[-1], one.body) for one in bodies]
+        assert sorted(isinstance(answer, bytes) for answer in answers) == [False, True]
+        assert "token-issued" in answers
+        for one, answer in zip(bodies, answers):
+            if isinstance(answer, bytes):
+                assert one.token(answer, os.urandom)
+                assert given(database_url, codes[-1], one.body) == answer
+        codes.pop()
+        asked.append(office.asking())
+
+    asked.append(office.asking())
+    is_whole = database_url.startswith("sqlite") and who_comes_first == "another"
+    kill_everywhere(ask, settle, KILLS if is_whole else FEWER)

@@ -1,0 +1,143 @@
+"""The guide to tokens, from nothing: an issuer, a collector, three people, and a code that is tried twice."""
+
+import csv
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from ldp_client.cli import main
+from ldp_client.device import clock, token_asking
+from schemas import Report, Study
+from tests import studies
+from tests.end_to_end.conftest import LDPKIT, TOKEN, ldpkit
+
+GUIDE = Path(__file__).parents[2] / "docs" / "tokens.md"
+DAY = 86_400
+
+
+def guide_block(begins):
+    """The commands of the guide's block that begins so."""
+    blocks = re.findall(r"```sh\n(.*?)```", GUIDE.read_text(), re.DOTALL)
+    (block,) = [block for block in blocks if block.startswith(begins)]
+    return block.strip().split("\n")
+
+
+def run(line, folder):
+    """One line of the guide, as a shell takes it."""
+    command = line.replace("ldpkit ", f"{LDPKIT[0]} -m ldp_client.cli ", 1)
+    environment = {**os.environ, "LDPKIT_TOKEN": TOKEN}
+    done = subprocess.run(
+        command, shell=True, cwd=folder, capture_output=True, text=True, check=False, env=environment
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+class Issuer:
+    def __init__(self, folder):
+        ready = folder / "url"
+        ready.unlink(missing_ok=True)
+        command = [*LDPKIT, "issuer", "serve", "--port", "0", "--ready-file", str(ready)]
+        self.process = subprocess.Popen(
+            command, cwd=folder, stderr=subprocess.DEVNULL, start_new_session=True
+        )
+        deadline = time.monotonic() + 60
+        while not ready.exists():
+            assert time.monotonic() < deadline
+            assert self.process.poll() is None
+            time.sleep(0.02)
+        self.url = ready.read_text().strip()
+
+    def kill(self):
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+
+
+@pytest.fixture
+def office(tmp_path):
+    """The guide's issuer, up to the moment when it serves."""
+    for line in guide_block("ldpkit issuer init"):
+        if line.startswith(("cd ", "ldpkit issuer serve")):
+            continue
+        run(line, tmp_path / "issuer" if "issuer init" not in line else tmp_path)
+    issuer = Issuer(tmp_path / "issuer")
+    yield issuer, tmp_path / "issuer"
+    issuer.kill()
+
+
+def study_with(folder, issuer):
+    tokens = json.loads((folder / "tokens.json").read_text())["tokens"]
+    # The guide's port may be another program's here.
+    stated = {"batches": {"hours": 24}, "tokens": {**tokens, "issuer": issuer.url}}
+    return Study(studies.document(studies.YES_NO, id="habits", channel=stated))
+
+
+def answer(collector, person, code, capsys, says):
+    """`ldpkit answer`, as somebody types it."""
+    words = ["answer", f"{collector.url}/v1/studies/habits", "--set", "ever=yes", "--yes"]
+    status = main([*words, "--invitation", code, "--folder", str(person)])
+    said = capsys.readouterr()
+    assert says in said.out + said.err
+    return status
+
+
+def test_the_guide_from_nothing(office, collector, tmp_path, monkeypatch, capsys):
+    issuer, folder = office
+    study = study_with(folder, issuer)
+    (tmp_path / "study.json").write_text(study.to_json())
+    (line,) = guide_block("ldpkit publish")
+    assert "digest" in run(f"{line} --to {collector.url}", tmp_path)
+    noon = 21_000 * DAY + DAY / 2
+    monkeypatch.setattr(clock, "now", lambda: noon)
+    rows = list(csv.DictReader((folder / "codes.csv").open()))
+    assert [row["name"] for row in rows] == ["Ada", "Bo", "Cy"]
+    people = [tmp_path / row["name"] for row in rows]
+    for person, row in zip(people, rows):
+        assert answer(collector, person, row["code"], capsys, "1 report leaves later") == 0
+    thief = tmp_path / "thief"
+    assert answer(collector, thief, rows[0]["code"], capsys, "token-issued") == 5
+    monkeypatch.setattr(clock, "now", lambda: noon + 3 * DAY)
+    for person in people:
+        assert answer(collector, person, "", capsys, "1 report sent") != 5
+    assert answer(collector, thief, rows[0]["code"], capsys, "0 reports sent") != 0
+    out = tmp_path / "reports.ndjson"
+    assert ldpkit("export", "habits", "--from", collector.url, "--out", out).returncode == 0
+    assert len([Report.from_json(line) for line in out.read_text().splitlines()[:-1]]) == 3
+    theirs, here = guide_block("ldpkit issuer status")
+    assert "3 of 3 codes got a token" in run(theirs, folder)
+    assert f"of {issuer.url}, one a report" in run(f"{here} --to {collector.url}", tmp_path)
+
+
+def test_a_report_with_a_token_survives_restarts_on_both_sides(
+    office, collector, tmp_path, monkeypatch, capsys
+):
+    issuer, folder = office
+    study = study_with(folder, issuer)
+    assert collector.publish(study) == 201
+    codes = [row["code"] for row in csv.DictReader((folder / "codes.csv").open())]
+    monkeypatch.setattr(clock, "now", lambda: 21_000.5 * DAY)
+    monkeypatch.setattr("ldp_client.device.sending.backoff", lambda _: 0.0)
+    issuer.kill()
+    assert answer(collector, tmp_path / "Ada", codes[0], capsys, "cannot reach the issuer") == 5
+    revived = Issuer(folder)
+    # It got another port: the device's requests go there.
+    plain = token_asking.exchange
+
+    def moved(request, *more):
+        request.full_url = request.full_url.replace(issuer.url, revived.url)
+        return plain(request, *more)
+
+    monkeypatch.setattr(token_asking, "exchange", moved)
+    answer(collector, tmp_path / "Ada", "", capsys, "1 report leaves later")
+    revived.kill()
+    collector.kill()
+    collector.start()
+    monkeypatch.setattr(clock, "now", lambda: 21_003.5 * DAY)
+    answer(collector, tmp_path / "Ada", "", capsys, "1 report sent")

@@ -1,0 +1,127 @@
+"""An issuer of tokens that lies on demand, its keys, and studies whose reports need them."""
+
+import json
+import os
+import threading
+from base64 import b64encode
+from functools import cache
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from ldp_client.core.tokens import Asking, challenge_of, draw
+from ldp_client.documents.channel import SPKI_HEAD, SPKI_TAIL
+from schemas import Study
+from tests import studies
+
+HOUR = 3600
+REGION = {"id": "region", "choices": ["north", "south"], "source": "invitation"}
+
+
+class Key:
+    """A token key with all its secrets."""
+
+    def __init__(self):
+        numbers = rsa.generate_private_key(65537, 2048).private_numbers()
+        self.n, self.d = numbers.public_numbers.n, numbers.d
+        self.spki = SPKI_HEAD + self.n.to_bytes(256, "big") + SPKI_TAIL
+        self.text = b64encode(self.spki).decode()
+
+    def sign(self, blinded):
+        return pow(int.from_bytes(blinded, "big"), self.d, self.n).to_bytes(256, "big")
+
+
+@cache
+def keys():
+    """Two keys, made once."""
+    return Key(), Key()
+
+
+def channel_of(issuer, *public, hours=24):
+    """A channel with tokens of one key, or of one for each stratum."""
+    listed = [{"key": keys()[0].text}]
+    if public:
+        listed = [{"key": key.text, "public": values} for key, values in zip(keys(), public)]
+    return {"batches": {"hours": hours}, "tokens": {"issuer": issuer, "keys": listed}}
+
+
+def study_of(issuer, *questions, hours=24, **fields):
+    asked = questions or (studies.YES_NO,)
+    return Study(studies.document(*asked, channel=channel_of(issuer, hours=hours), **fields))
+
+
+def token_of(study, place=0, nonce=None, key=None):
+    """A token for a study, as if its issuer had been asked. key: who signs instead."""
+    stated = study.channel.tokens
+    challenge = challenge_of(stated.name, study.digest)
+    _, salt, factor = draw(stated.keys[place], os.urandom)
+    asking = Asking(stated.keys[place], challenge, nonce or os.urandom(32), salt, factor)
+    return asking.token((key or keys()[place]).sign(asking.body[3:]), os.urandom)
+
+
+class Issuer:
+    """answers: functions of (body, headers) that give (status, media type, content), one for each request to
+    come; then honest ones. requests: (path, body, headers)."""
+
+    def __init__(self):
+        self.requests, self.answers = [], []
+        self.http = HTTPServer(("127.0.0.1", 0), self._handler())
+        self.url = f"http://127.0.0.1:{self.http.server_port}"
+        self.thread = threading.Thread(target=self.http.serve_forever, kwargs={"poll_interval": 0.01})
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.http.shutdown()
+        self.thread.join()
+        self.http.server_close()
+
+    def _handler(outer):  # noqa: N805
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                outer.requests.append(
+                    (self.path, body, {name.lower(): value for name, value in self.headers.items()})
+                )
+                answer = outer.answers.pop(0) if outer.answers else honest
+                found = answer(body, self.headers)
+                if found is None:
+                    return
+                status, media_type, content = found
+                self.send_response(status)
+                self.send_header("Content-Type", media_type)
+                if status in (302, 307):
+                    self.send_header("Location", content.decode())
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+            def log_message(self, *_):
+                pass
+
+        return Handler
+
+
+RESPONSE = "application/private-token-response"
+
+
+def honest(body, _headers):
+    return 200, RESPONSE, keys()[0].sign(body[3:])
+
+
+def other_key(body, _headers):
+    return 200, RESPONSE, keys()[1].sign(body[3:])
+
+
+def lost(_body, _headers):
+    """The connection ends without an answer."""
+
+
+def refusing(status, name, **more):
+    def answer(_body, _headers):
+        document = {"type": f"urn:ldpkit:problem:{name}", "detail": "in words", **more}
+        return status, "application/problem+json", json.dumps(document).encode()
+
+    return answer

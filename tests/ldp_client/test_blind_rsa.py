@@ -1,0 +1,237 @@
+"""Blind signatures and tokens: the RFCs' own vectors, and what a signer or an attacker might send instead."""
+
+import hashlib
+import json
+import os
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import padding, rsa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ldp_client.core import tokens
+from ldp_client.core.blind_rsa import blind, draw_factor, encode, finalize, inverse, is_signed
+from ldp_client.core.sha384 import own_sha384, sha384
+from ldp_client.documents.channel import SPKI_HEAD, SPKI_TAIL, TokenKey
+
+RFC = Path(__file__).parents[1] / "golden" / "rfc"
+BLIND = json.loads((RFC / "rfc9474.json").read_text())
+ISSUED = json.loads((RFC / "rfc9578_public.json").read_text())
+HEADERS = json.loads((RFC / "rfc9577_header.json").read_text())
+SALTED = BLIND[0]
+PSS = padding.PSS(padding.MGF1(hashes.SHA384()), 48)
+
+
+def bytes_of(vector, name):
+    return bytes.fromhex(vector[name].removeprefix("0x"))
+
+
+def number(content):
+    return int.from_bytes(content, "big")
+
+
+def key_of(spki):
+    return TokenKey({"key": spki, "public": None})
+
+
+def new_pair():
+    private = rsa.generate_private_key(65537, 2048)
+    numbers = private.private_numbers()
+    return numbers, numbers.public_numbers.n.to_bytes(256, "big"), private
+
+
+NUMBERS, MODULUS, PRIVATE = new_pair()
+
+
+def sign(sent):
+    """As an issuer does, without any of its care."""
+    return pow(number(sent), NUMBERS.d, NUMBERS.public_numbers.n).to_bytes(256, "big")
+
+
+@pytest.mark.parametrize("vector", BLIND, ids=lambda vector: vector["name"])
+def test_vectors_of_rfc_9474(vector):
+    modulus, message = bytes_of(vector, "n"), bytes_of(vector, "input_msg")
+    factor = inverse(number(bytes_of(vector, "inv")), modulus, os.urandom)
+    blinded = blind(modulus, message, bytes_of(vector, "salt"), factor)
+    assert blinded.sent == bytes_of(vector, "blinded_msg")
+    size = int(vector["sLen"], 16)
+    signature = finalize(modulus, message, bytes_of(vector, "blind_sig"), factor, os.urandom, size)
+    assert signature == bytes_of(vector, "sig")
+    assert is_signed(modulus, message, signature, size)
+    assert not is_signed(modulus, message + b" ", signature, size)
+    assert not is_signed(modulus, message, signature, 48 - size)
+
+
+@pytest.mark.parametrize("vector", ISSUED, ids=range(len(ISSUED)))
+def test_vectors_of_rfc_9578(vector):
+    key, challenge = key_of(bytes_of(vector, "pkS")), bytes_of(vector, "token_challenge")
+    factor = number(bytes_of(vector, "blind"))
+    asking = tokens.Asking(key, challenge, bytes_of(vector, "nonce"), bytes_of(vector, "salt"), factor)
+    assert asking.body == bytes_of(vector, "token_request")
+    token = asking.token(bytes_of(vector, "token_response"), os.urandom)
+    assert token == bytes_of(vector, "token")
+    assert tokens.token_in(tokens.header_of(token)) == token
+
+
+@pytest.mark.parametrize("vector", HEADERS, ids=range(len(HEADERS)))
+def test_vectors_of_rfc_9577(vector):
+    challenge, spki = bytes_of(vector, "token-challenge-0"), bytes_of(vector, "token-key-0")
+    assert tokens.challenge_header(challenge, spki) in vector["WWW-Authenticate"].replace("\n", "")
+
+
+def test_the_challenge_of_a_study_is_one_of_rfc_9577():
+    digest = "8a3e83a33d98005d2f30bef419fa6bf4cd5c6005e36b1285bbb4ccd40fa4b383"
+    made = tokens.challenge_of("issuer.example", digest)
+    with_origin = bytes_of(ISSUED[0], "token_challenge")
+    assert made == bytes.fromhex("0002000e") + b"issuer.example" + b"\x20" + bytes.fromhex(digest) + bytes(2)
+    assert len(with_origin) > 0
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.binary(max_size=400))
+def test_the_own_hash_is_the_platforms(content):
+    assert own_sha384(content) == hashlib.sha384(content).digest() == sha384(content)
+
+
+def test_a_platform_without_sha384_has_the_own_one(monkeypatch):
+    monkeypatch.delattr("ldp_client.core.sha384.hashlib.sha384")
+    assert sha384(b"abc").hex().startswith("cb00753f45a35e8bb5a03d699ac65007272c32ab")
+
+
+def test_another_implementation_verifies_what_was_blinded_here():
+    factor = draw_factor(MODULUS, os.urandom)
+    blinded = blind(MODULUS, b"message", os.urandom(48), factor)
+    signature = finalize(MODULUS, b"message", sign(blinded.sent), factor, os.urandom)
+    PRIVATE.public_key().verify(signature, b"message", PSS, hashes.SHA384())
+
+
+def test_what_another_implementation_signed_is_verified_here():
+    for _ in range(4):
+        signature = PRIVATE.sign(b"message", PSS, hashes.SHA384())
+        assert is_signed(MODULUS, b"message", signature)
+        assert not is_signed(MODULUS, b"massage", signature)
+
+
+def test_each_inverse_is_the_platforms():
+    for one in (1, 2, N - 1, draw_factor(MODULUS, os.urandom)):
+        assert inverse(one, MODULUS, os.urandom) == pow(one, -1, N)
+    with pytest.raises(ValueError, match="256"):
+        inverse(NUMBERS.p, MODULUS, os.urandom)
+
+
+FACTOR = draw_factor(MODULUS, os.urandom)
+SIGNED = sign(blind(MODULUS, b"message", bytes(48), FACTOR).sent)
+N = NUMBERS.public_numbers.n
+# What a signer that lies may answer.
+LIES = {
+    "nothing": b"",
+    "one byte less": SIGNED[1:],
+    "one byte more": b"\0" + SIGNED,
+    "the modulus": MODULUS,
+    "the same modulo n": (number(SIGNED) + N).to_bytes(257, "big"),
+    "all ones": b"\xff" * 256,
+    "zero": bytes(256),
+    "one": bytes(255) + b"\1",
+    "minus one": (N - 1).to_bytes(256, "big"),
+    "minus itself": (N - number(SIGNED)).to_bytes(256, "big"),
+    "another message's": sign(blind(MODULUS, b"massage", bytes(48), FACTOR).sent),
+    "the blinded message": blind(MODULUS, b"message", bytes(48), FACTOR).sent,
+    "a bit flipped": bytes([SIGNED[0], SIGNED[1] ^ 1]) + SIGNED[2:],
+    "another key's": pow(number(SIGNED), 3, N).to_bytes(256, "big"),
+}
+
+
+@pytest.mark.parametrize("answer", LIES.values(), ids=LIES)
+def test_a_signer_that_lies_gives_no_signature(answer):
+    assert finalize(MODULUS, b"message", SIGNED, FACTOR, os.urandom)
+    assert finalize(MODULUS, b"message", answer, FACTOR, os.urandom) is None
+
+
+def forged(change):
+    """A signature whose encoding was changed, by who has the private key: only its form is wrong."""
+    encoded = change(bytearray(encode(b"message", bytes(48), 2047)))
+    return sign(bytes(encoded))
+
+
+def flipped(at, bits=1):
+    def change(encoded):
+        encoded[at] ^= bits
+        return encoded
+
+    return change
+
+
+WRONG_FORMS = {
+    "the last byte": flipped(-1),
+    "the hash": flipped(-2),
+    "the padding": flipped(1),
+    "the one before the salt": flipped(255 - 48 - 48 - 1),
+    "the salt": flipped(255 - 48 - 1),
+}
+
+
+@pytest.mark.parametrize("change", WRONG_FORMS.values(), ids=WRONG_FORMS)
+def test_no_other_encoding_passes(change):
+    assert is_signed(MODULUS, b"message", forged(lambda encoded: encoded))
+    assert not is_signed(MODULUS, b"message", forged(change))
+
+
+@pytest.mark.parametrize("size", [0, 32, 47, 49])
+def test_no_other_salt_length_passes(size):
+    salted = sign(encode(b"message", bytes(size), 2047))
+    assert is_signed(MODULUS, b"message", salted, size)
+    assert not is_signed(MODULUS, b"message", salted)
+
+
+def test_a_modulus_that_shares_a_divisor_blinds_nothing():
+    assert blind(MODULUS, b"message", bytes(48), NUMBERS.p) is None
+    for factor in (0, N, N + 1):
+        assert blind(MODULUS, b"message", bytes(48), factor) is None
+    # Every third number shares one with this modulus: of a few messages one encoding does.
+    dishonest = (2**2047 + 1).to_bytes(256, "big")
+    assert None in [blind(dishonest, bytes([one]), bytes(48), 2) for one in range(20)]
+    key = key_of(SPKI_HEAD + MODULUS + SPKI_TAIL)
+    with pytest.raises(ValueError, match="256"):
+        tokens.Asking(key, b"challenge", bytes(32), bytes(48), NUMBERS.p)
+
+
+def test_factors_are_spread_over_all_numbers_below_the_modulus():
+    assert draw_factor(MODULUS, bytes) == 1
+    largest = draw_factor(MODULUS, lambda size: b"\xff" * size)
+    assert 0 < largest < N
+    assert draw_factor(MODULUS, lambda size: (N - 2).to_bytes(size, "big")) == N - 1
+
+
+HEADERS_THAT_ARE_NONE = [
+    "",
+    "PrivateToken",
+    "PrivateToken token",
+    "PrivateToken token=",
+    'PrivateToken token="!"',
+    "Bearer abc",
+    'PrivateToken token="' + "A" * 471 + '"',
+    'PrivateToken token="' + "A" * 473 + '"',
+    'PrivateToken token="' + "A" * 472 + "===" + '"',
+    'PrivateToken token="' + "+" * 472 + '"',
+    'PrivateToken token="' + "é" * 472 + '"',
+    'PrivateToken nonce="' + "A" * 472 + '"',
+]
+
+
+@pytest.mark.parametrize("header", HEADERS_THAT_ARE_NONE, ids=range(len(HEADERS_THAT_ARE_NONE)))
+def test_headers_without_a_token(header):
+    assert tokens.token_in(header) is None
+
+
+def test_headers_with_a_token_in_each_spelling():
+    token = bytes(range(256)) + bytes(98)
+    text = tokens.to_base64url(token)
+    for header in (
+        f'PrivateToken token="{text}"',
+        f"privatetoken  token={text}",
+        f'PrivateToken token = "{text.rstrip("=")}"',
+        tokens.header_of(token),
+    ):
+        assert tokens.token_in(header) == token

@@ -1,0 +1,399 @@
+"""Reports that need a token: asked for once, in one window, and sent with it in another."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from ldp_client.cli import main
+from ldp_client.core.tokens import short_id_of, token_in
+from ldp_client.device import clock, sending
+from ldp_client.documents.errors import LedgerError, RefusedError, UsageError
+from ldp_client.secure_sum.messages import node_invitation
+from schemas import Study
+from tests import studies
+from tests.ldp_client.devices import Server, consenting, problem
+from tests.ldp_client.issuers import (
+    HOUR,
+    REGION,
+    RESPONSE,
+    Issuer,
+    channel_of,
+    honest,
+    keys,
+    lost,
+    other_key,
+    refusing,
+    study_of,
+)
+from tests.schemas.test_channel import OBLIVIOUS
+from tests.statistics import follows
+
+YES = {"ever": True}
+DAY = 24 * HOUR
+# Noon of some day.
+NOON = 20_000 * DAY + 12 * HOUR
+
+
+@pytest.fixture(autouse=True)
+def at(monkeypatch):
+    """Sets the device's clock."""
+
+    def moment(seconds):
+        monkeypatch.setattr(clock, "now", lambda: float(seconds))
+
+    moment(NOON)
+    monkeypatch.setattr("ldp_client.device.sending.backoff", lambda _: 0.0)
+    return moment
+
+
+@pytest.fixture
+def places():
+    with Server() as server, Issuer() as issuer:
+        yield server, issuer
+
+
+def row(device, table):
+    with sqlite3.connect(device.ledger.path) as connection:
+        return connection.execute(f"SELECT * FROM {table}").fetchall()
+
+
+def answered(folder, places, **fields):
+    server, issuer = places
+    device = consenting(folder, "8", server.url)
+    study = study_of(issuer.url, **fields)
+    device.answer(study, YES, "CODE")
+    return device, study
+
+
+def due(device):
+    (queued,) = device.ledger.queued()
+    return queued.due
+
+
+def test_a_report_gets_its_token_in_one_window_and_leaves_in_the_next(tmp_path, places, at):
+    server, issuer = places
+    device, _ = answered(tmp_path, places)
+    flushed = device.flush(now=True)
+    assert (flushed.sent, flushed.later, flushed.batched, flushed.waiting) == (0, 1, 1, 0)
+    assert "nothing hurries it" in repr(flushed)
+    ((path, body, headers),) = issuer.requests
+    assert (path, len(body), body[:2]) == ("/v1/tokens", 259, b"\x00\x02")
+    assert headers["ldpkit-invitation"] == "CODE"
+    assert headers["content-type"] == "application/private-token-request"
+    assert not server.requests
+    assert NOON + DAY / 2 <= due(device) < NOON + 3 * DAY / 2
+    at(due(device) - 1)
+    assert device.flush(now=True).later == 1
+    at(due(device))
+    assert device.flush().sent == 1
+    ((method, path, _, headers),) = server.requests
+    assert (method, len(issuer.requests)) == ("PUT", 1)
+    assert "Ldpkit-invitation" not in headers
+    token = token_in(headers["Authorization"])
+    assert token[:2] == b"\x00\x02"
+    assert len(token) == 354
+
+
+def test_neither_place_is_told_what_the_other_is(tmp_path, places, at):
+    """What leaves for the issuer has nothing in common with what leaves for the collector."""
+    server, issuer = places
+    device, _ = answered(tmp_path, places)
+    device.flush()
+    at(due(device))
+    device.flush()
+    _, asked, asking = issuer.requests[0]
+    _, path, body, sent = server.requests[0]
+    token = token_in(sent["Authorization"])
+    assert b"CODE" not in body
+    assert "CODE" not in repr(sent)
+    report = path.rsplit("/", 1)[1]
+    assert report not in repr(asking)
+    pieces = {token[start : start + 8] for start in range(2, len(token) - 8)}
+    assert not [piece for piece in pieces if piece in asked]
+
+
+def test_once_the_token_is_there_nothing_joins_it_to_the_person(tmp_path, places, at):
+    device, _ = answered(tmp_path, places)
+    device.flush()
+    ((_, key, turned, nonce, salt, factor, token),) = row(device, "tokens")
+    assert (key, turned, nonce, salt, factor, len(token)) == (0, 0, "", "", "", 708)
+    (queued,) = device.ledger.queued()
+    assert queued.invitation == ""
+    assert b"CODE" not in Path(device.ledger.path).read_bytes()
+    at(due(device))
+    device.flush()
+    assert row(device, "tokens") == []
+
+
+def test_a_lost_answer_is_asked_for_again_in_the_same_words(tmp_path, places, at):
+    _, issuer = places
+    device, _ = answered(tmp_path, places)
+    issuer.answers = [lost, lost]
+    assert device.flush(attempts=1).waiting == 1
+    again = consenting(tmp_path, "8", device.collector)
+    at(NOON + 3 * DAY)
+    assert again.flush(attempts=2).later == 1
+    bodies = [body for _, body, _ in issuer.requests]
+    assert len(bodies) == 3
+    assert len(set(bodies)) == 1
+
+
+def stalling(_body, _headers):
+    return 200, RESPONSE, b""
+
+
+LIES = {
+    "another key signed": (other_key, "did not sign"),
+    "nothing": (stalling, "did not sign"),
+    "the request itself": (lambda body, _: (200, RESPONSE, body[3:]), "did not sign"),
+    "too long": (lambda body, _: (200, RESPONSE, keys()[0].sign(body[3:]) * 2), "did not sign"),
+    "HTML": (lambda body, _: (200, "text/html", keys()[0].sign(body[3:])), "no answer of a collector"),
+    "another invitation's": (refusing(409, "token-issued"), "token-issued"),
+    "unknown invitation": (refusing(403, "invitation-needed"), "does not know this invitation"),
+    "unknown key": (refusing(422, "token-key-unknown"), "token-key-unknown"),
+    "a key that there is not": (refusing(409, "token-key-other", key=1), "token-key-other"),
+    "no index": (refusing(409, "token-key-other", key=True), "token-key-other"),
+    "the same key": (refusing(409, "token-key-other", key=0), "token-key-other"),
+    "elsewhere": (lambda *_: (307, "text/html", b"http://127.0.0.1:9/v1/tokens"), "307"),
+    "too many": (refusing(429, "too-many-codes"), "too-many-codes"),
+    "broken": (lambda *_: (500, "text/html", b""), "500"),
+}
+
+
+@pytest.mark.parametrize(("lie", "says"), LIES.values(), ids=LIES)
+def test_an_issuer_that_lies_gets_nothing_sent_and_may_come_to_reason(tmp_path, places, lie, says):
+    server, issuer = places
+    device, _ = answered(tmp_path, places)
+    issuer.answers = [lie] * 5
+    flushed = device.flush()
+    assert (flushed.waiting, flushed.sent, flushed.later) == (1, 0, 0)
+    assert says in flushed.reason
+    assert not server.requests
+    assert device.ledger.queued()[0].body
+    issuer.answers = []
+    assert device.flush().later == 1
+    assert len({body for _, body, _ in issuer.requests}) == 1
+
+
+def test_another_key_of_the_study_is_asked_for_once(tmp_path, places):
+    server, issuer = places
+    stated = channel_of(issuer.url, {"region": "north"}, {"region": "south"})
+    study = Study(studies.document(studies.YES_NO, public=[REGION], channel=stated))
+    device = consenting(tmp_path, "8", server.url)
+    device.answer(study, YES, "CODE")
+    issuer.answers = [refusing(409, "token-key-other", key=1), refusing(409, "token-key-other", key=0)]
+    assert "token-key-other" in device.flush(attempts=1).reason
+    issuer.answers = [refusing(409, "token-key-other", key=0), other_key]
+    assert device.flush(attempts=1).waiting == 1
+    assert device.flush(attempts=1).later == 1
+    ids = [body[2] for _, body, _ in issuer.requests]
+    first, second = (short_id_of(key.spki) for key in keys())
+    assert ids == [first, second, second, second]
+    assert len({body for _, body, _ in issuer.requests}) == 2
+
+
+def test_another_invitation_may_be_given_before_the_token_only(tmp_path, places):
+    _, issuer = places
+    device, study = answered(tmp_path, places)
+    issuer.answers = [refusing(403, "invitation-needed")]
+    device.flush()
+    device.invite(study.id, "OTHER")
+    device.flush()
+    assert [headers["ldpkit-invitation"] for _, _, headers in issuer.requests] == ["CODE", "OTHER"]
+    device.invite(study.id, "THIRD")
+    assert device.ledger.queued()[0].invitation == ""
+
+
+def test_without_an_invitation_it_waits_and_says_so(tmp_path, places):
+    server, issuer = places
+    device = consenting(tmp_path, "8", server.url)
+    device.answer(study_of(issuer.url), YES)
+    assert "give the invitation" in device.flush().reason
+    assert not issuer.requests
+
+
+@pytest.mark.parametrize(("status", "tries"), [(401, 1), (409, 1), (503, 5)])
+def test_a_report_that_is_not_taken_waits_for_the_next_window(tmp_path, places, at, status, tries):
+    server, _ = places
+    device, _ = answered(tmp_path, places)
+    device.flush()
+    first = due(device)
+    at(first)
+    server.statuses = [status] * tries
+    server.refusals = {401: problem("token-invalid"), 409: problem("token-spent")}
+    flushed = device.flush()
+    assert (flushed.waiting, flushed.sent, server.statuses) == (1, 0, [])
+    assert due(device) // DAY == first // DAY + 1
+    at(due(device))
+    assert device.flush().sent == 1
+    assert len({headers["Authorization"] for _, _, _, headers in server.requests}) == 1
+
+
+def test_a_clock_that_was_wrong_keeps_no_report_for_ever(tmp_path, places, at):
+    device, _ = answered(tmp_path, places)
+    at(NOON + 400 * DAY)
+    device.flush()
+    at(NOON)
+    assert device.flush().sent == 1
+
+
+class TestWithdrawal:
+    def test_before_the_token_leaves_nothing(self, tmp_path, places):
+        server, issuer = places
+        device, study = answered(tmp_path, places)
+        issuer.answers = [lost]
+        device.flush(attempts=1)
+        assert device.withdraw(study.id) == 0
+        assert row(device, "tokens") == row(device, "reports") == []
+        device.flush()
+        assert (len(issuer.requests), server.requests) == (1, [])
+
+    def test_after_the_token_leaves_nothing(self, tmp_path, places, at):
+        server, _ = places
+        device, study = answered(tmp_path, places)
+        device.flush()
+        assert device.withdraw(study.id) == 0
+        assert row(device, "tokens") == row(device, "reports") == []
+        at(NOON + 3 * DAY)
+        device.flush()
+        assert server.requests == []
+
+    def test_after_sending_asks_for_the_deletion(self, tmp_path, places, at):
+        server, _ = places
+        device, study = answered(tmp_path, places)
+        server.content = study.canonical()
+        device.flush()
+        at(due(device))
+        device.flush()
+        assert device.withdraw(study.id) == 1
+        assert device.flush().deleted == 1
+        (headers,) = [headers for method, _, _, headers in server.requests if method == "DELETE"]
+        assert "Authorization" not in headers
+
+    def test_while_the_issuer_answers_leaves_nothing(self, tmp_path, places):
+        device, study = answered(tmp_path, places)
+
+        def withdrawing(body, headers):
+            consenting(tmp_path, "8", device.collector).withdraw(study.id)
+            return honest(body, headers)
+
+        places[1].answers = [withdrawing]
+        device.flush()
+        assert row(device, "tokens") == row(device, "reports") == []
+
+    def test_while_the_issuer_names_a_key_asks_no_more(self, tmp_path, places):
+        server, issuer = places
+        stated = channel_of(issuer.url, {"region": "north"}, {"region": "south"})
+        study = Study(studies.document(studies.YES_NO, public=[REGION], channel=stated))
+        device = consenting(tmp_path, "8", server.url)
+        device.answer(study, YES, "CODE")
+
+        def withdrawing(body, headers):
+            consenting(tmp_path, "8", server.url).withdraw(study.id)
+            return refusing(409, "token-key-other", key=1)(body, headers)
+
+        issuer.answers = [withdrawing]
+        device.flush()
+        assert len(issuer.requests) == 1
+        assert row(device, "tokens") == []
+
+
+def test_without_tokens_a_report_leaves_in_the_next_window_too(tmp_path):
+    device = consenting(tmp_path, "8", "https://collector.example")
+    stated = {"batches": {"hours": 1}, "oblivious": OBLIVIOUS}
+    device.answer(Study(studies.document(studies.YES_NO, channel=stated)), YES)
+    assert NOON + HOUR <= due(device) < NOON + 2 * HOUR
+
+
+def test_moments_are_spread_evenly_over_the_next_window(monkeypatch):
+    monkeypatch.setattr(clock, "now", lambda: float(NOON))
+    drawn = [clock.in_next_window(24) for _ in range(4000)]
+    start = (NOON // DAY + 1) * DAY
+    assert all(start <= moment < start + DAY for moment in drawn)
+    hours = [sum((moment - start) // HOUR == hour for moment in drawn) for hour in range(24)]
+    assert follows(hours, [1 / 24] * 24)
+    assert not follows([2 * hours[0], *hours[1:]], [1 / 24] * 24)
+
+
+def test_an_issuer_that_the_owner_does_not_allow_is_refused_before_anything(tmp_path):
+    device = consenting(tmp_path, "8", "https://collector.example", allowed_hosts=["collector.example"])
+    with pytest.raises(RefusedError, match=r"issuer\.example"):
+        device.answer(study_of("https://issuer.example"), YES, "CODE")
+    with pytest.raises(UsageError, match="over https"):
+        device.answer(study_of("http://issuer.example"), YES, "CODE")
+    assert device.ledger.spent() == []
+
+
+def test_an_interrupted_flush_goes_on_wherever_it_was(tmp_path, places, at, monkeypatch):
+    """The ledger breaks at its 1st, 8th, … statement: one request, one token, one report in the end."""
+    server, issuer = places
+    connect, seen, breaking_at = sqlite3.connect, [0], [1]
+
+    class Breaking(sqlite3.Connection):
+        def execute(self, statement, *values):
+            seen[0] += 1
+            if seen[0] == breaking_at[0]:
+                raise sqlite3.OperationalError("broken off")
+            return super().execute(statement, *values)
+
+    def flushed(device):
+        seen[0] = 0
+        monkeypatch.setattr(sqlite3, "connect", lambda *a, **o: connect(*a, **o, factory=Breaking))
+        try:
+            device.flush(attempts=1)
+        except LedgerError:
+            return False
+        finally:
+            monkeypatch.setattr(sqlite3, "connect", connect)
+        return seen[0] < breaking_at[0]
+
+    rounds = 0
+    while not rounds or rounds < 200:
+        at(NOON)
+        rounds += 1
+        issuer.requests.clear()
+        server.requests.clear()
+        device, _ = answered(tmp_path / str(rounds), places)
+        whole = flushed(device)
+        device.flush(attempts=1)
+        assert len({body for _, body, _ in issuer.requests}) == 1
+        at(due(device))
+        whole &= flushed(device)
+        at(NOON + 5 * DAY)
+        device.flush(attempts=1)
+        assert device.ledger.queued() == []
+        assert len({(path, headers["Authorization"]) for _, path, _, headers in server.requests}) == 1
+        assert row(device, "tokens") == []
+        if whole:
+            break
+        breaking_at[0] += 7
+    assert rounds > 10
+
+
+def test_each_node_of_a_secure_sum_gets_the_token(monkeypatch):
+    told = []
+    monkeypatch.setattr(sending, "put_share", lambda *a: told.append(a) or sending.Outcome("sent"))
+
+    class Of:
+        nodes = ("http://127.0.0.1:1", "http://127.0.0.1:2")
+        body, invitation, study, report_id = '["AA==","AA=="]', "CODE", "survey", "ab" * 16
+
+    sending.put_shares(Of(), lambda _place, outcome: outcome, b"token")
+    assert [a[3] for a in told] == [b"token"] * 2
+    assert [a[2] for a in told] == [node_invitation("CODE", index) for index in (0, 1)]
+
+
+def test_the_budget_says_which_reports_still_need_a_token(tmp_path, places, at, capsys):
+    device, _ = answered(tmp_path, places)
+
+    def said():
+        assert main(["budget", "--folder", str(tmp_path)]) == 0
+        return capsys.readouterr().out
+
+    assert "1 still has to get its token" in said()
+    device.flush()
+    assert "1 leaves together with others' reports" in said()
+    at(due(device))
+    device.flush()
+    assert "token" not in said()

@@ -1,0 +1,124 @@
+"""A collector with a gateway, a relay before it, and devices that are told to go through both."""
+
+from __future__ import annotations
+
+import threading
+from base64 import b64encode
+
+import pytest
+
+from collector.oblivious.keys import GatewayKeys
+from collector.oblivious.relay import Relay
+from ldp_client.device import clock
+from ldp_client.oblivious.binary_http import Answer, Request
+from ldp_client.oblivious.encapsulation import REQUEST_TYPE, encapsulate
+from schemas import Study
+from tests import studies
+from tests.attacks.conftest import (
+    log_everything,
+    make_harness,
+    make_report,
+    make_study,
+    start_server,
+    study,
+    token,
+)
+
+__all__ = ["log_everything", "make_harness", "make_report", "make_study", "start_server", "study", "token"]
+
+JSON = ("content-type", "application/json")
+SIZE = 2560
+
+
+class Gateway:
+    """A collector in this process, asked as a device's relay asks it; `sizes`: of all that came and went."""
+
+    def __init__(self, harness, keys):
+        self.harness, self.keys, self.sizes = harness, keys, set()
+
+    def post(self, message, media_type=REQUEST_TYPE):
+        return self.harness.app.test_client().post("/ohttp", data=message, content_type=media_type)
+
+    def encapsulated(self, content, key=0):
+        """Whatever bytes, for one of the keys."""
+        public = self.keys.keys[key].private.public_key().public_bytes_raw()
+        return encapsulate(self.keys.keys[key].number, public, content)
+
+    def say(self, asked):
+        """What the collector says inside to an encapsulated request."""
+        outer = self.post(asked.message)
+        assert outer.status_code == 200, outer.text
+        self.sizes.add((len(asked.message), len(outer.data)))
+        return Answer.decode(asked.open(outer.data))
+
+    def ask(self, method, path, *fields, content=b""):
+        request = Request(method, "collector.example", path, fields, content)
+        return self.say(self.encapsulated(request.encode(SIZE)))
+
+    def put(self, report, *fields):
+        path = f"/v1/studies/{report.study}/reports/{report.id}"
+        return self.ask("PUT", path, *(fields or (JSON,)), content=report.to_json().encode())
+
+    def delete(self, report, secret=None):
+        path = f"/v1/studies/{report.study}/reports/{report.id}"
+        return self.ask("DELETE", path, ("ldpkit-withdrawal", (secret or report.secret).hex()))
+
+
+@pytest.fixture
+def keys():
+    return GatewayKeys.generate().rotated()
+
+
+@pytest.fixture
+def make_gateway(make_harness, keys, tmp_path, study):
+    keys.save(tmp_path / "ohttp.keys")
+
+    def make(**settings):
+        harness = make_harness(ohttp_keys=str(tmp_path / "ohttp.keys"), **settings)
+        assert harness.publish(study).status_code == 201
+        return Gateway(harness, keys)
+
+    return make
+
+
+@pytest.fixture
+def gateway(make_gateway):
+    return make_gateway()
+
+
+@pytest.fixture
+def make_relay():
+    running = []
+
+    def make(gateway_url):
+        relay = Relay(gateway_url, "127.0.0.1", 0)
+        thread = threading.Thread(target=relay.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        running.append((relay, thread))
+        return relay.url
+
+    yield make
+    for relay, thread in running:
+        relay.shutdown()
+        thread.join()
+        relay.server_close()
+
+
+@pytest.fixture
+def send(monkeypatch):
+    """Flushes a device once, at the moment that its reports wait for: they leave in batches."""
+
+    def flush(device):
+        moments = [report.due for report in device.ledger.queued()]
+        if moments:
+            monkeypatch.setattr(clock, "now", lambda: float(max(moments)))
+        return device.flush(1)
+
+    return flush
+
+
+def relayed_study(relay, keys, *questions, **changes):
+    """A study whose reports go through that relay."""
+    stated = b64encode(keys.keys[0].configuration).decode()
+    channel = {"batches": {"hours": 1}, "oblivious": {"relay": relay, "keys": stated}}
+    return Study(studies.document(*(questions or (studies.YES_NO,)), channel=channel, **changes))

@@ -1,0 +1,232 @@
+"""A device whose study states a relay: whatever happens, its requests about the report go that way alone."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import sys
+import threading
+from contextlib import closing
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+
+from ldp_client.documents.errors import LedgerError, MissingExtraError, RefusedError, UsageError
+from schemas import Study
+from tests import studies
+from tests.ldp_client.devices import Server as Recorder
+from tests.ldp_client.devices import consenting
+from tests.oblivious.conftest import relayed_study
+
+YES = {"ever": True}
+COLLECTOR = "http://127.0.0.1:9"
+
+
+@pytest.fixture
+def collector():
+    """One that would take whatever comes in the clear: nothing must."""
+    with Recorder() as recorder:
+        yield recorder
+
+
+class Relay:
+    """A relay that answers as it is told. requests: (path, headers, body)."""
+
+    def __init__(self):
+        self.requests, self.answer = [], (502, {}, b"")
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                outer.requests.append((self.path, dict(self.headers), body))
+                status, headers, content = outer.answer
+                self.send_response(status)
+                for name, value in headers.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(content)
+
+            def log_message(self, *_):
+                pass
+
+        self.http = HTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.http.server_port}/ldpkit"
+        self.thread = threading.Thread(target=self.http.serve_forever, kwargs={"poll_interval": 0.01})
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.http.shutdown()
+        self.thread.join()
+        self.http.server_close()
+
+
+@pytest.fixture
+def relay():
+    with Relay() as relay:
+        yield relay
+
+
+@pytest.fixture
+def study(relay, keys):
+    return relayed_study(relay.url, keys)
+
+
+@pytest.fixture
+def device(tmp_path, collector, study):
+    device = consenting(tmp_path / "device", "9", collector.url)
+    device.answer(study, YES)
+    return device
+
+
+RECEIPT = ("application/json", '{"id": "x", "result": "stored"}')
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "body", "said"),
+    [
+        (502, {}, b"", "502"),
+        (429, {}, b"", "429"),
+        (404, {"Content-Type": "text/html"}, b"<html>", "404"),
+        (200, {"Content-Type": "application/json"}, b'{"result": "stored"}', "200"),
+        (200, {"Content-Type": "message/ohttp-res"}, b"", "did not say"),
+        (200, {"Content-Type": "message/ohttp-res"}, bytes(4128), "did not say"),
+        (
+            400,
+            {"Content-Type": "application/problem+json"},
+            b'{"type": "https://iana.org/assignments/http-problem-types#ohttp-key"}',
+            "has no more the key",
+        ),
+        (
+            410,
+            {"Content-Type": "application/problem+json"},
+            b'{"type": "urn:ldpkit:problem:report-withdrawn"}',
+            "410",
+        ),
+    ],
+)
+def test_what_a_relay_says_itself_settles_nothing_and_opens_no_other_way(
+    device, relay, collector, study, status, headers, body, said, send
+):
+    relay.answer = (status, headers, body)
+    flushed = send(device)
+    assert (flushed.sent, flushed.waiting, flushed.refused) == (0, 1, [])
+    assert said in flushed.reason
+    device.withdraw(study.id)
+    assert device.flush(1).undeleted == 1
+    assert len(relay.requests) == 2
+    assert collector.requests == []
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_leads_nowhere_else(device, relay, collector, study, status, send):
+    path = f"/v1/studies/{study.id}/reports/{device.ledger.queued()[0].report_id}"
+    relay.answer = (status, {"Location": collector.url + path}, b"")
+    assert send(device).sent == 0
+    assert collector.requests == []
+
+
+def test_a_relay_that_is_away_is_waited_for(tmp_path, keys, collector, send):
+    device = consenting(tmp_path, "9", collector.url)
+    device.answer(relayed_study("http://127.0.0.1:9/", keys), YES)
+    assert send(device).waiting == 1
+    assert collector.requests == []
+
+
+def test_a_proxy_of_the_environment_sees_the_same_bytes_as_the_relay(device, relay, monkeypatch, send):
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    send(device)
+    # Nothing for this machine goes through one.
+    assert len(relay.requests) == 1
+
+
+def test_a_relay_sees_one_media_type_one_size_and_nothing_of_the_report(device, relay, study, send):
+    queued = device.ledger.queued()[0]
+    send(device)
+    device.withdraw(study.id)
+    device.flush(1)
+    for path, headers, body in relay.requests:
+        assert path == "/ldpkit"
+        assert set(headers) <= {
+            "Accept-Encoding",
+            "Connection",
+            "Content-Length",
+            "Content-Type",
+            "Host",
+            "User-Agent",
+        }
+        assert headers["Content-Type"] == "message/ohttp-req"
+        for told in (study.id, queued.report_id, queued.secret, study.digest):
+            assert told.encode() not in body
+            assert told not in json.dumps(headers)
+    assert len({len(body) for _, _, body in relay.requests}) == 1
+    # Encapsulated anew each time: the same request twice looks like two.
+    assert len({body[7:39] for _, _, body in relay.requests}) == 2
+
+
+@pytest.mark.usefixtures("device")
+def test_the_way_is_durable_with_the_report_and_sealed(relay, tmp_path, collector, send):
+    ledger = tmp_path / "device" / "ledger.sqlite3"
+    with closing(sqlite3.connect(ledger)) as connection:
+        before = connection.execute("SELECT document, channel FROM channels").fetchall()
+        assert [json.loads(row[1])["oblivious"]["relay"] for row in before] == [relay.url]
+    again = consenting(tmp_path / "device", "9", collector.url)
+    send(again)
+    assert (len(relay.requests), collector.requests) == (1, [])
+    for change in ("DELETE FROM channels", "DROP TABLE channels"):
+        with closing(sqlite3.connect(ledger)) as connection:
+            connection.execute(change)
+            connection.commit()
+        with pytest.raises(LedgerError):
+            send(again)
+    assert collector.requests == []
+
+
+def test_other_studies_of_the_device_go_as_ever(device, relay, collector, send):
+    plain = Study(studies.document(studies.YES_NO, id="plain"))
+    device.answer(plain, YES)
+    assert send(device).sent == 1
+    assert [path for path in collector.asked("PUT") if "plain" in path] == collector.asked("PUT")
+    assert len(relay.requests) == 1
+
+
+def test_a_host_that_the_owner_does_not_allow_is_refused_before_any_answer(tmp_path, keys):
+    device = consenting(tmp_path, "9", COLLECTOR, allowed_hosts=["127.0.0.1:9", "127.0.0.1"])
+    with pytest.raises(RefusedError, match=r"relay\.example"):
+        device.answer(relayed_study("https://relay.example/", keys), YES)
+    with pytest.raises(UsageError, match="https"):
+        device.answer(relayed_study("http://relay.example/", keys), YES)
+    assert device.epsilon_left == 9
+
+
+@pytest.mark.usefixtures("device")
+def test_an_owner_who_allows_it_no_more_keeps_the_report_here(relay, tmp_path, collector, send):
+    host, _, _ = collector.url.removeprefix("http://").partition("/")
+    stricter = consenting(tmp_path / "device", "9", collector.url, allowed_hosts=[host])
+    flushed = send(stricter)
+    assert (flushed.waiting, relay.requests, collector.requests) == (1, [], [])
+    assert "127.0.0.1" in flushed.reason
+
+
+def test_without_the_package_it_is_refused_in_one_line_before_any_answer(tmp_path, study, monkeypatch):
+    from ldp_client.oblivious import encapsulation
+
+    monkeypatch.setitem(sys.modules, "pyhpke", None)
+    encapsulation._suite.cache_clear()
+    device = consenting(tmp_path / "other", "9", COLLECTOR)
+    with pytest.raises(MissingExtraError, match=r"ldp-client\[oblivious\]") as raised:
+        device.answer(study, YES)
+    assert "\n" not in str(raised.value)
+    assert device.epsilon_left == 9
+    encapsulation._suite.cache_clear()
+
+
+def test_an_invitation_that_does_not_fit_is_kept_and_said(tmp_path, relay, study, collector, send):
+    device = consenting(tmp_path / "other", "9", collector.url)
+    device.answer(study, YES, "x" * 4000)
+    flushed = send(device)
+    assert "does not fit" in flushed.reason
+    assert (relay.requests, collector.requests) == ([], [])

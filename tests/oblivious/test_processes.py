@@ -1,0 +1,178 @@
+"""Device, relay and collector as they run: each a process of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from base64 import b64decode
+
+import pytest
+
+from collector.settings import Settings
+from ldp_client.cli import main
+from ldp_client.oblivious.encapsulation import ANSWER_TYPE, REQUEST_TYPE
+from tests.collector.conftest import REPOSITORY
+from tests.ldp_client.devices import consenting
+from tests.oblivious.conftest import relayed_study
+
+YES = {"ever": True}
+DOCUMENTED = (REPOSITORY / "docs" / "oblivious.md").read_text(encoding="utf-8")
+START_SECONDS = 60
+
+
+class Process:
+    """A program that writes its URL to a file, or listens at a port, once it is there."""
+
+    def __init__(self, command, folder, wait):
+        self.log = folder / "relay.log"
+        environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log)
+        deadline = time.monotonic() + START_SECONDS
+        while not wait():
+            assert self.process.poll() is None, self.log.read_text()
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(30)
+
+
+def listens(port):
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+def ldpkit_relay(folder, gateway):
+    ready = folder / "relay.url"
+    command = [sys.executable, "-m", "ldp_client.cli", "relay", "--to", gateway, "--port", "0"]
+    process = Process([*command, "--ready-file", str(ready)], folder, ready.exists)
+    return process, ready.read_text().strip() + "/ldpkit"
+
+
+def nginx_relay(folder, gateway):
+    """The recipe of the documentation, without TLS and for this collector."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    block = DOCUMENTED.split("```nginx\n")[1].split("```")[0]
+    block = block.replace("listen 443 ssl;", f"listen 127.0.0.1:{port};")
+    block = block.replace("https://collector.example.org/ohttp", gateway)
+    block = re.sub(r"^ *(proxy_)?ssl_\w+ .*;\n", "", block, flags=re.MULTILINE)
+    places = "".join(
+        f"{name}_temp_path {folder}/{name};" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    text = (
+        f"daemon off; pid {folder}/nginx.pid; error_log stderr warn; events {{}} http {{ {places}\n{block} }}"
+    )
+    (folder / "nginx.conf").write_text(text)
+    command = ["/usr/sbin/nginx", "-p", str(folder), "-c", str(folder / "nginx.conf"), "-e", "stderr"]
+    return Process(command, folder, lambda: listens(port)), f"http://127.0.0.1:{port}/ldpkit"
+
+
+RELAYS = {"ldpkit": ldpkit_relay, "nginx": nginx_relay}
+
+
+def post(url, body, media_type=REQUEST_TYPE, method="POST"):
+    request = urllib.request.Request(url, body, {"Content-Type": media_type}, method=method)
+    try:
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return answer.status, answer.headers, answer.read()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.headers, error.read()
+
+
+@pytest.mark.parametrize(("server", "kind"), [("granian", "nginx"), ("gunicorn", "ldpkit")])
+def test_a_report_goes_there_and_is_deleted_and_none_in_the_clear(
+    start_server, tmp_path, keys, server, kind, send
+):
+    keys.save(tmp_path / "ohttp.keys")
+    environment = {"LDPKIT_OHTTP_KEYS": "ohttp.keys"}
+    collector = start_server("--only-ohttp", "--server", server, environment=environment)
+    relay, url = RELAYS[kind](tmp_path, f"{collector.url}/ohttp")
+    try:
+        study = relayed_study(url, keys)
+        assert collector.request("POST", "/v1/studies", study.document) == 201
+        device = consenting(tmp_path / "device", "9", collector.url)
+        device.answer(device.fetch(study.id), YES)
+        (queued,) = device.ledger.queued()
+        assert send(device).sent == 1
+        exported = collector.read(f"/v1/studies/{study.id}/export")
+        assert queued.report_id in exported
+        assert device.withdraw(study.id) == 1
+        assert device.flush(1).deleted == 1
+        assert queued.report_id not in collector.read(f"/v1/studies/{study.id}/export")
+        address = f"{collector.url}/v1/studies/{study.id}/reports/{queued.report_id}"
+        assert post(address, queued.body.encode(), "application/json", "PUT")[0] == 403
+        _check_relay(url)
+    finally:
+        assert relay.stop() == 0
+    said = relay.log.read_text() + collector.log.read_text()
+    assert queued.report_id not in said
+    assert "127.0.0.1" not in said.replace(url, "").replace(url.rpartition("/")[0], "").replace(
+        collector.url, ""
+    )
+
+
+def _check_relay(url):
+    """What it says to others: a browser that asks, a request for another key, what is none."""
+    status, headers, _ = post(url, None, method="OPTIONS")
+    assert (status, headers["Access-Control-Allow-Origin"]) == (204, "*")
+    assert headers["Access-Control-Allow-Headers"] == "Content-Type"
+    status, headers, body = post(url, b"\xff" * 100)
+    assert (status, headers.get_content_type()) == (400, "application/problem+json")
+    assert b"#ohttp-key" in body
+    assert headers["Access-Control-Allow-Origin"] == "*"
+    assert post(url, None, method="GET")[0] in (403, 405, 501)
+    assert _status_of_a_body_announced(url, 3 << 20) == 413
+    assert ANSWER_TYPE not in str(headers)
+
+
+def _status_of_a_body_announced(url, length):
+    """Before any byte of it is sent."""
+    place, path = url.removeprefix("http://").split("/", 1)
+    host, port = place.split(":")
+    with socket.create_connection((host, int(port)), timeout=30) as connection:
+        head = f"POST /{path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: {REQUEST_TYPE}\r\n"
+        connection.sendall(f"{head}Content-Length: {length}\r\n\r\n".encode())
+        return int(connection.recv(64).split()[1])
+
+
+def test_a_place_has_keys_from_the_beginning(tmp_path, monkeypatch, capsys):
+    """As an operator types it: the place's file, what a study states, a newer key, an older one gone."""
+    monkeypatch.chdir(tmp_path)
+
+    def ldpkit(*arguments):
+        status = main(list(arguments))
+        return status, *[text.strip() for text in capsys.readouterr()]
+
+    assert ldpkit("init", "place")[0] == 0
+    file = tmp_path / "place" / "ohttp.keys"
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert 'ohttp_keys = "ohttp.keys"' in (tmp_path / "place" / "ldpkit.toml").read_text()
+    monkeypatch.setenv("LDPKIT_CONFIG", str(tmp_path / "place" / "ldpkit.toml"))
+    assert Settings.from_environment().ohttp_keys == str(file)
+    _, first, _ = ldpkit("oblivious", "show", str(file))
+    status, second, said = ldpkit("oblivious", "rotate", str(file))
+    assert (status, ldpkit("oblivious", "show", str(file))[1]) == (0, second)
+    assert "key 2 is the newest, 1 stay valid" in said
+    assert first != second
+    assert ldpkit("oblivious", "retire", str(file), "--number", "2")[0] == 3
+    assert ldpkit("oblivious", "retire", str(file), "--number", "1")[0] == 0
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert ldpkit("oblivious", "keygen", "--out", str(file))[0] == 3
+    status, printed, _ = ldpkit("oblivious", "keygen", "--out", "other.keys")
+    assert (status, b64decode(printed)[:3]) == (0, b"\1\0\x20")
+    assert (tmp_path / "other.keys").stat().st_mode & 0o777 == 0o600

@@ -1,0 +1,124 @@
+"""The bytes of the RFCs: HPKE with its exporter, and oblivious HTTP from its key to its answer."""
+
+import json
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from pyhpke import AEADId, CipherSuite, KDFId, KEMId, KEMKey, KEMKeyPair
+
+from ldp_client.documents.channel import Oblivious
+from ldp_client.oblivious import encapsulation
+from ldp_client.oblivious.binary_http import Answer, Request
+from ldp_client.oblivious.encapsulation import EncapsulationError, decapsulate, encapsulate
+
+FOLDER = Path(__file__).parents[1] / "golden" / "rfc"
+
+
+def read(name):
+    """A file of vectors, its hexadecimal digits as bytes."""
+    found = json.loads((FOLDER / name).read_text())
+    return {key: bytes.fromhex(text) for key, text in found.items() if key != "source"}
+
+
+APPENDIX = read("rfc9458_appendix_a.json")
+
+
+def ephemeral():
+    private = X25519PrivateKey.from_private_bytes(APPENDIX["ephemeral_secret_key"])
+    keys = (private, X25519PublicKey.from_public_bytes(APPENDIX["ephemeral_public_key"]))
+    return KEMKeyPair(*[KEMKey.from_pyca_cryptography_key(key) for key in keys])
+
+
+def gateway_key():
+    return X25519PrivateKey.from_private_bytes(APPENDIX["gateway_secret_key"])
+
+
+def asked():
+    keys = Oblivious({"relay": "https://relay.example", "keys": APPENDIX["key_config"]})
+    return encapsulate(keys.key_id, keys.public_key, APPENDIX["request_bhttp"], ephemeral())
+
+
+def test_the_library_opens_and_exports_what_rfc_9180_has():
+    vector = json.loads((FOLDER / "rfc9180_exporter.json").read_text())
+    suite = CipherSuite.new(KEMId.DHKEM_X25519_HKDF_SHA256, KDFId.HKDF_SHA256, AEADId.AES128_GCM)
+    key = X25519PrivateKey.from_private_bytes(bytes.fromhex(vector["skRm"]))
+    parts = [bytes.fromhex(vector[name]) for name in ("enc", "info")]
+    recipient = KEMKey.from_pyca_cryptography_key(key)
+    context = suite.create_recipient_context(parts[0], recipient, info=parts[1])
+    for one in vector["encryptions"]:
+        opened = context.open(bytes.fromhex(one["ct"]), bytes.fromhex(one["aad"]))
+        assert opened.hex() == one["pt"]
+    assert len(vector["exports"]) == 3
+    for one in vector["exports"]:
+        exported = context.export(bytes.fromhex(one["exporter_context"]), one["L"])
+        assert exported.hex() == one["exported_value"]
+
+
+def test_a_request_is_the_appendix_byte_for_byte():
+    assert asked().message == APPENDIX["encapsulated_request"]
+
+
+def test_a_gateway_opens_it_and_its_answer_is_the_appendix_byte_for_byte():
+    received = decapsulate(gateway_key(), APPENDIX["encapsulated_request"])
+    assert received.content == APPENDIX["request_bhttp"]
+    nonce = APPENDIX["salt"][-16:]
+    answer = received.answer(APPENDIX["response_bhttp"], nonce)
+    assert answer == APPENDIX["encapsulated_response"]
+    assert asked().open(answer) == APPENDIX["response_bhttp"]
+
+
+def test_a_configuration_begins_with_what_a_study_states():
+    raw = gateway_key().public_key().public_bytes_raw()
+    # The appendix's gateway offers ChaCha20-Poly1305 too.
+    assert encapsulation.configuration(1, raw)[:35] == APPENDIX["key_config"][:35]
+    stated = Oblivious({"relay": "", "keys": encapsulation.configuration(7, raw)})
+    assert (stated.key_id, stated.public_key) == (7, raw)
+
+
+def test_the_appendix_messages_are_read_and_made():
+    """Its request leaves out the empty last parts, as it may."""
+    request = Request.decode(APPENDIX["request_bhttp"])
+    assert (request.method, request.authority, request.path) == ("GET", "example.com", "/")
+    assert request.encode().rstrip(b"\0") == APPENDIX["request_bhttp"].rstrip(b"\0")
+    answer = Answer.decode(APPENDIX["response_bhttp"])
+    assert (answer.status, answer.fields, answer.content) == (200, [], b"")
+    assert answer.encode()[:3] == APPENDIX["response_bhttp"]
+
+
+@pytest.mark.parametrize("place", [0, 1, 3, 7, 20, 39, -1])
+def test_a_changed_bit_anywhere_opens_nothing(place):
+    changed = bytearray(APPENDIX["encapsulated_request"])
+    changed[place] ^= 1
+    with pytest.raises(EncapsulationError):
+        decapsulate(gateway_key(), bytes(changed))
+    answer = bytearray(APPENDIX["encapsulated_response"])
+    answer[place % len(answer)] ^= 1
+    with pytest.raises(EncapsulationError):
+        asked().open(bytes(answer))
+
+
+@pytest.mark.parametrize("length", [0, 1, 7, 38, 39, 54, 70])
+def test_what_was_cut_opens_nothing(length):
+    with pytest.raises(EncapsulationError):
+        decapsulate(gateway_key(), APPENDIX["encapsulated_request"][:length])
+    with pytest.raises(EncapsulationError):
+        asked().open(APPENDIX["encapsulated_response"][: length % 35])
+
+
+def test_a_point_that_gives_everybody_the_same_secret_opens_nothing():
+    message = APPENDIX["encapsulated_request"]
+    with pytest.raises(EncapsulationError):
+        decapsulate(gateway_key(), message[:7] + bytes(32) + message[39:])
+
+
+def test_another_key_opens_nothing():
+    with pytest.raises(EncapsulationError):
+        decapsulate(X25519PrivateKey.generate(), APPENDIX["encapsulated_request"])
+
+
+def test_an_answer_to_another_request_opens_nothing():
+    answer = decapsulate(gateway_key(), asked().message).answer(b"for that one")
+    other = encapsulate(1, gateway_key().public_key().public_bytes_raw(), b"another")
+    with pytest.raises(EncapsulationError):
+        other.open(answer)

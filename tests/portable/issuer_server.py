@@ -1,0 +1,75 @@
+"""`ldpkit issuer` as an operator runs it, on a port of loopback."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from tests.collector.conftest import REPOSITORY, RUN_COMMAND, START_SECONDS
+
+
+class IssuerServer:
+    """url: where it listens. folder: its place, and that of its lists of codes."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            port = taken.getsockname()[1]
+        self.url = f"http://127.0.0.1:{port}"
+        self._run("init", str(folder), "--address", self.url)
+        self._log = (folder / "issuer.log").open("ab")
+        ready = folder / "ready"
+        command = [sys.executable, "-c", RUN_COMMAND, "issuer", "serve", "--port", str(port)]
+        self._process = subprocess.Popen(
+            [*command, "--ready-file", str(ready)],
+            cwd=folder,
+            env=self._environment,
+            stdout=self._log,
+            stderr=self._log,
+        )
+        deadline = time.monotonic() + START_SECONDS
+        while not ready.exists():
+            assert self._process.poll() is None, (folder / "issuer.log").read_text()
+            assert time.monotonic() < deadline, "the issuer did not start"
+            time.sleep(0.02)
+
+    @property
+    def _environment(self) -> dict[str, str]:
+        return {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+
+    def _run(self, *arguments: str) -> str:
+        command = [sys.executable, "-c", RUN_COMMAND, "issuer", *arguments]
+        done = subprocess.run(
+            command, cwd=self.folder, env=self._environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def channel(self, study: str, *strata: str, hours: int = 24) -> dict[str, Any]:
+        """A new key for a study, or one for each FIELD=VALUE, as its document states them."""
+        for stratum in strata or ("",):
+            made = self._run("key", study, *(["--public", stratum] if stratum else []))
+        return {"batches": {"hours": hours}, **json.loads(made)}
+
+    def codes(self, study: str, count: int, stratum: str = "") -> list[str]:
+        """New codes, each for one token."""
+        public = ["--public", stratum] if stratum else []
+        out = self.folder / f"{study}-{stratum.partition('=')[2]}.csv"
+        self._run("invite", study, "--count", str(count), *public, "--out", str(out))
+        return [row["code"] for row in csv.DictReader(out.open())]
+
+    def status(self, study: str) -> str:
+        return self._run("status", study)
+
+    def close(self) -> None:
+        self._process.terminate()
+        self._process.wait()
+        self._log.close()

@@ -1,0 +1,250 @@
+"""The npm package through a relay: the RFC's bytes, node and both browsers, with a real collector."""
+
+import json
+import re
+import subprocess
+import threading
+from base64 import b64encode
+from contextlib import contextmanager
+
+import pytest
+
+from collector.oblivious import relay as relaying
+from collector.oblivious.keys import GatewayKeys
+from schemas import Study
+from tests import studies
+from tests.browser.visiting import visit
+from tests.collector.conftest import Server
+from tests.portable import npm
+from tests.portable.folder_site import served
+from tests.portable.participant import Participant
+from tests.portable.platforms import JAVASCRIPT
+from tests.portable.test_ledgers import INDEX
+from tests.portable.vector_texts import GOLDEN
+
+ASKED = {**studies.YES_NO, "text": "Have you ever?"}
+ANSWERED = [["answer", {"ever": "yes"}], ["consent"], ["flush"], ["due"]]
+MODULE = JAVASCRIPT / "oblivious.js"
+SHIFTED = "const now = Date.now; Date.now = () => now() + {shift};"
+PAGE = """<!doctype html><html lang="en"><title>Relayed</title>
+<main><h1>Relayed</h1><p id="said" hidden></p></main>
+<script type="module" src="page.js"></script></html>"""
+SCRIPT = """
+const { openDevice, parseStudy } = await import("%(collector)s/assets/ldpkit/index.js");
+const said = async () => {
+  const text = await (await fetch("%(collector)s/v1/studies/%(study)s")).text();
+  const study = await parseStudy(text);
+  const device = await openDevice({ maxEpsilon: "4", collector: "%(collector)s" });
+  const state = async () => (await device.status(study)).report?.state ?? "gone";
+  await device.answer(study, { ever: "yes" });
+  await device.consent(study);
+  await device.flush({ attempts: 1 });
+  const states = [await state()];
+  const { id, due } = (await device.status(study)).report;
+  Date.now = () => due;
+  await device.flush({ attempts: 1 });
+  states.push(await state());
+  if (states[1] === "sent" && %(withdraws)s) {
+    await device.withdraw(study.id);
+    await device.flush({ attempts: 1 });
+    states.push(await state());
+  }
+  return [id, ...states].join(" ");
+};
+const place = document.querySelector("#said");
+place.textContent = await said().catch((error) => `failed ${error.stack}`);
+place.hidden = false;
+"""
+
+
+def test_the_appendix_byte_for_byte_and_what_is_refused():
+    said = npm.node("oblivious_vectors.mjs", MODULE, GOLDEN / "rfc" / "rfc9458_appendix_a.json")
+    assert json.loads(said) == {
+        "request": True,
+        "answer": True,
+        "status": 200,
+        "changed": "refused",
+        "other": "refused",
+        "read": [200, "b", "hi"],
+        "padded": [40, True],
+        "long": True,
+        "none": [True] * 5,
+    }
+
+
+@pytest.fixture(scope="module")
+def keys():
+    return GatewayKeys.generate()
+
+
+@pytest.fixture(scope="module")
+def origin(tmp_path_factory):
+    """A site of other people, whose page has a device."""
+    folder = tmp_path_factory.mktemp("site")
+    with served(folder) as origin:
+        yield folder, origin
+
+
+@pytest.fixture(scope="module")
+def collector(tmp_path_factory, keys, origin):
+    """One that takes nothing in the clear."""
+    folder = tmp_path_factory.mktemp("collector")
+    keys.save(folder / "ohttp.keys")
+    environment = {"LDPKIT_OHTTP_KEYS": "ohttp.keys", "LDPKIT_ORIGINS": origin[1]}
+    started = Server(folder, "--only-ohttp", environment=environment)
+    yield started
+    started.kill()
+
+
+@pytest.fixture
+def passed(monkeypatch):
+    """The sizes of what went through relays of this process, there and back."""
+    sizes = []
+    plain = relaying.forwarded
+
+    def forwarded(gateway, body):
+        answer = plain(gateway, body)
+        sizes.append((len(body), answer and len(answer.body)))
+        return answer
+
+    monkeypatch.setattr(relaying, "forwarded", forwarded)
+    return sizes
+
+
+@pytest.fixture
+def study(request, collector, keys):
+    """A study of this test's, published, whose reports go through a relay."""
+    relay = relaying.Relay(f"{collector.url}/ohttp", "127.0.0.1", 0)
+    thread = threading.Thread(target=relay.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    stated = {"relay": f"{relay.url}/ldpkit", "keys": b64encode(keys.keys[0].configuration).decode()}
+    channel = {"batches": {"hours": 1}, "oblivious": stated}
+    name = re.sub("[^a-z0-9]+", "-", request.node.name).strip("-")[-60:].strip("-")
+    study = Study(studies.document(ASKED, channel=channel, id=name, title="Habits"))
+    assert collector.request("POST", "/v1/studies", study.document) == 201
+    yield study
+    relay.shutdown()
+    thread.join()
+    relay.server_close()
+
+
+def take(study, collector, steps, folder, kind="memory"):
+    """What each step of a device gave."""
+    arguments = [
+        INDEX,
+        kind,
+        folder / "kept.db",
+        collector.url,
+        study.canonical().decode(),
+        json.dumps(steps),
+    ]
+    command = [npm.newer_node(), "channel.mjs", *map(str, arguments)]
+    done = subprocess.run(command, cwd=npm.FOLDER, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout)
+
+
+def exported(collector, study):
+    lines = collector.read(f"/v1/studies/{study.id}/export").splitlines()[:-1]
+    return [json.loads(line)["id"] for line in lines]
+
+
+@pytest.mark.parametrize("kind", ["memory", "node"])
+def test_a_report_is_sent_and_withdrawn_through_the_relay_alone(kind, study, collector, passed, tmp_path):
+    sent = take(study, collector, [*ANSWERED, ["flush"], ["report"]], tmp_path, kind)
+    assert sent[-2] == "sent"
+    assert exported(collector, study) == [sent[-1]["id"]]
+    if kind == "node":
+        # As another process has it, which has the ledger alone.
+        gone = take(study, collector, [["withdraw"], ["flush"]], tmp_path, kind)
+        assert gone == [1, "gone"]
+        assert exported(collector, study) == []
+    # Who serves the study, the report, and its deletion.
+    assert len(passed) == (3 if kind == "node" else 2)
+    ((asked, answered),) = set(passed)
+    assert (asked % 512, answered) == (55, 4128)
+
+
+def test_a_relay_that_brings_nothing_back_leaves_it_waiting(study, collector, passed, tmp_path, monkeypatch):
+    monkeypatch.setattr(relaying, "forwarded", lambda *_: None)
+    *_, state, report = take(study, collector, [*ANSWERED, ["flush"], ["report"]], tmp_path)
+    assert (state, report["reason"]) == ("queued", "unserved foreign 502")
+    assert exported(collector, study) == passed == []
+
+
+def test_what_a_relay_makes_up_is_no_answer(study, collector, tmp_path, monkeypatch):
+    genuine = relaying.forwarded
+    kept = []
+
+    def other(gateway, body):
+        """The answer to the request before, as a relay could bring it."""
+        kept.append(genuine(gateway, body))
+        return kept[-2] if len(kept) > 1 else kept[-1]
+
+    monkeypatch.setattr(relaying, "forwarded", other)
+    *_, state, report = take(study, collector, [*ANSWERED, ["flush"], ["report"]], tmp_path)
+    assert (state, report["reason"]) == ("queued", "unreachable")
+    # Its receipt was lost: it is there, and asked for again.
+    assert exported(collector, study) == [report["id"]]
+
+
+def test_where_the_browser_is_too_old_it_is_refused_before_any_answer(study):
+    script = f"""
+    const {{ openDevice, parseStudy }} = await import("{INDEX}");
+    const {{ memoryLedger }} = await import("{JAVASCRIPT / "ledgers" / "memory.js"}");
+    const study = await parseStudy({json.dumps(study.canonical().decode())});
+    crypto.subtle.generateKey = async () => {{ throw new DOMException("no", "NotSupportedError"); }};
+    const options = {{ maxEpsilon: "4", collector: "https://c.example", ledger: memoryLedger() }};
+    const device = await openDevice(options);
+    const {{ message }} = await device.answer(study, {{ ever: "yes" }}).catch((error) => error);
+    console.log(JSON.stringify([message, await device.epsilonLeft()]));
+    """
+    said = json.loads(npm.node("--input-type=module", "-e", script))
+    assert said == ["input: channel.oblivious: needs X25519", 4]
+
+
+@contextmanager
+def page_of(folder, **values):
+    (folder / "index.html").write_text(PAGE)
+    (folder / "page.js").write_text(SCRIPT % values)
+    yield
+    (folder / "page.js").unlink()
+
+
+@pytest.mark.parametrize("browser", ["chrome", "firefox"])
+def test_a_page_of_another_site_sends_and_withdraws_in_both_browsers(
+    browser, study, collector, origin, passed
+):
+    folder, site = origin
+    withdraws = "true" if browser == "firefox" else "false"
+    with page_of(folder, collector=collector.url, study=study.id, withdraws=withdraws):
+        steps = [["wait", "#said"], ["look", "end"]]
+        found = visit(browser, [{"url": f"{site}/index.html", "steps": steps}], "light", 390)
+    report_id, *states = found["looks"]["end"]["text"].split("\n")[-1].split(" ")
+    assert states == ["queued", "sent", *(["gone"] if browser == "firefox" else [])]
+    assert exported(collector, study) == ([] if browser == "firefox" else [report_id])
+    assert len({*passed}) == 1
+
+
+def test_the_participants_page_may_reach_the_relay_and_does(study, collector, browser, passed):
+    """Under its Content-Security-Policy."""
+    person = Participant(browser, collector, study)
+    person.answer(ever="yes")
+    person.until("report")
+    person.send()
+    person.until_says("It leaves by itself")
+    assert passed == []
+    script = SHIFTED.format(shift=3 * 3_600_000)
+    added = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": script})
+    try:
+        browser.refresh()
+        person.until_says("This was sent. Thank you.")
+    finally:
+        browser.execute_cdp_cmd(
+            "Page.removeScriptToEvaluateOnNewDocument", {"identifier": added["identifier"]}
+        )
+    assert len(exported(collector, study)) == 1
+    assert len(passed) == 2
+    addresses = [url for _, url in person.requests()]
+    assert not [url for url in addresses if "/reports/" in url]
+    assert study.channel.oblivious.relay in addresses

@@ -1,0 +1,244 @@
+"""The participant's page of a study with tokens and batches: what it says and asks, when reports leave."""
+
+import re
+import time
+from urllib.request import urlopen
+
+import pytest
+
+from collector.languages import LANGUAGES, words_of
+from tests import studies
+from tests.portable.test_leaving_later import close_page, until
+from tests.portable.token_issuer import TokenIssuer
+
+ASKED = {**studies.YES_NO, "text": "Have you ever?"}
+# A moment that the clock has not reached by then is one a test waits for.
+SOON_MS = 3000
+SHIFTED = "const now = Date.now; Date.now = () => now() + {shift};"
+MOVE_DUE = """
+const [due, done] = arguments;
+const request = indexedDB.open("ldpkit");
+request.onsuccess = () => {
+  const transaction = request.result.transaction("ledger", "readwrite");
+  const store = transaction.objectStore("ledger");
+  store.get(0).onsuccess = ({ target: { result } }) => {
+    for (const report of result.reports) report.due = due;
+    store.put(result, 0);
+  };
+  transaction.oncomplete = () => { request.result.close(); done(); };
+};
+"""
+
+
+@pytest.fixture
+def issuer():
+    opened = TokenIssuer()
+    opened.strata["CODE"] = 0
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def invited(meet, issuer):
+    """A person whose study has that issuer, with an invitation behind the address."""
+
+    def invited(code="CODE", **more):
+        document = studies.document(ASKED, channel=issuer.channel(), title="Habits", **more)
+        return meet(document, code)
+
+    return invited
+
+
+@pytest.fixture
+def later(browser):
+    """Has pages believe that it is so many milliseconds later."""
+    scripts = []
+
+    def later(shift):
+        source = SHIFTED.format(shift=shift)
+        added = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": source})
+        scripts.append(added["identifier"])
+
+    yield later
+    for identifier in scripts:
+        browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", {"identifier": identifier})
+
+
+def agreed(person):
+    person.answer(ever="yes")
+    person.until("report")
+    person.send()
+
+
+def report_of(person):
+    return person.ledger()[1][0]
+
+
+def asked_for(person, method):
+    """The addresses that its reports were asked by that method at."""
+    return [url for asked, url in person.requests() if asked == method and "/reports/" in url]
+
+
+def test_it_says_whom_it_asks_and_between_which_times_the_report_leaves(invited, issuer, later):
+    person = invited()
+    host = issuer.url.split("//")[1]
+    assert f"Your invitation goes to {host} alone" in person.text
+    assert "at a moment drawn by chance from a time span of 24 h" in person.text
+    agreed(person)
+    person.until_says("It leaves by itself at a moment drawn by chance between")
+    assert [code for code, _ in issuer.asked] == ["CODE"]
+    report = report_of(person)
+    assert (report["state"], report["invitation"], len(report["token"])) == ("queued", "", 472)
+    assert "Last time" not in person.text
+    assert not person.find("#again").is_displayed()
+    # Nothing of the report is anywhere before.
+    assert asked_for(person, "PUT") == []
+    assert person.stored() == []
+    later(report["due"] - time.time() * 1000 + 60_000)
+    person.browser.refresh()
+    person.until_says("This was sent. Thank you.")
+    assert [stored.to_json() for stored in person.stored()] == [person.body]
+    assert len(issuer.asked) == 1
+
+
+def test_it_leaves_by_itself_while_the_page_is_open(invited):
+    person = invited()
+    agreed(person)
+    person.until_says("It leaves by itself")
+    person.browser.execute_async_script(MOVE_DUE, int(time.time() * 1000) + SOON_MS)
+    person.browser.refresh()
+    person.until_says("It leaves by itself")
+    assert person.stored() == []
+    person.until_says("This was sent. Thank you.")
+    assert len(person.stored()) == 1
+
+
+def test_an_invitation_that_the_issuer_does_not_know_is_entered_anew(invited, issuer):
+    person = invited("WRONG")
+    agreed(person)
+    person.until_says("has given no token: there was no invitation, it is not known there, or it was used")
+    person.find("#invite .invitation").send_keys("CODE")
+    person.click("#invite button")
+    person.until_says("It leaves by itself")
+    assert [code for code, _ in issuer.asked] == ["WRONG", "CODE"]
+    assert len({body for _, body in issuer.asked}) == 1
+
+
+def test_an_issuer_that_is_busy_or_cut_off_is_asked_again(invited, issuer):
+    issuer.told = [(503, "busy"), "lost"]
+    person = invited()
+    agreed(person)
+    person.until_says("It leaves by itself")
+    assert len(issuer.asked) == 3
+
+
+@pytest.mark.parametrize(
+    ("told", "why"),
+    [((422, "token-key-unknown"), "HTTP status 422, token-key-unknown"), ("forged", "HTTP status 200, –")],
+)
+def test_why_there_is_no_token_yet_is_said(told, why, invited, issuer):
+    issuer.told = [told]
+    person = invited()
+    host = issuer.url.split("//")[1]
+    agreed(person)
+    person.until_says(f"Last time: {host} gave no token: {why}")
+    person.until_says(f"First this browser asks {host} for a token.")
+    person.click("#again button")
+    person.until_says("It leaves by itself")
+
+
+def test_it_is_withdrawn_before_it_leaves(invited):
+    person = invited()
+    agreed(person)
+    person.until_says("It leaves by itself")
+    person.requests()
+    person.click("#withdraw")
+    person.until("gone")
+    assert asked_for(person, "DELETE") == []
+    assert person.ledger()[1] == []
+
+
+def policy_of(person, path):
+    with urlopen(person.server.url + path) as answer:
+        return answer.headers["Content-Security-Policy"]
+
+
+def test_its_policy_lets_it_ask_this_issuer_and_no_other(invited, issuer):
+    person = invited()
+    other = TokenIssuer()
+    try:
+        policy = policy_of(person, f"/s/{person.study.id}")
+        assert f"; connect-src 'self' {issuer.url};" in policy
+        script = """
+        const [address, done] = arguments;
+        const body = new Uint8Array(259);
+        fetch(`${address}/v1/tokens`, { method: "POST", body,
+          headers: { "Content-Type": "application/private-token-request" } })
+          .then(({ status }) => done(status), () => done("refused"));
+        """
+        asked = [person.browser.execute_async_script(script, one.url) for one in (issuer, other)]
+        assert asked == [422, "refused"]
+        # It sends for all studies of this collector.
+        worker = policy_of(person, "/assets/worker.js").split("connect-src ")[1].split()
+        assert worker[0] == "'self'"
+        assert issuer.url in worker
+        assert other.url not in worker
+    finally:
+        other.close()
+
+
+def test_a_study_without_a_channel_may_ask_its_collector_alone(meet):
+    person = meet(studies.document(ASKED))
+    policy = policy_of(person, f"/s/{person.study.id}")
+    assert "; connect-src 'self'; " in policy
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_language_says_it_with_the_same_facts(language):
+    """None falls back on English, and none leaves a name out."""
+    english, words = words_of("en"), words_of(language)
+    prefixes = ("page.promise.batches", "page.promise.tokens", "page.promise.relay", "page.promise.address")
+    prefixes += ("page.queued.channel", "page.uninvited.tokens", "script.leaves.", "script.reason.issuer")
+    for prefix in prefixes:
+        for key, sentence in english.sentences(prefix).items():
+            own = words.sentences(prefix)[key]
+            assert sorted(re.findall(r"{\w+}", own)) == sorted(re.findall(r"{\w+}", sentence)), key
+            assert language == "en" or own != sentence
+
+
+def test_a_browser_that_wakes_workers_sends_it_though_the_page_is_closed(invited, browser):
+    """As browsers do for sites that are installed; no worker is there where they do not."""
+    person = invited()
+    server = person.server
+    allowed = {"origin": server.url, "permissions": ["periodicBackgroundSync"]}
+    browser.execute_cdp_cmd("Browser.grantPermissions", allowed)
+    try:
+        agreed(person)
+        person.until_says("It leaves by itself")
+        until(lambda: browser.execute_async_script(WOKEN) == [["ldpkit"]])
+        browser.execute_async_script(MOVE_DUE, int(time.time() * 1000) - SOON_MS)
+        close_page(browser)
+        assert person.stored() == []
+        browser.execute_cdp_cmd("ServiceWorker.enable", {})
+        for number in range(100):
+            woken = {"origin": server.url, "registrationId": str(number), "tag": "ldpkit"}
+            browser.execute_cdp_cmd("ServiceWorker.dispatchPeriodicSyncEvent", woken)
+        until(lambda: len(person.stored()) == 1)
+    finally:
+        browser.execute_cdp_cmd("Browser.resetPermissions", {})
+
+
+WOKEN = """
+const done = arguments[0];
+const tags = ({ periodicSync }) => periodicSync.getTags();
+navigator.serviceWorker.getRegistrations().then((all) => Promise.all(all.map(tags))).then(done);
+"""
+
+
+def test_what_waits_for_its_moment_has_no_worker_elsewhere(invited, browser):
+    person = invited()
+    agreed(person)
+    person.until_says("It leaves by itself")
+    # After this long what waits would be left to one.
+    time.sleep(2.5)
+    assert browser.execute_async_script(WOKEN) == []

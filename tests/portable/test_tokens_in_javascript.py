@@ -1,0 +1,273 @@
+"""Blind tokens and batches of the npm package: vectors, ledgers, answers, withdrawal at each stage."""
+
+import json
+import subprocess
+import time
+
+import pytest
+
+from schemas import Study
+from tests import studies
+from tests.portable import npm
+from tests.portable.platforms import JAVASCRIPT
+from tests.portable.test_ledgers import INDEX, KINDS
+from tests.portable.token_issuer import TokenIssuer, keys, token_in
+from tests.portable.vector_texts import GOLDEN
+
+ANSWERED = [["answer", {"ever": "yes"}, "CODE"], ["consent"]]
+DAY_MS = 86_400_000
+REGION = {"id": "region", "choices": ["north", "south"], "source": "invitation"}
+
+
+def test_the_vectors_of_the_rfcs():
+    """RFC 9474 (blind signatures), RFC 9578 (tokens) and RFC 9577 (challenges)."""
+    said = npm.node("token_vectors.mjs", JAVASCRIPT / "tokens.js", GOLDEN / "rfc")
+    assert json.loads(said) == {"rfc9474": [4, 4], "rfc9578_public": [5, 5], "rfc9577_header": [2, 2]}
+
+
+@pytest.fixture
+def issuer():
+    opened = TokenIssuer()
+    opened.strata["CODE"] = 0
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def take(issuer, site, tmp_path):
+    """Has a device take steps, with a study whose channel is that issuer's: what each gave."""
+
+    def take(*steps, kind="memory", channel=None, **more):
+        study = Study(studies.document(studies.YES_NO, channel=channel or issuer.channel(), **more))
+        site.study = study.canonical().decode()
+        arguments = [INDEX, kind, tmp_path / "kept.db", site.url, site.study, json.dumps(steps)]
+        command = [npm.newer_node(), "channel.mjs", *map(str, arguments)]
+        done = subprocess.run(command, cwd=npm.FOLDER, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr[-3000:]
+        return json.loads(done.stdout)
+
+    return take
+
+
+def check_token(header, study, issuer, key):
+    """Whoever knows the study can check it, and its challenge."""
+    return token_in(header, study, issuer.url.split("//")[1], key)
+
+
+def window(moment_ms, hours=24):
+    return int(moment_ms // (hours * 3_600_000))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_token_is_asked_for_in_one_window_and_the_report_sent_in_the_next(kind, take, issuer, site):
+    """Each step opens the ledger anew, and every ledger keeps what the next one needs."""
+    begun = time.time() * 1000
+    *_, asked, waits, early, due, sent, left = take(
+        *ANSWERED, ["flush"], ["report"], ["flush"], ["due"], ["flush"], ["report"], kind=kind
+    )
+    assert (asked, early, sent) == ("queued", "queued", "sent")
+    assert waits["due"] == due
+    assert window(due) in (window(begun) + 1, window(begun + 60_000) + 1)
+    # The invitation is the issuer's, and no collector's.
+    assert [code for code, _ in issuer.asked] == ["CODE"]
+    assert (waits["invitation"], waits["reason"], waits["publisher"]) == ("", "", "")
+    assert "asked" not in waits
+    assert site.invitations == [None]
+    assert site.bodies() == [waits["body"]]
+    token = check_token(site.tokens[0], Study(json.loads(site.study)), issuer, keys()[0])
+    # What the issuer saw has nothing of it.
+    assert not any(token[at : at + 8] in issuer.asked[0][1] for at in range(2, 340))
+    assert left["token"] == ""
+
+
+def test_nothing_of_the_collectors_is_asked_before_its_time(take, site):
+    take(*ANSWERED, ["flush", 5], ["due", -1], ["flush", 5])
+    assert (site.requests, site.asked) == ([], [])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_lost_answer_is_asked_for_again_by_the_same_request(kind, take, issuer, site):
+    issuer.told = ["lost", (503, "busy")]
+    *_, lost, _, busy, _, _, sent = take(
+        *ANSWERED,
+        ["flush"],
+        ["report"],
+        ["flush"],
+        ["report"],
+        ["flush"],
+        ["due"],
+        ["flush"],
+        kind=kind,
+    )
+    assert (lost["reason"], busy["reason"]) == ("issuer unreachable", "issuer problem 503 busy")
+    assert lost["asked"] == busy["asked"]
+    assert sent == "sent"
+    first, second, third = issuer.asked
+    assert first == second == third
+    assert len(site.tokens) == 1
+
+
+def test_moments_are_drawn_evenly_in_the_window():
+    script = f"""
+    const {{ drawDue }} = await import("{JAVASCRIPT / "leaving.js"}");
+    const channel = {{ batches: {{ hours: 6 }} }};
+    const at = (bytes) => Object.assign(() => Uint8Array.of(...bytes), {{ forTests: true }});
+    const width = 6 * 36e5;
+    const draws = [[0, 0, 0, 0], [128, 0, 0, 0], [255, 255, 255, 255]];
+    const from = (now) => draws.map((bytes) => drawDue(channel, now, at(bytes)));
+    console.log(JSON.stringify([from(0), from(width - 1), from(width)].flat()));
+    """
+    width = 6 * 3_600_000
+    expected = [width, width * 3 // 2, 2 * width - 1]
+    found = json.loads(npm.node("--input-type=module", "-e", script))
+    assert found == expected * 2 + [moment + width for moment in expected]
+
+
+@pytest.mark.parametrize(
+    ("told", "state", "reason"),
+    [
+        ((403, "invitation-needed"), "uninvited", "issuer problem 403 invitation-needed"),
+        ((409, "token-issued"), "uninvited", "issuer problem 409 token-issued"),
+        ((422, "token-key-unknown"), "queued", "issuer problem 422 token-key-unknown"),
+        ((429, "too-many"), "queued", "issuer problem 429 too-many"),
+        # Of no stratum that the study has.
+        ((409, "token-key-other", {"key": 1}), "queued", "issuer problem 409 token-key-other"),
+        ((409, "token-key-other", {"key": "length"}), "queued", "issuer problem 409 token-key-other"),
+        ("forged", "queued", "issuer foreign 200"),
+    ],
+)
+def test_what_the_issuer_may_say_and_then_a_token(told, state, reason, take, issuer, site):
+    issuer.told = [told]
+    *_, first, why, _, _, _, sent = take(
+        *ANSWERED, ["flush"], ["report"], ["invite", "CODE"], ["flush"], ["due"], ["flush"]
+    )
+    assert (first, why["state"], why["reason"]) == (state, state, reason)
+    assert sent == "sent"
+    check_token(site.tokens[0], Study(json.loads(site.study)), issuer, keys()[0])
+
+
+def test_a_code_that_is_unknown_or_used_up_takes_another_one(take, issuer):
+    issuer.strata["OTHER"] = 0
+    issuer.given["CODE"] = (b"", b"")
+    *_, used, _, unknown, _, given = take(
+        *ANSWERED, ["flush"], ["invite", "NONE"], ["flush"], ["invite", "OTHER"], ["flush"]
+    )
+    assert (used, unknown, given) == ("uninvited", "uninvited", "queued")
+    assert [code for code, _ in issuer.asked] == ["CODE", "NONE", "OTHER"]
+    assert len({body for _, body in issuer.asked}) == 1
+
+
+STRATA = ({"region": "north"}, {"region": "south"})
+
+
+def test_the_issuer_says_which_stratums_key_once(take, issuer, site):
+    issuer.strata["CODE"] = 1
+    take(*ANSWERED, ["flush"], ["due"], ["flush"], channel=issuer.channel(*STRATA), public=[REGION])
+    first, second = issuer.asked
+    assert [body[2] for _, body in (first, second)] == [key.short_id for key in keys()]
+    assert first[1][3:] != second[1][3:]
+    check_token(site.tokens[0], Study(json.loads(site.study)), issuer, keys()[1])
+    assert "region" not in site.bodies()[0]
+
+
+def test_an_issuer_that_goes_on_naming_other_keys_is_not_followed(take, issuer):
+    """Its choice of keys would tell people apart. What was drawn last is kept."""
+    other = [(409, "token-key-other", {"key": place}) for place in (1, 0, 0)]
+    issuer.told = other
+    *_, first, second, left = take(
+        *ANSWERED, ["flush"], ["flush"], ["report"], channel=issuer.channel(*STRATA), public=[REGION]
+    )
+    assert (first, second) == ("queued", "queued")
+    assert [body[2] for _, body in issuer.asked] == [keys()[place].short_id for place in (0, 1, 1)]
+    assert issuer.asked[1] == issuer.asked[2]
+    assert left["reason"] == "issuer problem 409 token-key-other"
+
+
+@pytest.mark.parametrize(
+    ("status", "name"),
+    [(401, "token-needed"), (401, "token-invalid"), (409, "token-spent"), (503, "busy"), (502, "")],
+)
+def test_a_report_that_is_not_taken_leaves_in_the_window_after(status, name, take, site):
+    """With the same token, and the reason is kept; nothing that the collector says of tokens is final."""
+    tries = 2 if status > 500 else 1
+    site.statuses = [status] * tries
+    if name:
+        said = json.dumps({"type": f"urn:ldpkit:problem:{name}"})
+        site.refusals[status] = ("application/problem+json", said)
+    *_, due, state, waits, still, _, sent = take(
+        *ANSWERED, ["flush"], ["due"], ["flush", 2], ["report"], ["flush", 2], ["due"], ["flush"]
+    )
+    assert (state, still, sent) == ("queued", "queued", "sent")
+    assert waits["reason"] == (f"problem {status} {name}" if name else f"foreign {status}")
+    assert window(waits["due"]) == window(due) + 1
+    assert len(site.bodies()) == tries + 1
+    assert len({*zip(site.tokens, site.bodies())}) == 1
+
+
+def test_an_invitation_that_comes_late_never_travels_with_the_token(take, site):
+    take(*ANSWERED, ["flush"], ["invite", "LATE"], ["due"], ["flush"])
+    assert site.invitations == [None]
+    assert len(site.tokens) == 1
+
+
+def test_without_an_invitation_no_issuer_is_asked(take, issuer):
+    *_, state, _, given = take(
+        ["answer", {"ever": "yes"}], ["consent"], ["flush"], ["invite", "CODE"], ["flush"]
+    )
+    assert (state, given) == ("uninvited", "queued")
+    assert [code for code, _ in issuer.asked] == ["CODE"]
+
+
+def test_a_clock_that_was_moved_far_back_brings_a_new_moment(take, site):
+    *_, due, _, moved, again = take(
+        *ANSWERED, ["flush"], ["due"], ["at", DAY_MS * 1000], ["flush"], ["report"]
+    )
+    assert (moved, site.requests) == ("queued", [])
+    assert due > again["due"]
+    assert window(again["due"]) == 1001
+
+
+WITHDRAWN = {
+    "held": ([["answer", {"ever": "yes"}, "CODE"]], 0, 0),
+    "not asked for a token": (ANSWERED, 0, 0),
+    "without a token yet": ([*ANSWERED, ["flush"]], 0, 1),
+    "with its token": ([*ANSWERED, ["flush"]], 0, 1),
+    "on its way": ([*ANSWERED, ["flush"], ["due"], ["meanwhile", "withdraw"], ["flush"]], 0, 1),
+    "sent": ([*ANSWERED, ["flush"], ["due"], ["flush"]], 1, 1),
+    "asking for its token": ([*ANSWERED, ["meanwhile", "withdraw"], ["flush"]], 0, 1),
+}
+
+
+@pytest.mark.parametrize("stage", WITHDRAWN)
+def test_it_can_be_withdrawn_at_each_stage(stage, take, issuer, site):
+    """What never left is wiped; what may have left is to be deleted, and neither comes back."""
+    steps, deletions, asked = WITHDRAWN[stage]
+    if stage.startswith("without"):
+        issuer.told = ["lost"]
+    *_, withdrawn, left, _ = take(*steps, ["withdraw"], ["flush"], ["at", 2e12])
+    assert (withdrawn, left) == (deletions, "gone")
+    assert [method for method, *_ in site.requests] == ["PUT", "DELETE"][: 2 * deletions]
+    assert len(issuer.asked) == asked
+
+
+def test_another_library_takes_part_on_each_side(take, issuer, site):
+    """@cloudflare/privacypass-ts: its issuer and this device, our issuer and its client, its origin twice."""
+    take(*ANSWERED, ["flush"], ["due"], ["flush"])
+    study = Study(json.loads(site.study))
+    issuer.strata["PEER"] = 0
+    given = {
+        "issuer": issuer.url,
+        "key": keys()[0].stated,
+        "digest": study.digest,
+        "invitation": "PEER",
+        "header": site.tokens[0],
+    }
+    command = [npm.newer_node(), "token_peer.mjs", JAVASCRIPT / "tokens.js", json.dumps(given)]
+    done = subprocess.run(command, cwd=npm.FOLDER, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    found = json.loads(done.stdout)
+    check_token(f'PrivateToken token="{found.pop("its")}"', study, issuer, keys()[0])
+    assert found.pop("changed") is False
+    assert found == dict.fromkeys(
+        ["challenge", "oursFromItsIssuer", "itsFromOurIssuer", "sent", "sentIsOf"], True
+    )
