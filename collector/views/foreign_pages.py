@@ -21,7 +21,9 @@ REPORTS = re.compile(r"/v1/studies/[^/]+/reports")
 REPORT = re.compile(r"/v1/studies/[^/]+/reports/[^/]+")
 # What a device does at each address.
 METHODS = {STUDY: ("GET",), REPORTS: ("POST",), REPORT: ("PUT", "DELETE")}
-SENT = ("Content-Type", INVITATION, "LDPKit-Withdrawal", "Authorization")
+SENT = ("Content-Type", INVITATION, "LDPKit-Withdrawal")
+# A report's token. No other method gets it: it could be an operator's key.
+TOKEN, WITH_TOKEN = "Authorization", "PUT"
 READ = (IDENTITY, "LDPKit-Study", "Date", "ETag", "Retry-After")
 # What Chromium keeps a browser's question for, at most.
 REMEMBERED_SECONDS = 7200
@@ -46,7 +48,7 @@ class ForeignPages:
             return self.plain(environ, _adding([VARY], start_response))
         allowed = [VARY, ("Access-Control-Allow-Origin", str(origin))]
         if asks:
-            start_response("204 NO CONTENT", [*allowed, *_answer(methods)])
+            start_response("204 NO CONTENT", [*allowed, *_answer(methods, str(method))])
             return []
         readable = ("Access-Control-Expose-Headers", ", ".join(READ))
         return self.plain(environ, _adding([*allowed, readable], start_response))
@@ -57,11 +59,12 @@ def methods_at(path: str) -> tuple[str, ...]:
     return next((methods for form, methods in METHODS.items() if form.fullmatch(path)), ())
 
 
-def _answer(methods: tuple[str, ...]) -> list[tuple[str, str]]:
+def _answer(methods: tuple[str, ...], method: str) -> list[tuple[str, str]]:
     """What a browser that asks first is told."""
+    sent = (*SENT, TOKEN) if method == WITH_TOKEN else SENT
     return [
         ("Access-Control-Allow-Methods", ", ".join(methods)),
-        ("Access-Control-Allow-Headers", ", ".join(SENT)),
+        ("Access-Control-Allow-Headers", ", ".join(sent)),
         ("Access-Control-Max-Age", str(REMEMBERED_SECONDS)),
     ]
 
