@@ -1,7 +1,8 @@
 """The tokens that let reports in, as hashes of their nonces.
 
 Nobody can tell whose a nonce is, nor which report came with it once both are stored. A report that is
-withdrawn, or deleted since its time is over, leaves its token spent: it lets no second one in.
+withdrawn, or deleted since its time is over, leaves its token spent: it lets no second one in. PostgreSQL
+keeps rows as they came: as a nonce stands for no report and no person, their order tells of neither.
 """
 
 from __future__ import annotations

@@ -146,8 +146,8 @@ class Sender:
         self._collector = collector
         self._policy = policy
         self._until = 0.0
-        with ledger.reading() as connection:
-            self._channels = Channels(connection)
+        # Read when no other process of the device sends.
+        self._channels: Channels
 
     def flush(self, attempts: int, now: bool) -> Flushed:
         """One process of a device at a time, so that no deletion overtakes the report that it is about."""
@@ -157,6 +157,7 @@ class Sender:
             with locked(self._ledger.folder, 0) as lock:
                 with self._ledger.writing() as connection:
                     forget_moments(connection, clock.now())
+                    self._channels = Channels(connection)
                 asked = self._withdrawn(set())
                 self._in_turn(self._deletable(asked, result), self._due(now, result), attempts, result)
                 # What was withdrawn while its report was on the way.

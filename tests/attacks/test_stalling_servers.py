@@ -20,6 +20,7 @@ from ldp_client.documents.errors import TransferError
 from schemas import Study
 from tests import studies
 from tests.ldp_client.devices import Server, consenting
+from tests.ldp_client.issuers import Issuer, study_of
 
 STUDY = Study(studies.document(studies.YES_NO))
 OTHER = Study(studies.document(studies.YES_NO, id="other"))
@@ -293,3 +294,21 @@ def test_an_answer_that_breaks_off_is_none():
 
     with raw_server(broken) as url, pytest.raises(TransferError, match="cut off"):
         exchange.exchange(urllib.request.Request(url))
+
+
+def test_an_issuer_that_stalls_holds_a_flush_up_for_its_deadline_alone(tmp_path, monkeypatch):
+    """And the report that waits for its token keeps no other from its way."""
+    monkeypatch.setattr("ldp_client.device.exchange.DEADLINE_SECONDS", 0.5)
+    over = threading.Event()
+    with Server() as collector, Issuer() as issuer:
+        device = consenting(tmp_path, "8", collector.url)
+        device.answer(study_of(issuer.url, id="tokened"), {"ever": True}, "CODE")
+        device.answer(Study(studies.document(studies.YES_NO, id="plain")), {"ever": True})
+        issuer.answers = [lambda *_: over.wait(20) and None]
+        start = time.monotonic()
+        flushed = device.flush(attempts=1)
+        assert time.monotonic() - start < 5
+        over.set()
+        assert (flushed.sent, flushed.waiting) == (1, 1)
+        assert "no whole answer" in flushed.reason
+        assert device.flush(attempts=1).later == 1

@@ -36,7 +36,7 @@ def test_a_device_that_is_killed_keeps_its_promises(kind, count):
 
 
 def test_kills_show_a_ledger_without_transactions():
-    done = killing.start("statement", 1, broken=True)
+    done = killing.start("statement", 6, broken=True)
     assert done.returncode == 1
     assert "problems\n" in done.stdout
 

@@ -8,11 +8,12 @@ import pytest
 
 from ldp_client import Device
 from ldp_client.device.asking import told_of
-from ldp_client.device.ledger_layout import LAYOUT
+from ldp_client.device.ledger_layout import LAYOUT, digest_of
 from ldp_client.documents.errors import AlreadyAnsweredError, LedgerError, RefusedError
 from schemas import Report, Study
 from tests import studies
 from tests.ldp_client.devices import Server, consenting
+from tests.ldp_client.issuers import study_of
 
 TABLES = ("spent", "permanent", "seen", "consents", "publishers")
 STUDY = Study(studies.document(studies.YES_NO, version=2))
@@ -279,3 +280,62 @@ def test_an_unknown_layout_is_refused_and_left_alone(tmp_path, layout):
     with pytest.raises(LedgerError, match=f"layout {layout}"):
         consenting(tmp_path, "4")
     assert file.read_bytes() == before
+
+
+def as_layout_4(folder):
+    """A ledger of this layout as version 4 kept it."""
+    path = folder / "ledger.sqlite3"
+    with sqlite3.connect(path, isolation_level=None) as connection:
+        connection.execute("DROP TABLE channels")
+        connection.execute("DROP TABLE tokens")
+        sealed = digest_of(json.dumps([connection.execute(query).fetchall() for query in SEALED_4]))
+        connection.execute("UPDATE seal SET digest = ?", (sealed,))
+        connection.execute("PRAGMA user_version = 4")
+    return path
+
+
+SEALED_4 = (
+    "SELECT study, publisher, question, version, words, epsilon, delta FROM spent ORDER BY 1, 2, 3",
+    "SELECT id, secret, collector, publisher, study, version, document, closes, state, due, digest, "
+    "invitation FROM reports ORDER BY id",
+    "SELECT document, collector, identity FROM publishers ORDER BY document, collector",
+    "SELECT study, publisher, question, fingerprint, hex(answer) FROM permanent ORDER BY 1, 2, 3",
+    "SELECT study, publisher, version, digest, key FROM seen ORDER BY 1, 2",
+    "SELECT study, publisher, digest, day FROM consents ORDER BY 1, 2",
+)
+
+
+def test_nothing_of_layout_4_is_lost(tmp_path):
+    with Server() as server:
+        consenting(tmp_path, "4", server.url).answer(STUDY, {"ever": True}, "CODE")
+        path = as_layout_4(tmp_path)
+        device = consenting(tmp_path, "4", server.url)
+        assert [queued.invitation for queued in device.ledger.queued()] == ["CODE"]
+        with pytest.raises(AlreadyAnsweredError):
+            device.answer(STUDY, {"ever": True})
+        assert device.flush().sent == 1
+        with sqlite3.connect(path) as connection:
+            assert connection.execute("SELECT * FROM channels").fetchall() == []
+            assert connection.execute("PRAGMA user_version").fetchone() == (LAYOUT,)
+
+
+def test_a_row_of_layout_4_that_was_changed_is_noticed(tmp_path):
+    consenting(tmp_path, "4").answer(STUDY, {"ever": True}, "CODE")
+    with sqlite3.connect(as_layout_4(tmp_path)) as connection:
+        connection.execute("UPDATE reports SET invitation = 'OTHER'")
+    with pytest.raises(LedgerError, match="damaged"):
+        consenting(tmp_path, "4")
+
+
+@pytest.mark.parametrize(
+    "change", ["UPDATE tokens SET token = 'ab'", "DELETE FROM tokens", "DELETE FROM channels"]
+)
+def test_a_token_that_was_changed_is_noticed(tmp_path, change):
+    device = consenting(tmp_path, "8", "http://127.0.0.1:9")
+    device.answer(study_of("http://127.0.0.1:9"), {"ever": True}, "CODE")
+    device.flush(attempts=1)
+    with sqlite3.connect(device.ledger.path) as connection:
+        assert connection.execute("SELECT count(*) FROM tokens").fetchone() == (1,)
+        connection.execute(change)
+    with pytest.raises(LedgerError, match="damaged"):
+        consenting(tmp_path, "8")

@@ -1,6 +1,5 @@
 """Reports that need a token: asked for once, in one window, and sent with it in another."""
 
-import re
 import sqlite3
 from pathlib import Path
 
@@ -9,7 +8,6 @@ import pytest
 from ldp_client.cli import main
 from ldp_client.core.tokens import short_id_of, token_in
 from ldp_client.device import clock, sending
-from ldp_client.device.channels import Channels
 from ldp_client.documents.errors import LedgerError, RefusedError, UsageError
 from ldp_client.secure_sum.messages import node_invitation
 from schemas import Study
@@ -384,16 +382,6 @@ def test_each_node_of_a_secure_sum_gets_the_token(monkeypatch):
     sending.put_shares(Of(), lambda _place, outcome: outcome, b"token")
     assert [a[3] for a in told] == [b"token"] * 2
     assert [a[2] for a in told] == [node_invitation("CODE", index) for index in (0, 1)]
-
-
-def test_the_ledger_keeps_how_reports_leave(tmp_path, places):
-    device, study = answered(tmp_path, places)
-    with device.ledger.reading() as connection:
-        kept = Channels(connection)
-    (queued,) = device.ledger.queued()
-    assert kept.of(queued).tokens.issuer == study.channel.tokens.issuer
-    assert kept.awaits_token(queued)
-    assert re.fullmatch("[0-9a-f]{64}", queued.document)
 
 
 def test_the_budget_says_which_reports_still_need_a_token(tmp_path, places, at, capsys):

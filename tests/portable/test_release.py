@@ -46,7 +46,7 @@ for use in (
         print(words[4].rstrip(":"), *words[-3:])
 """
 # Over half of it are comments, docstrings and what a zip adds to each file.
-MOST_BYTES = 172_000
+MOST_BYTES = 190_000
 # Of the package ldp_client what comes with ldpkit: what no app on a device uses.
 BEYOND_DEVICES = ("audit", "bulk", "cli", "commands", "files", "js", "mechanisms/tables")
 
