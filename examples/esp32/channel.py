@@ -11,12 +11,6 @@ HOUR_S = 3600
 TOKEN_BYTES = 256
 
 
-def refuse_unable(study):
-    """RuntimeError for a study whose reports this board could not send as they have to be."""
-    if study.channel and study.channel.oblivious:
-        raise RuntimeError("the study wants a relay, which this board knows nothing of")
-
-
 def draw_due(channel, now, random):
     """A second of the window after that of `now` (seconds since 1970), drawn evenly."""
     length = channel.hours * HOUR_S

@@ -15,7 +15,7 @@ import ledger
 import machine
 import network
 import ntptime
-from channel import header_now, issuer_of, postpone, refuse_unable
+from channel import header_now, issuer_of, postpone
 from exchange import Collector, is_deleted, is_settled
 
 from ldp_client.documents.errors import LdpkitError
@@ -120,7 +120,6 @@ def attempt(config, collector, roots):
         return False
     day = today()
     study, identity = fetch(collector, config)
-    refuse_unable(study)
     if not ledger.read_ledger()["spent"]:
         ledger.answer_once(study, answers(), random, day)
     issuer, invitation = issuer_of(study, roots), config.get("invitation", "")

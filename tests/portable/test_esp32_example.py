@@ -200,5 +200,5 @@ def test_a_study_that_wants_a_relay_is_not_answered(trials):
     keys = b64encode(bytes.fromhex("010020" + "ab" * 32 + "000400010001")).decode()
     study = with_tokens(oblivious={"relay": "https://relay.example", "keys": keys})
     (found,) = trials({}, study=study)
-    reason = "later: the study wants a relay, which this board knows nothing of"
+    reason = "later: wants a relay, which this board has not"
     assert found == {"asleep": True, "stored": 0, "puts": 0, "later": [reason] * 41}
