@@ -4,6 +4,7 @@ from binascii import hexlify
 
 from ldp_client.documents.canonical import canonical_json, parse_json
 from ldp_client.documents.catalogue import KINDS_OF_PRODUCTS
+from ldp_client.documents.channel import Channel
 from ldp_client.documents.errors import StudyError
 from ldp_client.documents.paper import Paper
 from ldp_client.documents.priors import given_priors
@@ -181,6 +182,7 @@ class Study:
         opens: the first day, YYYY-MM-DD, or None.
         closes: the last day, or None.
         route: the nodes of a secure sum, or None.
+        channel: how reports leave so that nobody can join a person and a report, or None.
         ask_one: whether each device answers one question only, drawn by itself.
         unit: who answers, a "person", or a data "holder" with a table of many records (then ε is for each
             record).
@@ -215,14 +217,12 @@ class Study:
         self.opens: "Optional[str]" = parsed["opens"]
         self.closes: "Optional[str]" = parsed["closes"]
         self.route: "Optional[Route]" = Route(parsed["route"]) if parsed["route"] else None
+        self.channel: "Optional[Channel]" = Channel(parsed["channel"]) if parsed["channel"] else None
         self.ask_one: bool = bool(parsed["ask_one"])
         self.unit: str = parsed["unit"] or UNITS[0]
-        self.questions: "tuple[Question, ...]" = tuple(
-            [
-                Question(item, f"questions[{index}]", self.route)
-                for index, item in enumerate(parsed["questions"])
-            ]
-        )
+        asked = enumerate(parsed["questions"])
+        questions = [Question(item, f"questions[{index}]", self.route) for index, item in asked]
+        self.questions: "tuple[Question, ...]" = tuple(questions)
         self.sections: "tuple[Section, ...]" = tuple([Section(item) for item in parsed["sections"] or ()])
         for section in self.sections:
             if section.any_of:
@@ -275,9 +275,11 @@ class Study:
         if not self.languages:
             return self
         document = plain(self.document, self.language_for(language), StudyError)
-        # It refers to labels of the study's own language.
+        # They refer to labels of the study's own language.
         document.pop("paper", None)
+        document.pop("channel", None)
         shown = Study(document)
+        shown.channel = self.channel
         shown.only_shown = True
         return shown
 
@@ -383,9 +385,8 @@ class Study:
             if name not in asked:
                 return name, "the study has no such question"
         if self.ask_one:
-            return (
-                None if len(given) == 1 else ("".join(given[1:2]), "must be exactly one: the study asks one")
-            )
+            wrong = ("".join(given[1:2]), "must be exactly one: the study asks one")
+            return None if len(given) == 1 else wrong
         missing = sorted([name for name in asked if name not in given])
         return (missing[0], "is missing") if missing else None
 

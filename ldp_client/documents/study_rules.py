@@ -1,5 +1,6 @@
 """The rules of a study document that join several of its fields."""
 
+from ldp_client.documents.channel import check_channel
 from ldp_client.documents.errors import StudyError
 from ldp_client.documents.paper import check_paper
 from ldp_client.documents.priors import check_prior, given_priors
@@ -36,6 +37,7 @@ def check_together(parsed: "dict[str, Any]") -> None:
         _check_question(parsed, question, f"questions[{index}]")
     _check_field_names(parsed["questions"])
     check_paper(parsed, StudyError)
+    check_channel(parsed)
 
 
 def _check_field_names(questions: "list[dict[str, Any]]") -> None:

@@ -2,6 +2,7 @@
 
 from ldp_client.documents.asker import ASKER
 from ldp_client.documents.catalogue import ASKS, MECHANISMS, MODELS, NO_LAW
+from ldp_client.documents.channel import CHANNEL
 from ldp_client.documents.fields import (
     Boolean,
     Bounds,
@@ -169,6 +170,7 @@ _OPTIONAL: "dict[str, Any]" = {
     "public": PUBLIC,
     "paper": PAPER,
     "route": ROUTE,
+    "channel": CHANNEL,
     "unit": OneOf(UNITS),
 }
 _OPTIONAL.update(ASKER)

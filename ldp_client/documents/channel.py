@@ -1,0 +1,229 @@
+"""How reports leave so that nobody can join a person and a report: batches, blind tokens, a relay.
+
+Whoever reads the study reads these keys too: its digest and signatures give everybody the same ones, which
+the protocols leave to others (RFC 9578, section 10; RFC 9458, section 7).
+"""
+
+from binascii import unhexlify
+
+from ldp_client.documents.errors import StudyError
+from ldp_client.documents.fields import Base64, Integer, ListOf, Record
+from ldp_client.documents.public import PublicField, PublicValues
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Optional
+
+    from ldp_client.documents.fields import Error
+
+# A week: from there on reports would miss the last day of most studies.
+MOST_HOURS = 168
+MOST_KEYS = 64
+LONGEST_ADDRESS = 500
+MODULUS_BYTES = 256
+EXPONENT = 65537
+# SubjectPublicKeyInfo with id-RSASSA-PSS, SHA-384, MGF1 of SHA-384 and a salt of 48 bytes, as RFC 9578,
+# section 6.5, has it, for a modulus of 2048 bits; behind it the exponent. No ASN.1 is parsed: no other can
+# be stated.
+SPKI_HEAD = unhexlify(
+    b"30820152303d06092a864886f70d01010a3030a00d300b0609608648016503040202a11a301806092a864886f70d010108"
+    b"300b0609608648016503040202a2030201300382010f003082010a0282010100"
+)
+SPKI_TAIL = unhexlify(b"0203010001")
+SPKI_BYTES = len(SPKI_HEAD) + MODULUS_BYTES + len(SPKI_TAIL)
+# DHKEM(X25519, HKDF-SHA256), and HKDF-SHA256 with AES-128-GCM (RFC 9180, section 7).
+_KEM = unhexlify(b"0020")
+_SUITE = unhexlify(b"00010001")
+# A configuration's parts (RFC 9458, section 3.1): id, KEM, public key, the suites' length, suites of 4 bytes.
+_POINT_AT = 3
+_LENGTH_AT = _POINT_AT + 32
+_SUITES_AT = _LENGTH_AT + 2
+_HOST = "abcdefghijklmnopqrstuvwxyz0123456789.-"
+
+
+class WebAddress:
+    """A base URL in the one spelling that is compared: small letters in its host, no user or query."""
+
+    def read(self, value: "Any", path: str, error: "Error") -> str:
+        if not isinstance(value, str) or len(value) > LONGEST_ADDRESS or not _is_address(value):
+            raise error(path, "must be https://host in small letters, perhaps with a port and a path")
+        text: str = value
+        return text
+
+    def json_schema(self) -> "dict[str, Any]":
+        pattern = r'^https?://[a-z0-9.-]+(:[0-9]{1,5})?(/[!"$->@-~]*)?$'
+        return {"type": "string", "pattern": pattern, "maxLength": LONGEST_ADDRESS}
+
+
+def _is_address(text: str) -> bool:
+    scheme, found, rest = text.partition("://")
+    place, _, path = rest.partition("/")
+    host, colon, port = place.partition(":")
+    good_port = 1 <= len(port) <= 5 and all([c in "0123456789" for c in port]) if colon else True
+    good_host = bool(host) and all([c in _HOST for c in host])
+    good_path = all(["!" <= c <= "~" and c not in "?#" for c in path])
+    return scheme in ("http", "https") and bool(found) and good_host and good_port and good_path
+
+
+class TokenSpki(Base64):
+    """A token key (RFC 9578, section 6.5) in base64: RSASSA-PSS with SHA-384, 2048 bits, exponent 65537."""
+
+    def read(self, value: "Any", path: str, error: "Error") -> bytes:
+        der = Base64.read(self, value, path, error)
+        modulus = der[len(SPKI_HEAD) : len(SPKI_HEAD) + MODULUS_BYTES]
+        whole = len(der) == SPKI_BYTES and der == SPKI_HEAD + modulus + SPKI_TAIL
+        if not whole or not modulus[0] & 128 or not modulus[-1] & 1:
+            raise error(path, "must be a token key of 2048 bits in base64, as `ldpkit issuer key` prints it")
+        return der
+
+
+class KeyConfiguration(Base64):
+    """One key configuration (RFC 9458, section 3.1) in base64: X25519, and HKDF-SHA256 with AES-128-GCM."""
+
+    def read(self, value: "Any", path: str, error: "Error") -> bytes:
+        raw = Base64.read(self, value, path, error)
+        suites = raw[_SUITES_AT:]
+        length = int.from_bytes(raw[_LENGTH_AT:_SUITES_AT], "big")
+        whole = len(raw) > _SUITES_AT and len(suites) == length and length % 4 == 0
+        known = _SUITE in [suites[start : start + 4] for start in range(0, length, 4)] if whole else False
+        if not known or raw[1:_POINT_AT] != _KEM:
+            problem = "must be a key configuration in base64 (RFC 9458): X25519, HKDF-SHA256, AES-128-GCM"
+            raise error(path, problem)
+        return raw
+
+
+_KEY = Record({"key": TokenSpki()}, {"public": PublicValues()})
+CHANNEL = Record(
+    {"batches": Record({"hours": Integer(1, MOST_HOURS)})},
+    {
+        "tokens": Record(
+            {
+                "issuer": WebAddress(),
+                "keys": ListOf(_KEY, 1, MOST_KEYS, repeats=True),
+            }
+        ),
+        "oblivious": Record({"relay": WebAddress(), "keys": KeyConfiguration()}),
+    },
+)
+
+
+def check_channel(parsed: "dict[str, Any]") -> None:
+    """Raises StudyError where a study's channel does not go with its other fields."""
+    channel = parsed["channel"]
+    if channel is None:
+        return
+    if channel["tokens"] is None and channel["oblivious"] is None:
+        raise StudyError("channel", "must have tokens, oblivious or both: batches alone hide nobody")
+    if parsed["unit"] == "holder":
+        raise StudyError("channel", "does not go with the unit 'holder', whose statistics bear its name")
+    if parsed["paper"] is not None and channel["tokens"] is not None:
+        raise StudyError("channel.tokens", "do not go with paper, which has no tokens")
+    if parsed["route"] is not None and channel["oblivious"] is not None:
+        raise StudyError(
+            "channel.oblivious", "does not go with a secure sum, whose nodes have keys of their own"
+        )
+    if channel["tokens"] is not None:
+        _check_strata(parsed["public"] or (), channel["tokens"]["keys"])
+
+
+def _check_strata(public: "tuple[dict[str, Any], ...]", keys: "tuple[dict[str, Any], ...]") -> None:
+    """Each key stands for its own values of the fields that invitations carry elsewhere."""
+    fields = [PublicField(one) for one in public]
+    carried = {field.id: field for field in fields if field.from_invitation}
+    seen: "list[dict[str, str]]" = []
+    for index, key in enumerate(keys):
+        path, values = f"channel.tokens.keys[{index}]", key["public"] or {}
+        if key["key"] in [other["key"] for other in keys[:index]]:
+            raise StudyError(f"{path}.key", "stands twice")
+        _check_values(values, carried, f"{path}.public")
+        if values in seen:
+            problem = "must differ from those of every other key: two keys of one stratum tell people apart"
+            raise StudyError(f"{path}.public", problem)
+        seen.append(values)
+
+
+def _check_values(values: "dict[str, str]", carried: "dict[str, PublicField]", path: str) -> None:
+    for name in sorted(values):
+        if name not in carried:
+            raise StudyError(f"{path}.{name}", "is no public field of this study that invitations carry")
+        if carried[name].place(values[name]) is None:
+            raise StudyError(f"{path}.{name}", "is not one of the values that the study lists")
+    for name in sorted(carried):
+        if name not in values:
+            raise StudyError(f"{path}.{name}", "is missing: the token's key adds it to a report")
+
+
+class TokenKey:
+    """A key that tokens are signed with.
+
+    Args:
+        parsed: its part of a study document, as CHANNEL reads it.
+
+    Attributes:
+        spki: the bytes of its SubjectPublicKeyInfo.
+        modulus: its modulus, big-endian; the exponent is 65537.
+        public: the values of public fields that it stands for.
+    """
+
+    def __init__(self, parsed: "dict[str, Any]") -> None:
+        self.spki: bytes = parsed["key"]
+        self.modulus: bytes = self.spki[len(SPKI_HEAD) : len(SPKI_HEAD) + MODULUS_BYTES]
+        self.public: "dict[str, str]" = dict(parsed["public"] or {})
+
+
+class Tokens:
+    """Who gives people tokens, one a person, and what they are checked by.
+
+    Args:
+        parsed: its part of a study document, as CHANNEL reads it.
+
+    Attributes:
+        issuer: its base URL, without a slash at the end.
+        name: the issuer's name in challenges: its host, and its port where the URL has one.
+        keys: in the document's order.
+    """
+
+    def __init__(self, parsed: "dict[str, Any]") -> None:
+        self.issuer: str = parsed["issuer"].rstrip("/")
+        self.name: str = self.issuer.partition("://")[2].partition("/")[0]
+        self.keys: "tuple[TokenKey, ...]" = tuple([TokenKey(one) for one in parsed["keys"]])
+
+
+class Oblivious:
+    """The relay that a device's requests go through, and the collector's key behind it (RFC 9458).
+
+    Args:
+        parsed: its part of a study document, as CHANNEL reads it.
+
+    Attributes:
+        relay: its URL, as stated.
+        keys: the bytes of the key configuration.
+        key_id: the configuration's number.
+        public_key: the X25519 key, 32 bytes.
+    """
+
+    def __init__(self, parsed: "dict[str, Any]") -> None:
+        self.relay: str = parsed["relay"]
+        self.keys: bytes = parsed["keys"]
+        self.key_id: int = self.keys[0]
+        self.public_key: bytes = self.keys[_POINT_AT:_LENGTH_AT]
+
+
+class Channel:
+    """How a study's reports leave.
+
+    Args:
+        parsed: its part of a study document, as CHANNEL reads it.
+
+    Attributes:
+        hours: how long each window is; a report leaves in the one after that in which it became ready.
+        tokens: who gives them, or None.
+        oblivious: the relay, or None.
+    """
+
+    def __init__(self, parsed: "dict[str, Any]") -> None:
+        self.hours: int = parsed["batches"]["hours"]
+        self.tokens: "Optional[Tokens]" = Tokens(parsed["tokens"]) if parsed["tokens"] else None
+        self.oblivious: "Optional[Oblivious]" = (
+            Oblivious(parsed["oblivious"]) if parsed["oblivious"] else None
+        )

@@ -1,0 +1,197 @@
+"""Which studies may say how their reports leave, and how programs read it."""
+
+import json
+from base64 import b64encode
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from ldp_client.documents.channel import SPKI_HEAD, SPKI_TAIL
+from ldp_client.documents.errors import StudyError
+from ldp_client.documents.study_shape import STUDY
+from schemas import Study, json_schema
+from tests import studies
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+STRATUM = {"id": "region", "choices": ["north", "south"], "source": "invitation"}
+OBLIVIOUS = {
+    "relay": "https://relay.example/ldpkit",
+    "keys": b64encode(bytes.fromhex("010020" + "ab" * 32 + "0004" + "00010001")).decode(),
+}
+
+
+def spki(seed=1, first=0x80, last=1, head=SPKI_HEAD, tail=SPKI_TAIL, length=256):
+    """A key of that form; nobody knows its factors."""
+    modulus = bytes([first]) + bytes([seed]) * (length - 2) + bytes([last])
+    return b64encode(head + modulus + tail).decode()
+
+
+def tokens(*public, issuer="https://issuer.example"):
+    keys = [{"key": spki(seed + 1), "public": values} for seed, values in enumerate(public)]
+    return {"issuer": issuer, "keys": keys or [{"key": spki()}]}
+
+
+def channel(**parts):
+    return {"batches": {"hours": 24}, **(parts or {"tokens": tokens()})}
+
+
+def study_of(stated, **more):
+    return Study(studies.document(studies.YES_NO, channel=stated, **more))
+
+
+def test_a_study_without_a_channel_has_none():
+    assert Study(studies.document(studies.YES_NO)).channel is None
+
+
+def test_programs_read_what_the_document_says():
+    strata = tokens({"region": "north"}, {"region": "south"}, issuer="https://issuer.example:8443/a/")
+    study = study_of(channel(tokens=strata, oblivious=OBLIVIOUS), public=[STRATUM])
+    read = study.channel
+    assert (read.hours, read.tokens.issuer) == (24, "https://issuer.example:8443/a")
+    assert read.tokens.name == "issuer.example:8443"
+    assert [key.public["region"] for key in read.tokens.keys] == ["north", "south"]
+    assert read.tokens.keys[1].modulus == b"\x80" + b"\x02" * 254 + b"\x01"
+    assert (read.oblivious.key_id, read.oblivious.public_key) == (1, b"\xab" * 32)
+    assert json.loads(study.to_json())["channel"] == study.document["channel"]
+
+
+def test_the_keys_of_the_rfcs_are_token_keys():
+    for name, field in (("rfc9577_header", "token-key-0"), ("rfc9578_public", "pkS")):
+        for vector in json.loads((GOLDEN / "rfc" / f"{name}.json").read_text()):
+            key = b64encode(bytes.fromhex(vector[field])).decode()
+            stated = {"issuer": "https://issuer.example", "keys": [{"key": key}]}
+            assert study_of(channel(tokens=stated)).channel.tokens.keys[0].spki.hex() == vector[field]
+
+
+WRONG_KEYS = {
+    "even": spki(last=2),
+    "short": spki(length=255),
+    "long": spki(length=257),
+    "top bit missing": spki(first=0x7F),
+    "another exponent": spki(tail=bytes.fromhex("0203010003")),
+    "an even exponent": spki(tail=bytes.fromhex("0203010002")),
+    "SHA-256": spki(head=SPKI_HEAD.replace(bytes.fromhex("040202"), bytes.fromhex("040201"))),
+    "cut": spki()[:-8],
+    "no base64": "?" + spki()[1:],
+}
+
+
+@pytest.mark.parametrize("key", WRONG_KEYS.values(), ids=WRONG_KEYS)
+def test_no_other_key_can_be_stated(key):
+    stated = {"issuer": "https://issuer.example", "keys": [{"key": key}]}
+    with pytest.raises(StudyError) as caught:
+        study_of(channel(tokens=stated))
+    assert caught.value.field == "channel.tokens.keys[0].key"
+
+
+def oblivious(**parts):
+    return channel(oblivious={**OBLIVIOUS, **parts})
+
+
+def keys_of(text):
+    return oblivious(keys=b64encode(bytes.fromhex(text)).decode())
+
+
+POINT = "ab" * 32
+SAME_KEY = {"issuer": "https://issuer.example", "keys": [{"key": spki()}, {"key": spki()}]}
+NORTH, SOUTH = {"region": "north"}, {"region": "south"}
+
+
+@pytest.mark.parametrize(
+    ("stated", "field", "says"),
+    [
+        ({"tokens": tokens()}, "channel.batches", "missing"),
+        ({"batches": {"hours": 24}}, "channel", "must have tokens, oblivious or both"),
+        ({**channel(), "batches": {"hours": 0}}, "channel.batches.hours", "from 1 to 168"),
+        ({**channel(), "batches": {"hours": 169}}, "channel.batches.hours", "from 1 to 168"),
+        ({**channel(), "mixnet": {}}, "channel.mixnet", "unknown field"),
+        (channel(tokens={"issuer": "https://a.example", "keys": []}), "channel.tokens.keys", "1 to 64"),
+        (channel(tokens=SAME_KEY), "channel.tokens.keys[1].key", "twice"),
+        (channel(tokens=tokens(NORTH)), "channel.tokens.keys[0].public.region", "no public field"),
+        (channel(tokens=tokens(issuer="issuer.example")), "channel.tokens.issuer", "https://host"),
+        (channel(tokens=tokens(issuer="https://Issuer.example")), "channel.tokens.issuer", "https://host"),
+        (channel(tokens=tokens(issuer="https://a@b.example")), "channel.tokens.issuer", "https://host"),
+        (channel(tokens=tokens(issuer="https://a.example/?x")), "channel.tokens.issuer", "https://host"),
+        (channel(tokens=tokens(issuer="https://a.example:")), "channel.tokens.issuer", "https://host"),
+        (oblivious(relay="ftp://relay.example"), "channel.oblivious.relay", "https://host"),
+        (keys_of("010010" + POINT + "000400010001"), "channel.oblivious.keys", "X25519"),
+        (keys_of("010020" + POINT + "000400010002"), "channel.oblivious.keys", "X25519"),
+        (keys_of("010020" + POINT + "000800010001"), "channel.oblivious.keys", "X25519"),
+        (keys_of("010020" + POINT + "0000"), "channel.oblivious.keys", "X25519"),
+        (keys_of("010020"), "channel.oblivious.keys", "X25519"),
+    ],
+)
+def test_a_wrong_channel_is_named(stated, field, says):
+    with pytest.raises(StudyError) as caught:
+        study_of(stated)
+    assert caught.value.field == field
+    assert says in caught.value.problem
+
+
+@pytest.mark.parametrize(
+    ("stated", "field", "says"),
+    [
+        (tokens(), "channel.tokens.keys[0].public.region", "missing"),
+        (tokens(NORTH, NORTH), "channel.tokens.keys[1].public", "differ"),
+        (tokens(NORTH, {"region": "east"}), "channel.tokens.keys[1].public.region", "values"),
+        (tokens(NORTH, {**SOUTH, "age": "1"}), "channel.tokens.keys[1].public.age", "no public field"),
+    ],
+)
+def test_each_key_stands_for_one_stratum(stated, field, says):
+    with pytest.raises(StudyError) as caught:
+        study_of(channel(tokens=stated), public=[STRATUM])
+    assert caught.value.field == field
+    assert says in caught.value.problem
+
+
+def test_it_does_not_go_with_what_has_another_way_to_leave():
+    nodes = [f"https://{name}.example#{name[-1] * 128}" for name in ("node-a", "node-b")]
+    route = {"name": "secure_sum", "nodes": nodes, "clients": 20, "tolerate": 5}
+    summed = {**studies.YES_NO, "mechanism": {"name": "summed_gaussian", "epsilon": "1", "delta": "1e-6"}}
+    wrong = [
+        (studies.document(studies.TABLE, channel=channel(), **studies.HOLDER), "channel"),
+        (studies.document(summed, route=route, channel=oblivious()), "channel.oblivious"),
+        (studies.document(studies.YES_NO, channel=channel(), paper=PAPER), "channel.tokens"),
+    ]
+    for document, field in wrong:
+        with pytest.raises(StudyError, match="go with") as caught:
+            Study(document)
+        assert caught.value.field == field
+    assert Study(studies.document(summed, route=route, channel=channel())).channel.tokens
+    assert Study(studies.document(studies.YES_NO, channel=oblivious(), paper=PAPER)).channel.oblivious
+
+
+PAPER = {
+    "questions": [
+        {"id": "ever", "instructions": "Roll.", "matrix": [["5/6", "1/6"], ["1/6", "5/6"]]},
+    ]
+}
+
+
+def test_a_device_that_does_not_know_channels_refuses_the_study(monkeypatch):
+    """As every release before them does: it would send at once, and without a token."""
+    monkeypatch.delitem(STUDY.optional, "channel")
+    with pytest.raises(StudyError, match="unknown field") as caught:
+        study_of(channel())
+    assert caught.value.field == "channel"
+
+
+def test_in_another_language_the_channel_is_the_same():
+    stratum = {**STRATUM, "choices": [{"en": "north", "de": "Nord"}, {"en": "south", "de": "Süd"}]}
+    title = {"en": "Habits", "de": "Gewohnheiten"}
+    stated = channel(tokens=tokens(NORTH, SOUTH))
+    study = study_of(stated, public=[stratum], languages=["en", "de"], title=title)
+    shown = study.shown_in("de")
+    assert (shown.title, shown.public[0].choices) == ("Gewohnheiten", ("Nord", "Süd"))
+    assert shown.channel is study.channel
+
+
+def test_the_json_schema_takes_the_same():
+    schema = Draft202012Validator(json_schema.schema("study.schema.json"))
+    for stated in (channel(), oblivious(), channel(tokens=tokens(issuer="http://127.0.0.1:80/a!b"))):
+        schema.validate(studies.document(studies.YES_NO, channel=stated))
+        assert study_of(stated).channel
+    for address in ("https://A.example", "https://a.example/?x", "https://a b.example", "a.example"):
+        document = studies.document(studies.YES_NO, channel=channel(tokens=tokens(issuer=address)))
+        assert not schema.is_valid(document)
