@@ -16,6 +16,8 @@ from ldp_client.shuffling.mechanisms import exp_above, law_of_report
 from ldp_client.words.text import say
 
 DEFAULT_DELTA = "1e-6"
+# Of a device, for the general bound.
+MOST_EPSILON = 64
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ def towards_set(
     exact_delta = exact(delta, "delta")
     false = _false_of(people, exact(false_reports, "false_reports"))
     if smallest_cell is not None and not 1 <= smallest_cell <= people:
-        raise InputError("smallest_cell must be from 1 to the number of people")
+        raise InputError(say("set.smallest_cell"))
     cell = people // study.cells if smallest_cell is None else smallest_cell
     among = max(1, cell - false)
     own = device_epsilon(study)
@@ -140,8 +142,8 @@ def shuffled_delta(epsilon: str | float, people: int, towards: str | float) -> f
 
 
 def _law_of_any(epsilon: Fraction) -> Law:
-    if not 0 < epsilon <= 64:
-        raise InputError("epsilon must be above 0, and 64 at most")
+    if not 0 < epsilon <= MOST_EPSILON:
+        raise InputError(say("set.epsilon", most=MOST_EPSILON))
     return any_law(exp_above(Rational(epsilon.numerator, epsilon.denominator)))
 
 
@@ -161,7 +163,7 @@ def exact(number: str | float, name: str) -> Fraction:
     try:
         found = Rational.parse(str(number))
     except ValueError:
-        raise InputError(f"{name} must be a decimal, such as 0.01 or 1e-6") from None
+        raise InputError(say("set.decimal", name=name)) from None
     return Fraction(found.numerator, found.denominator)
 
 
