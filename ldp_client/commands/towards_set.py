@@ -90,4 +90,6 @@ def lines_of(study: Study, found: TowardsSet, words: Words = ENGLISH) -> list[st
         lines += [words.say("set.cell", among=among, how=words.say_of(how, {"cells": f"{found.cells:,}"}))]
     own = rounded_up(found.device_epsilon, SHOWN_DIGITS)
     lines += [words.say("set.not_towards", own=own)]
-    return lines if study.channel is not None else [*lines, words.say("set.no_channel")]
+    if study.channel is None:
+        return [*lines, words.say("set.no_channel")]
+    return [*lines, words.say("set.batches", hours=study.channel.hours)]
