@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from ldp_client.shuffling.slots import MASS_BITS, VALUE_BITS, Atom
+from ldp_client.shuffling.lattice import MASS_BITS, Atom
+from ldp_client.shuffling.slots import VALUE_BITS
 
 # More kinds of payload than these are no longer told apart.
 MOST_KINDS = 2000

@@ -8,19 +8,19 @@ Every rounding goes up: X to larger values, probabilities of positive X up, of n
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from functools import lru_cache
 from math import comb
 
 from ldp_client.shuffling.binomial import ONE, WORK_BITS, Window
+from ldp_client.shuffling.lattice import MASS_BITS, Atom, lattice_excess
 
-MASS_BITS = 64
 VALUE_BITS = 64
+# Where the law of two values has so many times the spread, the sum's own law is worth its time.
+MOST_WIDENED = 1.05
 WHOLE = 1 << MASS_BITS
 # So many compositions of n reports are added up one by one.
 MOST_COMPOSITIONS = 1000
-
-# (probability over 2**MASS_BITS, X over 2**VALUE_BITS), X not 0
-Atom = tuple[int, int]
 
 
 def expected_excess(atoms: Sequence[Atom], people: int) -> tuple[int, int]:
@@ -32,18 +32,30 @@ def expected_excess(atoms: Sequence[Atom], people: int) -> tuple[int, int]:
 
     Returns:
         The bound as (numerator, denominator). It is exact but for the atoms' own rounding where n and the
-        atoms are few; otherwise it is that of the wider law of `_two_sided`.
+        atoms are few; otherwise it is that of a wider law, on two values or on a lattice.
     """
     if not any(value > 0 for _, value in atoms):
         return 0, 1
     known = _most_people(len(atoms))
     if people <= known:
         return _by_composition(atoms, people)
-    bound = _two_sided_excess(_two_sided(atoms), people)
+    wider = _two_sided(atoms)
+    bound = _two_sided_excess(wider, people)
+    if MOST_WIDENED * _square(atoms) < _square(wider):
+        numerator, denominator = lattice_excess(atoms, people)
+        bound = min(bound, (numerator, denominator << VALUE_BITS), key=_ratio)
     if not 0 < known < people <= 4 * known:
         return bound
     # More people never reveal more; the exact law of fewer may be the better bound just beyond them.
-    return min(bound, _by_composition(atoms, known), key=lambda pair: pair[0] / pair[1])
+    return min(bound, _by_composition(atoms, known), key=_ratio)
+
+
+def _ratio(pair: tuple[int, int]) -> Fraction:
+    return Fraction(*pair)
+
+
+def _square(atoms: Sequence[Atom]) -> float:
+    return sum(float(mass) * float(value) ** 2 for mass, value in atoms)
 
 
 def _most_people(kinds: int) -> int:

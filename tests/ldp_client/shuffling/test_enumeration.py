@@ -3,11 +3,13 @@
 import itertools
 import random
 from fractions import Fraction
+from math import prod
 
 import pytest
 
 from ldp_client.shuffling import slots
-from ldp_client.shuffling.law import Law, any_law, bounded_law, choice_law
+from ldp_client.shuffling.lattice import lattice_excess
+from ldp_client.shuffling.law import Law, any_law, bounded_law, choice_law, together
 from tests.ldp_client.shuffling.shuffled import divergence, dominating, response, sets_of
 
 RATIOS = [Fraction(1), Fraction(11, 10), Fraction(3, 2), Fraction(5, 2)]
@@ -120,3 +122,50 @@ def test_many_people_are_added_up_as_few_are():
         assert exact - Fraction(1, 10**18) <= by_windows <= exact + Fraction(1, 10**14)
         if people <= 12:
             assert Fraction(*slots._by_composition(law.atoms(ratio), people)) <= exact + Fraction(1, 10**18)
+
+
+def on_lattice(law, people, ratio):
+    numerator, denominator = lattice_excess(law.atoms(ratio), people)
+    return Fraction(numerator, denominator << slots.VALUE_BITS)
+
+
+@pytest.mark.parametrize("people", [1, 2, 3, 7, 12])
+def test_the_lattice_is_above_enumeration_and_near(people):
+    for laws in ([any_law(GROWTH)], [response_law(3)] * 2, [any_law(GROWTH), response_law(4, Fraction(2))]):
+        law = together(laws)
+        for ratio in RATIOS[:3]:
+            atoms = law.atoms(ratio)
+            exact = Fraction(*slots._by_composition(atoms, people)) if len(atoms) < 6 or people < 4 else None
+            found = on_lattice(law, people, ratio)
+            assert exact is None or exact <= found <= exact * Fraction(102, 100)
+            assert found <= Fraction(*slots._two_sided_excess(slots._two_sided(atoms), people)) * Fraction(
+                101, 100
+            )
+
+
+@pytest.mark.parametrize("people", [100, 1000, 20_000])
+def test_the_lattice_is_above_the_sum_over_windows_and_near(people):
+    law = any_law(Fraction(20))
+    for ratio in (1 + Fraction(2, people), Fraction(102, 100)):
+        exact = Fraction(*slots._two_sided_excess(slots._two_sided(law.atoms(ratio)), people))
+        # People are rounded down to eight binary digits.
+        assert exact <= on_lattice(law, people, ratio) <= exact * Fraction(105, 100)
+
+
+@pytest.mark.parametrize("questions", [2, 3])
+def test_whole_reports_of_people_are_below_the_bound(questions):
+    """Yes/no questions by the truth of all others' answers, of few people."""
+    rows = {answer: response(GROWTH, 2, answer) for answer in (0, 1)}
+    payloads = {
+        answers: [prod(row) for row in itertools.product(*(rows[answer] for answer in answers))]
+        for answers in itertools.product((0, 1), repeat=questions)
+    }
+    law, one, other = together([any_law(GROWTH)] * questions), (0,) * questions, (1,) * questions
+    for ratio in RATIOS:
+        truth = max(
+            divergence(*(sets_of([payloads[first], *rest]) for first in (one, pair)), ratio)
+            for rest in itertools.combinations_with_replacement(payloads.values(), 2)
+            # Also of pairs that differ in one question only.
+            for pair in (other, (1,) + (0,) * (questions - 1))
+        )
+        assert truth <= bound(law, 3, ratio) <= 2 * truth
