@@ -5,6 +5,7 @@ python -m benchmarks.shuffling [--cells 10000] [--most 100000000]
 Printed: ε towards the set for any mechanism of a device's ε, at δ = 1e-6; the same of whole reports;
 the largest difference to the exact divergence of the dominating pair, by enumeration; the time of the largest
 sets; and how often, in random cells of (n, ε₀, ε), more people, a smaller ε₀ or a larger ε gave more.
+"""
 
 from __future__ import annotations
 
