@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collector import create_app
     from inference import Posterior, analyse, fit
     from inference.design.calibration import calibrate
+    from inference.design.device_epsilon import plan_towards_set
     from inference.design.difference import plan_difference
     from inference.design.plan import plan
     from inference.design.splitting import split_epsilon
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from ldp_client.audit.auditing import audit_study as audit
     from ldp_client.bulk import perturb_many
     from ldp_client.documents import errors as errors
+    from ldp_client.shuffling.reports import TowardsSet, shuffled_delta, shuffled_epsilon, towards_set
     from ldpkit import ask as ask
     from ldpkit.ask import study
     from schemas import LdpkitError, Question, Report, Study
@@ -36,6 +38,7 @@ __all__ = [
     "Report",
     "Study",
     "Summary",
+    "TowardsSet",
     "__version__",
     "analyse",
     "audit",
@@ -47,9 +50,13 @@ __all__ = [
     "perturb_many",
     "plan",
     "plan_difference",
+    "plan_towards_set",
+    "shuffled_delta",
+    "shuffled_epsilon",
     "split_epsilon",
     "study",
     "summarize",
+    "towards_set",
 ]
 
 _MODULES = {"ask": "ldpkit.ask", "errors": "ldp_client.documents.errors"}
@@ -63,6 +70,7 @@ _HOMES = {
     "Report": ("schemas", "Report", ""),
     "Study": ("schemas", "Study", ""),
     "Summary": ("summaries", "Summary", "inference"),
+    "TowardsSet": ("ldp_client.shuffling.reports", "TowardsSet", ""),
     "analyse": ("inference", "analyse", "inference"),
     "audit": ("ldp_client.audit.auditing", "audit_study", ""),
     "calibrate": ("inference.design.calibration", "calibrate", "inference"),
@@ -73,9 +81,13 @@ _HOMES = {
     "perturb_many": ("ldp_client.bulk", "perturb_many", "tables"),
     "plan": ("inference.design.plan", "plan", "inference"),
     "plan_difference": ("inference.design.difference", "plan_difference", "inference"),
+    "plan_towards_set": ("inference.design.device_epsilon", "plan_towards_set", "inference"),
+    "shuffled_delta": ("ldp_client.shuffling.reports", "shuffled_delta", ""),
+    "shuffled_epsilon": ("ldp_client.shuffling.reports", "shuffled_epsilon", ""),
     "split_epsilon": ("inference.design.splitting", "split_epsilon", "inference"),
     "study": ("ldpkit.ask", "study", ""),
     "summarize": ("summaries", "summarize", "inference"),
+    "towards_set": ("ldp_client.shuffling.reports", "towards_set", ""),
 }
 
 

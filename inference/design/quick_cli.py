@@ -1,29 +1,39 @@
-"""`ldpkit plan --difference` and `--total-epsilon`: power of two groups; one budget over all questions."""
+"""`ldpkit plan --difference`, `--total-epsilon` and `--towards-set`: plans without simulation.
+
+Power of two groups; one budget over all questions; the budgets that a wish towards the set of reports allows.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ldp_client.commands.output import show_written
+from ldp_client.commands.towards_set import OWN as OF_REPORTS
+from ldp_client.commands.towards_set import add_set, lines_of, stated
 from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.files.disk import load_study
 from ldp_client.words.text import visible
 
 if TYPE_CHECKING:
+    from inference.design.device_epsilon import DeviceEpsilon
     from inference.design.difference import Difference
     from inference.design.splitting import Split
+    from schemas import Study
 
 # What else of a plan each takes.
 OF_A_DIFFERENCE = ("groups", "power", "devices", "epsilon", "truth")
 OF_A_SPLIT = ("devices",)
+OF_A_SET = ("devices", *OF_REPORTS)
 ALL = (
     "question", "devices", "epsilon", "width", "parameter", "truth", "people", "table", "design", "share",
-    "power", "family", "prior", "groups", "mechanisms", "at_once", "formula",
+    "power", "family", "prior", "groups", "mechanisms", "at_once", "formula", *OF_REPORTS,
 )  # fmt: skip
+PLANS = ("difference", "total_epsilon", "towards_set")
 SPLIT_DEVICES = 10_000
 
 
@@ -42,20 +52,35 @@ def add_quick(plan: argparse.ArgumentParser) -> None:
         metavar="E",
         help="split it over the questions; the folder gets that study",
     )
+    own.add_argument(
+        "--towards-set",
+        metavar="E",
+        help="the devices' epsilon for this one towards whoever sees only the set of reports, of so many "
+        "--devices; the folder gets that study",
+    )
+    add_set(own)
 
 
 def run_quick(arguments: argparse.Namespace) -> int | None:
-    """Run what was asked for of the two; None where neither was."""
-    if arguments.difference is not None and arguments.total_epsilon is not None:
-        raise UsageError("--difference and --total-epsilon are two plans: ask for one of them")
+    """Run what was asked for of the three; None where nothing was."""
+    asked = [name for name in PLANS if getattr(arguments, name) is not None]
+    if len(asked) > 1:
+        named = " and ".join(f"--{name.replace('_', '-')}" for name in asked)
+        raise UsageError(f"{named} are {'two' if len(asked) == 2 else 'three'} plans: ask for one of them")
     if arguments.difference is not None:
         _refuse_others(arguments, "--difference", OF_A_DIFFERENCE)
         return _run_difference(arguments)
     if arguments.total_epsilon is not None:
         _refuse_others(arguments, "--total-epsilon", OF_A_SPLIT)
         return _run_split(arguments)
+    if arguments.towards_set is not None:
+        _refuse_others(arguments, "--towards-set", OF_A_SET)
+        return _run_towards_set(arguments)
     if arguments.groups is not None:
         raise UsageError("--groups is for a --difference")
+    for name in OF_REPORTS:
+        if getattr(arguments, name) is not None:
+            raise UsageError(f"--{name.replace('_', '-')} is for --towards-set")
     return None
 
 
@@ -179,6 +204,39 @@ def _run_split(arguments: argparse.Namespace) -> int:
     lines = [*split_lines(found, arguments.total_epsilon), f"{where}: this study with these epsilons"]
     show_written(arguments, lines, "plan.json")
     return 0
+
+
+def _run_towards_set(arguments: argparse.Namespace) -> int:
+    from inference.design.device_epsilon import plan_towards_set
+    from inference.design.folders import OF_SET, PLAN_FILES, plan_folder
+    from inference.results.folder import whole_folder
+
+    study = load_study(arguments.study)
+    out = plan_folder(arguments.study, arguments.out)
+    if len(arguments.devices or ()) != 1:
+        raise UsageError("--towards-set is for one number of --devices, whose reports are the set")
+    found = plan_towards_set(study, arguments.towards_set, arguments.devices[0], **stated(arguments))
+    with whole_folder(out, PLAN_FILES) as folder:
+        entries = {name: {"epsilon": epsilon} for name, epsilon in found.epsilons.items()}
+        document = {"study": study.digest, "towards_set": asdict(found.found), "questions": entries}
+        _write(folder, document)
+        whole = json.dumps(found.document, indent=1, ensure_ascii=False)
+        (folder / OF_SET).write_text(whole + "\n", encoding="utf-8")
+    where = Path(arguments.out) / OF_SET
+    lines = [*set_lines(study, found), f"{where}: this study with these epsilons"]
+    show_written(arguments, lines, "plan.json")
+    return 0
+
+
+def set_lines(study: Study, found: DeviceEpsilon) -> list[str]:
+    """A line for each question's epsilon, and what the set then tells."""
+    total = f"{found.found.device_epsilon:.4g}"
+    lines = [f"epsilon {total} of the device's own, for {found.wished:g} towards the set of reports"]
+    if found.is_most:
+        lines = [f"epsilon {total} of the device's own: more would hide hardly anything by itself"]
+    column = max(len(name) for name in found.epsilons)
+    lines += [f"  {name:{column}} {epsilon:>8}" for name, epsilon in found.epsilons.items()]
+    return [*lines, *lines_of(study, found.found)]
 
 
 def split_lines(found: Split, total: str) -> list[str]:

@@ -17,6 +17,7 @@ from ldp_client.commands.paper import add_paper, paper_lines
 from ldp_client.commands.parsers import Parser, add_command, near_option
 from ldp_client.commands.signals import ending_by_signal
 from ldp_client.commands.signing import add_signing
+from ldp_client.commands.towards_set import add_people, count_of_people, refuse_without_people, set_in_words
 from ldp_client.documents.errors import (
     EXIT_INTERRUPTED,
     EXIT_OTHER,
@@ -53,8 +54,6 @@ COLLECTOR_MODULES = (
 OTHER_MODULES = {"statsmodels": "demo", "shtab": "completion"}
 # What a full or broken disk says, also one that only this user has filled.
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-# Of a number of people: the whole of mankind has ten.
-MOST_DIGITS = 12
 
 
 def main(arguments: "Optional[list[str]]" = None) -> int:
@@ -148,8 +147,7 @@ def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
     text = say("cli.help.check")
     check = add_command(actions, "check", text, "study check study.json")
     check.add_argument("study", metavar="STUDY.json")
-    text = say("cli.help.people")
-    check.add_argument("--people", metavar="N", help=text)
+    add_people(check)
     add_output(check)
     check.set_defaults(run=run_study_check)
     text = say("cli.help.digest")
@@ -192,20 +190,25 @@ def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
 
 
 def run_study_check(arguments: argparse.Namespace) -> int:
-    """ldpkit study check STUDY.json [--people N]"""
+    """ldpkit study check STUDY.json [--people N [--false-reports SHARE] [--delta D] [--smallest-cell N]]"""
     from ldp_client.commands.study_warnings import cuts_in_words, notes_of, unstated_in_words, warnings_of
     from ldp_client.describing import describe, facts_of
     from ldp_client.words.public import cells_in_words
 
     study = load_study(arguments.study)
-    people = None if arguments.people is None else _count_of_people(arguments.people)
-    lines = describe(study)
+    people = None if arguments.people is None else count_of_people(arguments.people)
+    lines, facts = describe(study), facts_of(study)
     if study.public or people:
         lines.append(cells_in_words(study, people))
+    if people is None:
+        refuse_without_people(arguments)
+    else:
+        said, facts["towards_set"] = set_in_words(study, people, arguments)
+        lines += said
     if study.paper is not None:
         lines += ["", *paper_lines(study)]
     noted = [*warnings_of(study), *notes_of(study), *cuts_in_words(study), *unstated_in_words(study)]
-    show(arguments, lines, {**facts_of(study), "warnings": noted})
+    show(arguments, lines, {**facts, "warnings": noted})
     for line in noted:
         _tell(line)
     _refuse_large(study)
@@ -220,13 +223,6 @@ def _refuse_large(study: "Study") -> None:
     size = report_size(study)
     if size > MOST_BYTES:
         raise InputError(say("cli.report_too_large", size=size, most=MOST_BYTES))
-
-
-def _count_of_people(text: str) -> int:
-    """Raises InputError for what is no count."""
-    if not (text.isascii() and text.isdecimal() and len(text) <= MOST_DIGITS and int(text)):
-        raise UsageError(say("cli.people", people=visible(text[:40])))
-    return int(text)
 
 
 def run_completion(arguments: argparse.Namespace) -> int:

@@ -1,0 +1,114 @@
+"""Which of the device's epsilons gives a wished one towards whoever sees only the set of reports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from decimal import ROUND_DOWN, Decimal
+from typing import Any
+
+from inference.design.budgets import with_epsilons
+from ldp_client import mechanisms_of
+from ldp_client.documents.errors import InputError, StudyError
+from ldp_client.shuffling.amplifying import delta_of
+from ldp_client.shuffling.mechanisms import law_of_report
+from ldp_client.shuffling.reports import (
+    DEFAULT_DELTA,
+    TowardsSet,
+    device_epsilon,
+    exact,
+    rounded_up,
+    towards_set,
+)
+from schemas import Study
+
+# The total is looked for in such steps, up to what devices spend on a study if their owner says nothing.
+# Above it the device's own noise, which is all that protects towards most, hides hardly anything.
+STEP = Decimal("0.01")
+MOST = Decimal(8)
+# Of a question's part.
+FINE = Decimal("0.0001")
+
+
+@dataclass(frozen=True)
+class DeviceEpsilon:
+    """The largest device's epsilon that keeps to a wished one towards the set.
+
+    Attributes:
+        wished: the ε towards the set that was asked for.
+        epsilons: {question: decimal}, in the proportions of the study's.
+        found: what the set then tells.
+        is_most: whether it was the device's own limit, 8 in all, that ended the search.
+        document: the study with these epsilons.
+    """
+
+    wished: float
+    epsilons: Mapping[str, str]
+    found: TowardsSet
+    is_most: bool
+    document: Mapping[str, Any]
+
+
+def plan_towards_set(
+    study: Study,
+    wished: str | float,
+    people: int,
+    *,
+    delta: str | float = DEFAULT_DELTA,
+    false_reports: str | float = 0,
+    smallest_cell: int | None = None,
+) -> DeviceEpsilon:
+    """Choose a study's epsilons by what the set of all reports may tell about one person.
+
+    Args:
+        study: whose epsilons are kept in proportion.
+        wished: the ε towards somebody who sees only the set.
+        people: how many will send a report.
+        delta: the δ that goes with it.
+        false_reports: as for `towards_set`.
+        smallest_cell: as for `towards_set`.
+
+    Returns:
+        The largest epsilons, 8 in all at most, that keep to it.
+
+    Raises:
+        InputError: an argument is out of range, no epsilon is small enough, or the study is one for which
+            nothing is said of the set.
+    """
+    goal, exact_delta = exact(wished, "towards_set"), exact(delta, "delta")
+    if goal <= 0:
+        raise InputError("the epsilon towards the set must be above 0")
+    options: dict[str, Any] = {"delta": delta, "false_reports": false_reports}
+    options["smallest_cell"] = smallest_cell
+    among = towards_set(study, people, **options).hidden_among
+
+    def keeps_to(place: int) -> bool:
+        scaled = _scaled(study, STEP * place)
+        own = device_epsilon(scaled)
+        return own <= goal or delta_of(law_of_report(scaled), among, goal) <= exact_delta
+
+    low, high = 0, int(MOST / STEP) + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if keeps_to(middle) else (low, middle)
+    if low == 0:
+        raise InputError(f"no device's epsilon of {STEP} or more keeps to {float(goal):g} towards the set")
+    scaled = _scaled(study, STEP * low)
+    epsilons = {one["id"]: one["mechanism"]["epsilon"] for one in scaled.document["questions"]}
+    found = towards_set(scaled, people, **options)
+    # What is found by itself is on a grid; the wish was kept to exactly.
+    found = replace(found, epsilon=min(found.epsilon, rounded_up(goal)))
+    return DeviceEpsilon(float(goal), epsilons, found, STEP * low == MOST, scaled.document)
+
+
+def _scaled(study: Study, total: Decimal) -> Study:
+    """The study with its epsilons in proportion, so that a device pays this in all. Raises InputError."""
+    stated = {one.id: Decimal(str(one.mechanism.epsilon)) for one in study.questions}
+    factor = total / Decimal(str(study.epsilon))
+    wanted = {name: (factor * one).quantize(FINE, ROUND_DOWN) for name, one in stated.items()}
+    try:
+        scaled = Study(with_epsilons(study, {name: f"{one:f}" for name, one in wanted.items()}))
+        mechanisms_of(scaled)
+    except StudyError as error:
+        raise InputError(f"at epsilon {total} in all: {error}") from None
+    return scaled

@@ -1,0 +1,130 @@
+"""ε for a δ, and δ for an ε, of one among n reports of which only the set is seen: never below the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from math import erfc, exp, log, pi, sqrt
+
+from ldp_client.core.integers import exp_bounds
+from ldp_client.documents.errors import InputError
+from ldp_client.shuffling.law import Law
+from ldp_client.shuffling.slots import expected_excess
+from ldp_client.words.text import say
+
+MOST_PEOPLE = 10**12
+# Of more people no more is added up: what holds for fewer holds for them.
+_ADDED_UP = 10**8
+MOST_EPSILON = 300
+# ε is a whole number of 2**-20.
+GRID_BITS = 20
+EXP_BITS = 128
+_LEAST_DELTA = Fraction(1, 10**15)
+
+
+def delta_of(law: Law, people: int, epsilon: Fraction) -> Fraction:
+    """The δ that goes with an ε.
+
+    Args:
+        law: of a report.
+        people: n, whose reports are in the set.
+        epsilon: nats, at least 0.
+
+    Returns:
+        A δ, at most 1, so that the set is (ε, δ)-private in one person's answers.
+
+    Raises:
+        InputError: people or epsilon is out of range.
+    """
+    check_people(people)
+    if not 0 <= epsilon <= MOST_EPSILON:
+        raise InputError(say("set.towards", most=MOST_EPSILON))
+    scaled = epsilon * (1 << EXP_BITS)
+    return _delta_at(law, people, scaled.numerator // scaled.denominator)
+
+
+def epsilon_of(law: Law, people: int, delta: Fraction) -> Fraction:
+    """The ε that goes with a δ.
+
+    Args:
+        law: of a report.
+        people: n, whose reports are in the set.
+        delta: a probability, 1e-15 at least.
+
+    Returns:
+        A whole number of 2**-20: an ε so that the set is (ε, δ)-private in one person's answers.
+
+    Raises:
+        InputError: people or delta is out of range.
+    """
+    check_people(people)
+    if not _LEAST_DELTA <= delta < 1:
+        raise InputError(say("set.delta"))
+    step = EXP_BITS - GRID_BITS
+
+    def delta_at(place: int) -> Fraction:
+        return _delta_at(law, people, place << step)
+
+    top = int(log(law.growth) * (1 << GRID_BITS)) + 2
+    guess = int(_roughly(law, people, float(delta)) * (1 << GRID_BITS))
+    return Fraction(_first(delta_at, delta, min(guess, top - 1), top), 1 << GRID_BITS)
+
+
+def check_people(people: int) -> None:
+    """Refuse what is no number of people.
+
+    Args:
+        people: how many.
+
+    Raises:
+        InputError: it is below 1 or above 10**12.
+    """
+    if not 1 <= people <= MOST_PEOPLE:
+        raise InputError(say("set.people", most=f"{MOST_PEOPLE:,}"))
+
+
+def _delta_at(law: Law, people: int, scaled: int) -> Fraction:
+    ratio = Fraction(exp_bounds(scaled, EXP_BITS)[0], 1 << EXP_BITS)
+    if ratio >= law.growth:
+        return Fraction(0)
+    return min(Fraction(1), Fraction(*expected_excess(law.atoms(ratio), min(people, _ADDED_UP))))
+
+
+def _roughly(law: Law, people: int, delta: float) -> float:
+    """Where the sum is normal: only where to look first."""
+    spread = sqrt(sum(float(mass) * float(one - other) ** 2 for one, other, mass in law.kinds) / people)
+    low, high = 0.0, 40.0
+    for _ in range(60):
+        z = (low + high) / 2
+        excess = spread * (exp(-z * z / 2) / sqrt(2 * pi) - z * erfc(z / sqrt(2)) / 2)
+        low, high = (z, high) if excess > delta else (low, z)
+    return log(1 + high * spread)
+
+
+def _first(delta_at: Callable[[int], Fraction], delta: Fraction, guess: int, top: int) -> int:
+    """The first place up to `top` whose δ is small enough; that of `top` is 0."""
+    goal = _depth(delta)
+    low, high = -1, top
+    depths: dict[int, float] = {}
+    at, stride, turn = max(guess, 0), 1, 0
+    while high - low > 1:
+        turn += 1
+        at = min(max(at, low + 1), high - 1)
+        found = delta_at(at)
+        depths[at] = _depth(found)
+        low, high = (low, at) if found <= delta else (at, high)
+        if turn % 4 == 0 and high < top:
+            at = (low + high) // 2
+            continue
+        if low in depths and high in depths and depths[low] < depths[high]:
+            # √(−ln δ) is nearly a straight line.
+            part = (goal - depths[low]) / (depths[high] - depths[low])
+            at = low + int(part * (high - low)) + (high == at)
+            continue
+        stride = max(8 * stride, at >> 8)
+        at = at - stride if high == at else at + stride
+    return high
+
+
+def _depth(delta: Fraction) -> float:
+    return sqrt(-log(max(float(delta), 1e-300)))

@@ -1,0 +1,130 @@
+"""E[(X₁ + … + Xₙ)₊] / n for X of many values: the law of the sum on a lattice, in integers, from above.
+
+What lies between two points of the lattice is split over both so that its mean stays: that spreads the law
+wider, which raises the expectation. The law of twice as many is the square of a polynomial, one product of
+long integers; where it has too many points, each second one is split over its neighbours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+# (probability over 2**MASS_BITS, X over some scale), X not 0
+Atom = tuple[int, int]
+
+MASS_BITS = 64
+# Of probabilities here.
+WORK_BITS = 112
+MOST_POINTS = 1500
+FIRST_POINTS = 2048
+# What is cut off above is counted at the largest value, so it is next to nothing; what is cut off below moves
+# up to the least point that is left.
+TOP_CUT = 1 << (WORK_BITS - 90)
+BOTTOM_CUT = 1 << (WORK_BITS - 40)
+# Of the number of people so many binary digits count; fewer people are a bound for more.
+DIGITS = 8
+
+
+class _Sum:
+    """The law of a sum: masses over 2**WORK_BITS at first × step, (first + 1) × step, …
+
+    lost: at least the probability that was cut off above.
+    """
+
+    def __init__(self, first: int, masses: list[int], step: int, lost: int) -> None:
+        self.first, self.masses, self.step, self.lost = first, masses, step, lost
+
+    def folded(self) -> _Sum:
+        """On every second point of the lattice."""
+        start = self.first >> 1
+        masses = [0] * ((self.first + len(self.masses)) // 2 + 1 - start)
+        for place, mass in enumerate(self.masses, self.first):
+            half, odd = (place >> 1) - start, place & 1
+            if odd:
+                masses[half] += mass + 1 >> 1
+                masses[half + 1] += mass + 1 >> 1
+            else:
+                masses[half] += mass
+        return _Sum(start, masses, 2 * self.step, self.lost)
+
+    def cut(self) -> _Sum:
+        """Without the ends that hold next to nothing."""
+        top, above = len(self.masses), 0
+        while top > 1 and above + self.masses[top - 1] <= TOP_CUT:
+            top -= 1
+            above += self.masses[top]
+        bottom, below = 0, 0
+        while bottom < top - 1 and below + self.masses[bottom] <= BOTTOM_CUT:
+            below += self.masses[bottom]
+            bottom += 1
+        masses = self.masses[bottom:top]
+        masses[0] += below
+        found = _Sum(self.first + bottom, masses, self.step, self.lost + above)
+        while len(found.masses) > MOST_POINTS:
+            found = found.folded()
+        return found
+
+    def plus(self, other: _Sum) -> _Sum:
+        """Of both together, on the coarser of their lattices."""
+        one = self
+        while one.step < other.step:
+            one = one.folded()
+        while other.step < one.step:
+            other = other.folded()
+        masses = [mass + (1 << WORK_BITS) - 1 >> WORK_BITS for mass in _product(one.masses, other.masses)]
+        return _Sum(one.first + other.first, masses, one.step, one.lost + other.lost).cut()
+
+
+def _product(one: list[int], other: list[int]) -> list[int]:
+    """The coefficients of a product of polynomials, by one of integers that hold them side by side."""
+    size = (max(one).bit_length() + max(other).bit_length() + len(one).bit_length()) // 8 + 1
+    left = _packed(one, size)
+    right = left if other is one else _packed(other, size)
+    count = len(one) + len(other) - 1
+    digits = (left * right).to_bytes(size * count, "little")
+    return [int.from_bytes(digits[at : at + size], "little") for at in range(0, size * count, size)]
+
+
+def _packed(masses: list[int], size: int) -> int:
+    return int.from_bytes(b"".join(mass.to_bytes(size, "little") for mass in masses), "little")
+
+
+def lattice_excess(atoms: Sequence[Atom], people: int) -> tuple[int, int]:
+    """An upper bound of E[(X₁ + … + Xₙ)₊] / n.
+
+    Args:
+        atoms: the law of X, without its zero, as in `slots.py`.
+        people: n.
+
+    Returns:
+        The bound as (numerator, denominator), in the atoms' units of value.
+    """
+    spare = max(0, people.bit_length() - DIGITS)
+    count = people >> spare << spare
+    one = _first(atoms)
+    total = one
+    for digit in bin(count)[3:]:
+        total = total.plus(total)
+        if digit == "1":
+            total = total.plus(one)
+    best = max(value for _, value in atoms)
+    excess = sum(mass * place for place, mass in enumerate(total.masses, total.first) if place > 0)
+    return excess * total.step + total.lost * best * count, count << WORK_BITS
+
+
+def _first(atoms: Sequence[Atom]) -> _Sum:
+    """X itself. The lattice is fine enough that splitting hardly widens it, where so many points suffice."""
+    values = [value for _, value in atoms]
+    squares = sum(mass * value * value for mass, value in atoms)
+    sizes = sum(mass * abs(value) for mass, value in atoms)
+    widest = max(values) - min(values)
+    step = max(widest // FIRST_POINTS, min(widest // 64, squares // (sizes << 6))) + 1
+    first = min(0, min(values) // step)
+    masses = [0] * (max(values) // step + 2 - first)
+    shift = WORK_BITS - MASS_BITS
+    for mass, value in [*atoms, (max(0, (1 << MASS_BITS) - sum(mass for mass, _ in atoms)), 0)]:
+        place, part = divmod(value, step)
+        upper = -(-(mass << shift) * part // step)
+        masses[place - first] += (mass << shift) - upper + 1
+        masses[place - first + 1] += upper
+    return _Sum(first, masses, step, 0)

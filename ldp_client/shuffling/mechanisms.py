@@ -1,0 +1,98 @@
+"""From the mechanisms' integers to the law of their payloads, exactly or rounded towards less privacy."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from ldp_client.core.integers import ceil_div, exp_bounds
+from ldp_client.documents.errors import InputError
+from ldp_client.documents.rational import Rational
+from ldp_client.documents.study import Study
+from ldp_client.mechanisms import Mechanism, mechanisms_of
+from ldp_client.mechanisms.choice import ChoiceMechanism
+from ldp_client.shuffling.law import Law, any_law, bounded_law, choice_law, one_of, together
+from ldp_client.words.text import say
+
+EXP_BITS = 128
+
+
+def law_of(mechanism: Mechanism) -> Law:
+    """The law of one mechanism's payloads.
+
+    Args:
+        mechanism: one with pure ε, not of a secure sum.
+
+    Returns:
+        The law; of a memoized one that of the permanent answer, from which all reports are made.
+
+    Raises:
+        InputError: its noise has a δ of its own.
+    """
+    if mechanism.privacy.delta != Rational(0):
+        raise InputError(say("set.has_delta", question=mechanism.field))
+    permanent = getattr(mechanism, "first", mechanism)
+    if isinstance(permanent, ChoiceMechanism):
+        return _of_choice(permanent)
+    if mechanism.name == "sampled_products":
+        return _of_patterns(mechanism)
+    growth = exp_above(mechanism.privacy.epsilon)
+    if mechanism.name == "laplace":
+        half = mechanism.privacy.epsilon * Rational(1, 2)
+        return bounded_law(growth, 1 - 1 / exp_above(half))
+    return any_law(growth)
+
+
+def _of_choice(mechanism: ChoiceMechanism) -> Law:
+    growth = Fraction(*mechanism.odds)
+    # Of choices in another block of a Hadamard response fewer payloads say the same.
+    others = [mechanism.q, getattr(mechanism, "q_elsewhere", mechanism.q)]
+    difference = _exact(mechanism.p) - min(_exact(other) for other in others)
+    both = _exact(mechanism.p) - difference * growth / (growth - 1)
+    return choice_law(growth, difference, both)
+
+
+def _of_patterns(mechanism: Any) -> Law:
+    """The pattern of signs by randomized response: two records may differ in every sign of every block."""
+    p = _exact(mechanism.p)
+    return choice_law(Fraction(*mechanism.odds), p - (1 - p) / (mechanism.patterns - 1), Fraction(0))
+
+
+def _exact(number: Rational) -> Fraction:
+    return Fraction(number.numerator, number.denominator)
+
+
+def exp_above(epsilon: Rational) -> Fraction:
+    """e^ε from above.
+
+    Args:
+        epsilon: at most 300.
+
+    Returns:
+        A fraction over 2**128.
+    """
+    scaled = ceil_div(epsilon.numerator << EXP_BITS, epsilon.denominator)
+    return Fraction(exp_bounds(scaled, EXP_BITS)[1], 1 << EXP_BITS)
+
+
+def law_of_report(study: Study) -> Law:
+    """The law of all that one person sends for a study.
+
+    Args:
+        study: one that is asked of people, without a secure sum.
+
+    Returns:
+        The law of a whole report; of memoized questions that of all reports of a person together.
+
+    Raises:
+        InputError: the study has a secure sum, is for data holders, or has a question whose noise has a δ.
+    """
+    if study.route is not None or study.unit == "holder":
+        raise InputError(say("set.no_reports", study=study.id))
+    laws = {name: law_of(mechanism) for name, mechanism in mechanisms_of(study).items()}
+    if not study.ask_one:
+        return together(list(laws.values()))
+    repeated = [laws[question.id] for question in study.questions if question.repeats]
+    drawn = [laws[question.id] for question in study.questions if not question.repeats]
+    # Each version draws again, and a device may come to answer all that are memoized.
+    return together([*repeated, one_of(drawn)] if drawn else repeated)

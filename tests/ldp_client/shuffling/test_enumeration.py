@@ -1,0 +1,171 @@
+"""The bound is that of the dominating pair, and holds for every mechanism: by enumeration, in fractions."""
+
+import itertools
+import random
+from fractions import Fraction
+from math import prod
+
+import pytest
+
+from ldp_client.shuffling import slots
+from ldp_client.shuffling.lattice import lattice_excess
+from ldp_client.shuffling.law import Law, any_law, bounded_law, choice_law, together
+from tests.ldp_client.shuffling.shuffled import divergence, dominating, response, sets_of
+
+RATIOS = [Fraction(1), Fraction(11, 10), Fraction(3, 2), Fraction(5, 2)]
+GROWTH = Fraction(3)
+# What rounding up may add.
+EXACT = Fraction(1, 10**12)
+
+
+def bound(law, people, ratio):
+    return Fraction(*slots.expected_excess(law.atoms(ratio), people))
+
+
+def response_law(choices, growth=GROWTH):
+    return choice_law(growth, (growth - 1) / (growth + choices - 1), Fraction(0))
+
+
+def true_delta(choices, people, ratio):
+    """Of randomized response itself, at the others' answers that hide the least."""
+    others = itertools.combinations_with_replacement(range(choices), people - 1)
+    return max(
+        divergence(
+            *(sets_of([response(GROWTH, choices, x) for x in (answer, *rest)]) for answer in (0, 1)), ratio
+        )
+        for rest in others
+    )
+
+
+@pytest.mark.parametrize("people", range(1, 13))
+@pytest.mark.parametrize("choices", [2, 3])
+def test_it_is_the_dominating_pairs_divergence(choices, people):
+    laws = [response(GROWTH, choices, answer) for answer in range(choices)]
+    for ratio in RATIOS:
+        exact = dominating(laws, (0, 1), people, ratio)
+        assert exact <= bound(response_law(choices), people, ratio) <= exact + EXACT
+
+
+@pytest.mark.parametrize("people", range(1, 7))
+@pytest.mark.parametrize("choices", [2, 3])
+def test_randomized_response_itself_is_below_and_near(choices, people):
+    for ratio in RATIOS:
+        truth, found = true_delta(choices, people, ratio), bound(response_law(choices), people, ratio)
+        assert truth <= found <= Fraction(6, 5) * truth
+
+
+def test_with_somebody_elses_third_choice_randomized_response_reaches_it():
+    """All others gave an answer that neither of the two is: there the bound is the truth."""
+    for ratio in RATIOS[:2]:
+        assert bound(response_law(3), 5, ratio) - EXACT <= true_delta(3, 5, ratio)
+
+
+def halved(law):
+    """A reduction in which half of what tells the answers apart is left out."""
+    return Law(law.growth, [(one, other, mass / 2) for one, other, mass in law.kinds])
+
+
+FAULTS = {
+    "counts everybody twice": lambda people, ratio: bound(response_law(3), 2 * people, ratio),
+    "takes a coarser mechanism": lambda people, ratio: bound(response_law(5), people, ratio),
+    "leaves out half": lambda people, ratio: bound(halved(response_law(3)), people, ratio),
+    "divides by people twice": lambda people, ratio: bound(response_law(3), people, ratio) / people,
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_bound_that_is_too_small_is_found_out(fault):
+    cases = [(people, ratio) for people in range(3, 6) for ratio in RATIOS[:2]]
+    assert any(FAULTS[fault](people, ratio) < true_delta(3, people, ratio) for people, ratio in cases)
+
+
+def random_mechanism(draw, people):
+    """Payloads' laws of people that differ at most by the ratio that comes with them."""
+    weights = [Fraction(draw.randint(1, 50)) for _ in range(draw.randint(2, 4))]
+    most = Fraction(draw.randint(11, 200), 10)
+    laws = []
+    for _ in range(people + 1):
+        raised = [weight * (most if draw.random() < 0.5 else 1) for weight in weights]
+        laws.append([weight / sum(raised) for weight in raised])
+    return laws, max(max(column) / min(column) for column in zip(*laws, strict=True))
+
+
+def test_no_mechanism_with_that_epsilon_is_above_the_general_bound():
+    """Each person may even have a mechanism of their own."""
+    draw, nearest = random.Random(20), Fraction(0)
+    for _ in range(1500):
+        people = draw.randint(1, 4)
+        laws, growth = random_mechanism(draw, people)
+        if growth == 1:
+            continue
+        ratio = 1 + (growth - 1) * Fraction(draw.randint(0, 9), 10)
+        truth = divergence(sets_of([laws[0], *laws[2:]]), sets_of([laws[1], *laws[2:]]), ratio)
+        variation = divergence(sets_of([laws[0]]), sets_of([laws[1]]), Fraction(1))
+        general = bound(any_law(growth), people, ratio)
+        narrower = bound(bounded_law(growth, variation), people, ratio)
+        assert truth <= narrower <= general + EXACT
+        nearest = max(nearest, truth / general)
+    # It is no bound that holds by being far away.
+    assert nearest > Fraction(9, 10)
+
+
+def test_many_people_are_added_up_as_few_are():
+    """The sum over windows, and that over all compositions, of the same laws."""
+    draw = random.Random(21)
+    for _ in range(150):
+        growth, people = Fraction(draw.randint(11, 200), 10), draw.randint(1, 40)
+        law = choice_law(growth, (growth - 1) / (growth + 1) * Fraction(draw.randint(1, 10), 10), Fraction(0))
+        ratio = 1 + (growth - 1) * Fraction(draw.randint(0, 9), 10)
+        wider = slots._two_sided(law.atoms(ratio))
+        by_windows = Fraction(*slots._two_sided_excess(wider, people))
+        exact = Fraction(*slots._by_composition(list(wider), people))
+        assert exact - Fraction(1, 10**18) <= by_windows <= exact + Fraction(1, 10**14)
+        if people <= 12:
+            assert Fraction(*slots._by_composition(law.atoms(ratio), people)) <= exact + Fraction(1, 10**18)
+
+
+def on_lattice(law, people, ratio):
+    numerator, denominator = lattice_excess(law.atoms(ratio), people)
+    return Fraction(numerator, denominator << slots.VALUE_BITS)
+
+
+@pytest.mark.parametrize("people", [1, 2, 3, 7, 12])
+def test_the_lattice_is_above_enumeration_and_near(people):
+    for laws in ([any_law(GROWTH)], [response_law(3)] * 2, [any_law(GROWTH), response_law(4, Fraction(2))]):
+        law = together(laws)
+        for ratio in RATIOS[:3]:
+            atoms = law.atoms(ratio)
+            exact = Fraction(*slots._by_composition(atoms, people)) if len(atoms) < 6 or people < 4 else None
+            found = on_lattice(law, people, ratio)
+            assert exact is None or exact <= found <= exact * Fraction(102, 100)
+            assert found <= Fraction(*slots._two_sided_excess(slots._two_sided(atoms), people)) * Fraction(
+                101, 100
+            )
+
+
+@pytest.mark.parametrize("people", [100, 1000, 20_000])
+def test_the_lattice_is_above_the_sum_over_windows_and_near(people):
+    law = any_law(Fraction(20))
+    for ratio in (1 + Fraction(2, people), Fraction(102, 100)):
+        exact = Fraction(*slots._two_sided_excess(slots._two_sided(law.atoms(ratio)), people))
+        # People are rounded down to eight binary digits.
+        assert exact <= on_lattice(law, people, ratio) <= exact * Fraction(105, 100)
+
+
+@pytest.mark.parametrize("questions", [2, 3])
+def test_whole_reports_of_people_are_below_the_bound(questions):
+    """Yes/no questions by the truth of all others' answers, of few people."""
+    rows = {answer: response(GROWTH, 2, answer) for answer in (0, 1)}
+    payloads = {
+        answers: [prod(row) for row in itertools.product(*(rows[answer] for answer in answers))]
+        for answers in itertools.product((0, 1), repeat=questions)
+    }
+    law, one, other = together([any_law(GROWTH)] * questions), (0,) * questions, (1,) * questions
+    for ratio in RATIOS:
+        truth = max(
+            divergence(*(sets_of([payloads[first], *rest]) for first in (one, pair)), ratio)
+            for rest in itertools.combinations_with_replacement(payloads.values(), 2)
+            # Also of pairs that differ in one question only.
+            for pair in (other, (1,) + (0,) * (questions - 1))
+        )
+        assert truth <= bound(law, 3, ratio) <= 2 * truth

@@ -1,0 +1,128 @@
+"""Published figures, rounding, and that more people, less ε and more δ never make the bound worse."""
+
+import random
+from fractions import Fraction
+from math import exp, log, nextafter
+from time import process_time
+
+import pytest
+
+from ldp_client.documents.errors import InputError
+from ldp_client.shuffling.amplifying import delta_of, epsilon_of
+from ldp_client.shuffling.binomial import ONE, Window
+from ldp_client.shuffling.law import any_law, choice_law, one_of, together
+from ldp_client.shuffling.reports import shuffled_delta, shuffled_epsilon
+
+
+def test_the_figures_of_tight_accountants():
+    """At n = 100,000 and ε₀ = 4 upper and lower bounds meet at 0.118 (δ = 1e-6)."""
+    assert 0.118 < shuffled_epsilon(4, 100_000) < 0.1186
+    assert shuffled_epsilon("4", 1000) == pytest.approx(1.85, abs=0.01)
+
+
+def test_hundred_million_reports_take_seconds():
+    began = process_time()
+    assert shuffled_epsilon(4, 10**8) < 0.003
+    assert process_time() - began < 5
+
+
+def test_epsilon_and_delta_are_each_others():
+    for people, own, delta in [(50, 1, "1e-4"), (1000, 3, "1e-6"), (40_000, 0.5, "1e-9")]:
+        found = shuffled_epsilon(own, people, delta)
+        assert shuffled_delta(own, people, found) <= float(delta)
+        if found < own:
+            assert shuffled_delta(own, people, found - 2**-19) > float(delta)
+
+
+def test_one_report_alone_is_worth_what_its_device_did():
+    assert shuffled_epsilon(1, 1) == pytest.approx(1, abs=2e-6)
+    assert shuffled_delta(1, 1, 0) == pytest.approx((exp(1) - 1) / (exp(1) + 1), rel=1e-12)
+    assert shuffled_delta(1, 10, 1) < 1e-18
+
+
+def test_it_is_monotone_in_all_three():
+    draw = random.Random(22)
+    for _ in range(60):
+        people, own = int(10 ** draw.uniform(0, 3.5)), draw.uniform(0.05, 6)
+        delta = 10 ** draw.uniform(-9, -2)
+        found = shuffled_epsilon(own, people, delta)
+        assert found <= nextafter(own, 9)
+        more = people + draw.randint(1, people)
+        assert shuffled_epsilon(own, more, delta) <= found
+        assert shuffled_epsilon(own * draw.uniform(0.9, 1), people, delta) <= found
+        assert shuffled_epsilon(own, people, delta * draw.uniform(1, 3)) <= found
+
+
+def test_windows_enclose_the_exact_law():
+    for trials, often, seldom in [
+        (0, 1, 1),
+        (1, 1, 3),
+        (40, 3, 2),
+        (500, 1, 2**20),
+        (500, 2**20, 1),
+        (9, 1, 2**200),
+    ]:
+        told = Window(trials, often, seldom)
+        exact = Fraction(seldom, often + seldom) ** trials
+        inside = Fraction(0)
+        for value in range(trials + 1):
+            assert exact * ONE <= told.at_most(value)
+            if 0 <= value - told.first < len(told.low):
+                inside += exact
+                assert told.low[value - told.first] <= exact * ONE
+            exact = exact * (trials - value) / (value + 1) * Fraction(often, seldom)
+        assert 1 - inside <= Fraction(told.outside, ONE) <= Fraction(1, 10**12)
+
+
+def test_several_answers_tell_less_than_one_with_all_their_epsilon():
+    growth = Fraction(3)
+    one, delta = any_law(growth), Fraction(1, 10**6)
+    both, all_at_once = together([one, one]), any_law(growth**2)
+    assert both.growth == 9
+    assert sum(mass for *_, mass in both.kinds) < 1
+    for kinds in (both.kinds, all_at_once.kinds):
+        assert sum(a * mass for a, _, mass in kinds) == 1
+    assert epsilon_of(one, 5000, delta) < epsilon_of(both, 5000, delta) < epsilon_of(all_at_once, 5000, delta)
+
+
+def test_too_many_kinds_of_payload_are_taken_together():
+    laws = [choice_law(Fraction(2 + place, 1), Fraction(1, 5), Fraction(1, 20)) for place in range(8)]
+    found = together(laws)
+    assert len(found.kinds) <= 2000
+    assert sum(a * mass for a, _, mass in found.kinds) == 1
+    assert epsilon_of(found, 10**5, Fraction(1, 10**6)) <= epsilon_of(
+        any_law(found.growth), 10**5, Fraction(1, 10**6)
+    )
+
+
+def test_one_of_several_is_between_them():
+    small, large, delta = any_law(Fraction(2)), any_law(Fraction(6)), Fraction(1, 10**6)
+    mixed = epsilon_of(one_of([small, large]), 5000, delta)
+    assert epsilon_of(small, 5000, delta) < mixed < epsilon_of(large, 5000, delta)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("1", 0, "1e-6"), "people must be from 1"),
+        (("1", 10**13, "1e-6"), "people must be from 1"),
+        (("1", 10, "0"), "delta must be"),
+        (("1", 10, "1"), "delta must be"),
+        (("0", 10, "1e-6"), "epsilon must be above 0"),
+        (("nan", 10, "1e-6"), "epsilon must be a decimal"),
+    ],
+)
+def test_arguments_out_of_range_are_refused(arguments, said):
+    with pytest.raises(InputError, match=said):
+        shuffled_epsilon(*arguments)
+    with pytest.raises(InputError, match="towards the set must be from 0"):
+        delta_of(any_law(Fraction(3)), 10, Fraction(-1))
+
+
+def test_rounding_never_goes_below():
+    law, ratio = any_law(Fraction(exp(2))), Fraction(11, 10)
+    kinds = [(mass, one - ratio * other) for one, other, mass in law.kinds]
+    for (weight, value), (mass, exact) in zip(law.atoms(ratio), kinds, strict=True):
+        assert Fraction(value, 1 << 64) >= exact
+        assert (Fraction(weight, 1 << 64) >= mass) == (exact > 0)
+    assert log(law.growth) == pytest.approx(2)

@@ -1,0 +1,115 @@
+"""The laws that the bounds begin with are those of the payloads that the real samplers send."""
+
+from collections import defaultdict
+from fractions import Fraction
+from itertools import permutations
+
+import mpmath
+import pytest
+
+from ldp_client import mechanism_for
+from ldp_client.documents.errors import InputError
+from ldp_client.mechanisms import olh
+from ldp_client.shuffling import slots
+from ldp_client.shuffling.law import Law, choice_law
+from ldp_client.shuffling.mechanisms import law_of
+from schemas import Study
+from tests import studies
+from tests.ldp_client.exact_laws import READS
+from tests.ldp_client.exact_laws import law_of as payloads_of
+
+PRIME = 7
+CHOICES = 4
+PEOPLE = 5
+RATIOS = [Fraction(1), Fraction(21, 20), Fraction(3, 2)]
+EXACT = Fraction(1, 10**15)
+
+
+def built(question):
+    return mechanism_for(Study(studies.document(question)).questions[0])
+
+
+def choice(name, epsilon, choices=CHOICES):
+    mechanism = {"name": name, "epsilon": epsilon}
+    return built({**studies.CHOICE, "choices": {"count": choices}, "mechanism": mechanism})
+
+
+@pytest.fixture
+def small_prime(monkeypatch):
+    monkeypatch.setattr(olh, "PRIME", PRIME)
+
+
+def excess(law, ratio):
+    return Fraction(*slots._by_composition(law.atoms(ratio), PEOPLE))
+
+
+def blanket_law(laws, one, other):
+    """What an ordered pair of answers has, of every payload that can be sent."""
+    kinds = defaultdict(Fraction)
+    for payload in laws[0]:
+        least = min(law[payload] for law in laws)
+        kinds[laws[one][payload] / least, laws[other][payload] / least] += least
+    return Law(max(a for a, _ in kinds), [(a, b, mass) for (a, b), mass in kinds.items()])
+
+
+@pytest.mark.parametrize("name", sorted(READS))
+@pytest.mark.usefixtures("small_prime")
+def test_it_is_the_worst_pairs_law_of_the_sampler(name):
+    m = choice(name, "1")
+    reads = READS[name](m, PRIME) if name == "olh" else READS[name](m)
+    laws = [payloads_of(m, index, reads) for index in range(CHOICES)]
+    stated = law_of(m)
+    for ratio in RATIOS:
+        pairs = permutations(range(CHOICES), 2)
+        worst = max(excess(blanket_law(laws, one, other), ratio) for one, other in pairs)
+        assert worst <= excess(stated, ratio) + EXACT
+        # A set of all choices says nothing, which the stated law takes for a set that says little.
+        has_all = any(all(m.supported(payload, index) for index in range(CHOICES)) for payload in laws[0])
+        assert excess(stated, ratio) <= worst * (1 + Fraction(1, 20 if has_all else 10**9))
+
+
+def test_of_a_memoized_answer_it_is_the_permanent_ones():
+    kept, plain = built(studies.MEMOIZED), built(studies.with_epsilon(studies.YES_NO, "2"))
+    assert law_of(kept).kinds == law_of(plain).kinds
+
+
+def test_of_numbers_it_is_near_the_exact_one():
+    """Of the two ends, whose payloads' ratio is e^(ε − 2y) in between: by cells of the exact law."""
+    m = built(studies.NUMBER)
+    epsilon, cells = mpmath.mpf(1), 400
+    growth = law_of(m).growth
+    kinds = []
+    for cell in range(cells):
+        # From y to y + ε / cells the smaller of both densities is that of the farther end.
+        y = epsilon * (cell + mpmath.mpf(1) / 2) / cells
+        mass = mpmath.exp(-max(y, epsilon - y)) * epsilon / cells / 2
+        low = mpmath.exp(epsilon - 2 * y)
+        kinds.append((max(low, 1), max(1 / low, 1), mass))
+    kinds += [(mpmath.e, 1, mpmath.exp(-1) / 2), (1, mpmath.e, mpmath.exp(-1) / 2)]
+    exact = Law(growth, [tuple(Fraction(str(part)) for part in kind) for kind in kinds])
+    for ratio in RATIOS:
+        spread = sum(float(mass) * float(a - ratio * b) ** 2 for a, b, mass in exact.kinds)
+        stated = sum(float(mass) * float(a - ratio * b) ** 2 for a, b, mass in law_of(m).kinds)
+        assert spread <= stated < 1.6 * spread
+
+
+@pytest.mark.parametrize("products", [1, 2])
+def test_of_products_it_is_that_of_the_patterns(products):
+    mechanism = {**studies.PRODUCTS["mechanism"], "products": products}
+    m = built({**studies.PRODUCTS, "mechanism": mechanism})
+    growth, others = Fraction(*m.odds), m.patterns - 1
+    p = Fraction(m.p.numerator, m.p.denominator)
+    assert p / ((1 - p) / others) == growth
+    assert law_of(m).kinds == choice_law(growth, p - (1 - p) / others, Fraction(0)).kinds
+
+
+def test_a_number_that_may_be_refused_has_the_general_bound():
+    refusable = {**studies.NUMBER, "refusal": {"share": "0.5"}}
+    assert len(law_of(built(refusable)).kinds) == 2
+
+
+@pytest.mark.parametrize("question", [studies.NORMAL, studies.LINEAR, studies.RECORD])
+def test_noise_with_a_delta_is_refused_in_one_line(question):
+    with pytest.raises(InputError, match=f"^{question['id']}: its noise has a delta of its own") as refused:
+        law_of(built(question))
+    assert "\n" not in str(refused.value)

@@ -1,0 +1,155 @@
+"""A study's reports: several questions, one drawn, public fields, false reports; what `study check` says."""
+
+import json
+
+import pytest
+
+from ldp_client import cli
+from ldp_client.documents.errors import InputError
+from ldp_client.shuffling.reports import shuffled_epsilon, towards_set
+from schemas import Study
+from tests import studies
+
+REGION = {"id": "region", "choices": ["north", "south"]}
+CHANNEL = {"batches": {"hours": 24}}
+
+
+def study(*questions, **fields):
+    return Study(studies.document(*(questions or [studies.YES_NO]), **fields))
+
+
+def two(epsilon):
+    return [{**studies.with_epsilon(studies.YES_NO, epsilon), "id": name} for name in ("one", "other")]
+
+
+def test_one_question_has_its_mechanisms_bound():
+    found = towards_set(study(studies.with_epsilon(studies.YES_NO, "4")), 100_000)
+    assert 0.118 < found.epsilon < 0.1186
+    assert found.epsilon == pytest.approx(shuffled_epsilon(4, 100_000), abs=2e-6)
+    assert found.device_epsilon == pytest.approx(4)
+    more_choices = study({**studies.with_epsilon(studies.CHOICE, "4"), "choices": {"count": 50}})
+    assert towards_set(more_choices, 100_000).epsilon < found.epsilon
+
+
+def test_a_whole_report_tells_more_than_each_answer_and_less_than_the_sum():
+    both = towards_set(study(*two("1")), 10_000)
+    assert shuffled_epsilon(1, 10_000) < both.epsilon < shuffled_epsilon(2, 10_000)
+    drawn = towards_set(study(*two("1"), ask_one=True), 10_000)
+    assert drawn.epsilon == pytest.approx(shuffled_epsilon(1, 10_000), abs=2e-6)
+    assert drawn.device_epsilon == pytest.approx(1)
+
+
+def test_false_reports_hide_nobody():
+    for false in ("0.1", 1000, "1000"):
+        found = towards_set(study(), 10_000, false_reports=false)
+        assert (found.false_reports, found.hidden_among) == (1000, 9000)
+        assert found.epsilon == towards_set(study(), 9000).epsilon > towards_set(study(), 10_000).epsilon
+    assert towards_set(study(), 10, false_reports="0.01").hidden_among == 9
+    for wrong in ("1.5", "-1", 10, "some"):
+        with pytest.raises(InputError, match="false"):
+            towards_set(study(), 10, false_reports=wrong)
+
+
+def test_a_report_hides_among_those_with_its_public_values():
+    asked = study(public=[REGION])
+    even = towards_set(asked, 10_000)
+    assert (even.hidden_among, even.is_even_spread) == (5000, True)
+    assert even.epsilon == towards_set(study(), 5000).epsilon
+    fewest = towards_set(asked, 10_000, smallest_cell=700, false_reports=100)
+    assert (fewest.hidden_among, fewest.is_even_spread) == (600, False)
+    assert fewest.epsilon == towards_set(study(), 600).epsilon
+    with pytest.raises(InputError, match="smallest_cell"):
+        towards_set(asked, 10, smallest_cell=11)
+
+
+def test_it_is_never_above_the_devices_own():
+    alone = towards_set(study(), 5, false_reports=4)
+    assert alone.hidden_among == 1
+    assert alone.device_epsilon - 2e-6 < alone.epsilon <= alone.device_epsilon
+
+
+def test_where_no_bound_is_known_it_says_so():
+    with pytest.raises(InputError, match="weight: its noise has a delta"):
+        towards_set(study(studies.YES_NO, studies.NORMAL), 1000)
+    with pytest.raises(InputError, match="data holders"):
+        towards_set(Study(studies.document(studies.LAPLACE_TABLE, **studies.HOLDER)), 1000)
+
+
+def test_every_kind_of_question_with_pure_epsilon_has_one():
+    names = []
+    for question in [*studies.ALL, *studies.NEWER]:
+        one = study(question)
+        if float(one.delta):
+            continue
+        names.append(question["mechanism"]["name"])
+        found = towards_set(one, 20_000)
+        assert 0 < found.epsilon < 0.05 * found.device_epsilon
+        assert found.epsilon <= shuffled_epsilon(found.device_epsilon, 20_000) + 2e-6
+    assert {"laplace", "oue", "sue", "olh", "hadamard", "memoized", "sampled_products"} <= set(names)
+
+
+@pytest.fixture
+def checked(tmp_path, capsys):
+    def check(document, *arguments):
+        path = tmp_path / "study.json"
+        path.write_text(json.dumps(document))
+        code = cli.main(["study", "check", str(path), *arguments])
+        return code, capsys.readouterr()
+
+    return check
+
+
+def test_study_check_says_it_and_towards_whom(checked):
+    document = studies.document(studies.with_epsilon(studies.YES_NO, "4"))
+    code, said = checked(document, "--people", "100000", "--false-reports", "0.01", "--delta", "1e-6")
+    assert code == 0
+    assert "towards whoever sees only the set of reports, in no order: epsilon 0.11" in said.out
+    assert "among 99,000 true reports (1,000 of 100,000 left out as false)" in said.out
+    assert "not hold towards who sees reports arrive, nor towards relay and collector together" in said.out
+    assert "it is the device's own epsilon 4" in said.out
+    assert "no channel with batches" in said.out
+    _, without = checked(document)
+    assert "the set of reports" not in without.out
+
+
+def test_study_check_gives_programs_all_of_it(checked):
+    _, said = checked(studies.document(studies.YES_NO, public=[REGION]), "--people", "1000", "--json")
+    found = json.loads(said.out)["towards_set"]
+    assert found["hidden_among"] == 500
+    assert found["is_even_spread"] is True
+    _, said = checked(studies.document(studies.NORMAL), "--people", "1000", "--json")
+    assert json.loads(said.out)["towards_set"] is None
+
+
+def test_study_check_speaks_of_the_own_cell(checked):
+    document = studies.document(studies.YES_NO, public=[REGION])
+    _, said = checked(document, "--people", "1000", "--smallest-cell", "90")
+    assert (
+        "with a person's own public values: 90 true reports, of the combination that the fewest" in said.out
+    )
+    _, said = checked(document, "--people", "1000")
+    assert "500 true reports, if people spread evenly over all 2 combinations" in said.out
+
+
+def test_study_check_answers_for_what_has_no_bound(checked):
+    code, said = checked(studies.document(studies.NORMAL), "--people", "1000")
+    assert code == 0
+    assert "weight: its noise has a delta of its own" in said.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--delta", "1e-6"], "--delta is said beside --people"),
+        (["--smallest-cell", "3"], "--smallest-cell is said beside --people"),
+        (["--people", "10", "--delta", "2"], "delta must be"),
+        (["--people", "10", "--false-reports", "10"], "false reports must be"),
+        (["--people", "10", "--smallest-cell", "x"], "--smallest-cell x: must be a whole number"),
+        (["--people", "0"], "--people 0: must be a whole number"),
+    ],
+)
+def test_study_check_refuses_what_makes_no_sense(checked, arguments, said):
+    code, printed = checked(studies.document(studies.YES_NO), *arguments)
+    assert code != 0
+    assert said in printed.err
+    assert printed.err.count("\n") == 1
