@@ -19,7 +19,7 @@ from collector.reports.rules import kept_until
 from collector.reports.running_summary import FindRules, require_sums
 from collector.storage import audit_log, queries
 from collector.storage.overviews import Arrivals
-from collector.storage.upkeep import MOST_BACK, doubt_of, last_day
+from collector.storage.upkeep import doubt_of, is_vouched_for
 from ldp_client.documents.errors import InputError
 from ldp_client.words.text import counted
 from schemas import Study
@@ -99,7 +99,7 @@ def _begin(session: Session, kept: Kept, today: date, by: str) -> bool:
     number = queries.count_reports(session, queries.Chosen(kept.number, kept.before, kept.version))
     if not number:
         return False
-    if by == audit_log.BY_SERVER and not _is_vouched_for(session, today):
+    if by == audit_log.BY_SERVER and not is_vouched_for(session, today):
         LOGGER.warning(
             "%s of %s were kept for long enough; they are deleted tomorrow, as no upkeep of the last days "
             "says that today is right, or at once with `ldpkit retention run`",
@@ -112,8 +112,3 @@ def _begin(session: Session, kept: Kept, today: date, by: str) -> bool:
     if by != audit_log.BY_SERVER or not audit_log.is_said_today(session, by, ACTION, kept.study, what):
         audit_log.record(session, by, ACTION, kept.study, what + counted(number, "report"))
     return True
-
-
-def _is_vouched_for(session: Session, today: date) -> bool:
-    last = last_day(session)
-    return last is not None and abs(today - last) <= MOST_BACK

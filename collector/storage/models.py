@@ -213,8 +213,12 @@ class InvitationListRow(Base):
 
 
 class UpkeepRow(Base):
-    """One row: the day of the last upkeep (upkeep.py)."""
+    """One row: the day of the last upkeep (upkeep.py).
+
+    jumped: the last such day that came so long after the one before that the clock may be wrong; the first, too.
+    """
 
     __tablename__ = "upkeep"
 
     day: Mapped[date] = mapped_column(primary_key=True)
+    jumped: Mapped[date | None]
