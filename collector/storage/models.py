@@ -215,7 +215,7 @@ class InvitationListRow(Base):
 class UpkeepRow(Base):
     """One row: the day of the last upkeep (upkeep.py).
 
-    jumped: the last such day that came so long after the one before that the clock may be wrong; the first, too.
+    jumped: the last such day that came so long after another that the clock may be wrong, or the first.
     """
 
     __tablename__ = "upkeep"
