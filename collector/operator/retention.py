@@ -49,8 +49,7 @@ def delete_doomed(act: Act, find: FindRules, doomed: Doomed, most: int | None = 
 
     Their ids go too, so a device that sent one may send it again while the study takes reports; those of
     withdrawn ones stay until it is closed, with stated retention until that is for good. What was fitted to
-    them goes as well. Raises WrongSumsError where
-    nothing can be deleted until all reports were counted again.
+    them goes as well. Raises WrongSumsError where nothing can be deleted until all were counted again.
     """
     total, after = 0, b""
     while most is None or total < most:
