@@ -1,4 +1,4 @@
-"""Kill an upgrade while it migrates: the next run would take the new release for installed and migrate nothing."""
+"""Kill an upgrade while it migrates: the next run takes it for done and migrates nothing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ LDPKIT = """#!/bin/bash
 case "$1 $2" in
   "init "*) touch ldpkit.toml; echo {number} > db ;;
   "backup "*) cp db "$3" ;;
-  "admin migrate") [ ! -e kill-{number} ] || {{ rm kill-{number}; kill -9 $PPID; exit 1; }}; echo {number} > db ;;
+  "admin migrate") 
+    [ ! -e kill-{number} ] || {{ rm kill-{number}; kill -9 $PPID; exit 1; }}
+    echo {number} > db ;;
 esac
 """
 SYSTEMCTL = """#!/bin/bash
