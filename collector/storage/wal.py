@@ -90,6 +90,8 @@ def save_log(file: Path) -> None:
         return
     aside = _name_aside(file)
     try:
+        # Nobody beyond those who may read the log, even for a moment.
+        os.close(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         shutil.copyfile(log, aside)
         os.truncate(log, 0)
     except OSError as error:

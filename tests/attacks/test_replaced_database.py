@@ -124,7 +124,8 @@ def test_a_file_that_was_overwritten_is_left_alone_too(start_server, tmp_path, s
     server.process.wait(timeout=START_SECONDS)
     assert path.read_bytes() == bytes_restored
     assert ids_in(path) == {before.id}
-    assert list(tmp_path.glob("*-wal.replaced-1"))
+    (aside,) = tmp_path.glob("*-wal.replaced-1")
+    assert aside.stat().st_mode & 0o077 == 0
     check(Database(f"sqlite:///{path}", 10))
 
 
