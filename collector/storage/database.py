@@ -13,7 +13,7 @@ from threading import Lock, Thread
 from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
-from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DatabaseError, DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.orm import Session, sessionmaker
 
@@ -112,13 +112,22 @@ class Database:
         itself.
         """
         room = nullcontext() if reserved or self._room is None else self._room.hold()
-        with room, self._readers.begin() as session:
+        with room, self._noting(), self._readers.begin() as session:
             yield session
 
-    def note(self, error: Exception) -> None:
+    def note(self, error: BaseException | None) -> None:
         """Stop where an error of SQLite, at a connection of one's own, says that the file is damaged."""
         if self._same is not None:
             self._same.note(error)
+
+    @contextmanager
+    def _noting(self) -> Iterator[None]:
+        """Rows that are read from the driver itself say alone that they are damaged."""
+        try:
+            yield
+        except DatabaseError as error:
+            self.note(error.orig)
+            raise
 
     def require_answer(self, seconds: float) -> None:
         """Raises what the database raises, or SQLAlchemy's TimeoutError where it says nothing for so long."""
@@ -134,7 +143,7 @@ class Database:
     @contextmanager
     def write(self) -> Iterator[Session]:
         """A session in one write transaction, durable once the block has ended without an error."""
-        with self._writers.begin() as session:
+        with self._noting(), self._writers.begin() as session:
             yield session
 
     def act(self, action: Callable[[Session], T]) -> T:

@@ -15,7 +15,7 @@ LDPKIT = """#!/bin/bash
 case "$1 $2" in
   "init "*) touch ldpkit.toml; echo {number} > db ;;
   "backup "*) cp db "$3" ;;
-  "admin migrate") 
+  "admin migrate")
     [ ! -e kill-{number} ] || {{ rm kill-{number}; kill -9 $PPID; exit 1; }}
     echo {number} > db ;;
 esac

@@ -11,8 +11,9 @@ from urllib.error import HTTPError
 
 import pytest
 from sqlalchemy import text
+from sqlalchemy.exc import DatabaseError
 
-from collector.storage import wal
+from collector.storage import queries, wal
 from collector.storage.backup import back_up
 from collector.storage.database import Database
 from collector.storage.migrating import check, make, migrate
@@ -302,3 +303,21 @@ def test_a_damaged_file_takes_nothing_more(habits, study, caplog):
         assert habits.client.get("/readyz").status_code == 503
     assert habits.publish(build_study(id="others")).status_code == 503
     assert caplog.text.count("is damaged (database disk image is malformed)") == 1
+
+
+def test_a_damaged_page_of_reports_ends_a_command_in_one_line(habits, study):
+    """Rows are read past SQLAlchemy: counting anew ended in a traceback, and a server went on."""
+    reports = [build_report(study).to_document() for _ in range(400)]
+    assert habits.post(reports).status_code == 200
+    habits.collector.close()
+    habits.collector.database.engine.dispose()
+    with closing(sqlite3.connect(habits.path)) as connection:
+        (size,) = connection.execute("PRAGMA page_size").fetchone()
+    with habits.path.open("r+b") as file:
+        file.seek(-size, os.SEEK_END)
+        file.write(b"\7" * size)
+    with pytest.raises(InputError, match="database disk image is malformed"):
+        run("admin", "recount", "--database", f"sqlite:///{habits.path}")
+    with pytest.raises(DatabaseError), habits.collector.database.read() as session:
+        queries.report_page(session, 1, 1, b"", None, 1000)
+    assert habits.client.get("/readyz").status_code == 503
