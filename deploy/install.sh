@@ -7,7 +7,8 @@
 #
 # --database URL: an empty PostgreSQL in place of a file, when the place is made. --extras LIST: what else is installed,
 # default collector. Run it again at any time: what is there stays as it is. With another release it is an
-# upgrade: servers stop, every database is backed up to /var/backups/ldpkit and then migrated, servers start.
+# upgrade: servers stop, every database is backed up to /var/backups/ldpkit and then migrated, servers start. One
+# that was interrupted goes on where it was.
 set -euo pipefail
 umask 022
 
@@ -16,6 +17,8 @@ OPT=/opt/ldpkit
 PLACE=/var/lib/ldpkit
 BACKUPS=/var/backups/ldpkit
 UNITS=/etc/systemd/system
+# While an upgrade is under way: the release that it began with, and the units that ran then.
+MARK=$OPT/upgrading
 OWNER=ldpkit
 OLDEST=3.11
 OPT_MIB=1500
@@ -119,26 +122,45 @@ running_units() {
   systemctl list-units --plain --no-legend --state=active 'ldpkit.service' 'ldpkit-node@*.service' | cut -d ' ' -f 1
 }
 
+mark_upgrade() { # OLD UNIT…
+  printf '%s\n' "$@" >"$MARK.new"
+  sync "$MARK.new"
+  mv -T "$MARK.new" "$MARK"
+  sync "$OPT"
+}
+
 # Nothing is migrated before every place has its backup.
 upgrade() { # OLD
-  local old=$1 place file units=()
-  mapfile -t units < <(running_units)
+  local old=$1 saves=$1 is_resumed="" place file units=()
+  if [ -e "$MARK" ]; then
+    say "the upgrade from $(basename "$(dirname "$old")") was interrupted and goes on"
+    # Some of the places may be of the new release, which the old one would refuse.
+    saves=$OPT/releases/$release/bin is_resumed=yes
+  fi
+  mapfile -t units < <({ running_units; [ -z "$is_resumed" ] || tail -n +2 "$MARK"; } | sort -u)
+  mark_upgrade "$old" "${units[@]}"
   ((${#units[@]} == 0)) || systemctl stop "${units[@]}"
   while read -r place; do
     file=$BACKUPS/$(basename "$place")-$(basename "$(dirname "$old")")-$(date -u +%Y%m%dT%H%M%S).backup
-    as_owner "$place" "$old/ldpkit" backup --out "$file" </dev/null ||
-      { start "${units[@]}"; refuse "no backup of $place could be made: the old release goes on"; }
+    as_owner "$place" "$saves/ldpkit" backup --out "$file" </dev/null || {
+      [ -z "$is_resumed" ] || refuse "no backup of $place could be made, and no server runs: put it right, run this again"
+      start "${units[@]}"
+      rm "$MARK"
+      refuse "no backup of $place could be made: the old release goes on"
+    }
     say "backup of $place: $file"
   done < <(places)
   switch_to "$OPT/releases/$release/bin"
   while read -r place; do
     as_owner "$place" "$OPT/bin/ldpkit" admin migrate </dev/null || {
       switch_to "$old"
+      rm "$MARK"
       refuse "$place could not be migrated: $OPT/bin is the old release again, and no server runs; put back the backup" \
         "where the old release refuses the database (docs/operating.md), then: systemctl start ${units[*]}"
     }
   done < <(places)
   start "${units[@]}"
+  rm "$MARK"
   # To go back there is the last one; those before it go.
   find "$OPT/releases" -mindepth 1 -maxdepth 1 ! -path "$(dirname "$old")" ! -name "$release" -exec rm -rf {} +
 }
@@ -170,7 +192,9 @@ install_all() {
   make_environment
   local old=""
   [ ! -L "$OPT/bin" ] || old=$(readlink "$OPT/bin")
-  if [ -z "$old" ]; then
+  if [ -e "$MARK" ]; then
+    upgrade "$(head -n 1 "$MARK")"
+  elif [ -z "$old" ]; then
     switch_to "$OPT/releases/$release/bin"
   elif [ "$old" != "$OPT/releases/$release/bin" ]; then
     upgrade "$old"

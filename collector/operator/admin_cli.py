@@ -223,7 +223,7 @@ def run_invite(arguments: argparse.Namespace) -> int:
 def _make_invitations(
     database: Database, arguments: argparse.Namespace, secret: bytes, public: dict[str, str]
 ) -> None:
-    """Make invitations and print them. Raises OSError where nobody reads them, and then none is good."""
+    """Make invitations and print them. Raises OSError where nobody reads them; then no unused one is good."""
     from collector.operator.inviting import invite, take_back, warnings_of_names
     from collector.storage import queries
 
@@ -238,8 +238,10 @@ def _make_invitations(
         print(*invitations, sep="\n", flush=True)
     except OSError:
         with database.write() as session:
-            take_back(session, study_id, invitations, before is not None and before.invited)
-        print("nobody read the invitations to the end: none of them is good", file=sys.stderr)
+            was_invited = before is not None and before.invited
+            used = take_back(session, study_id, invitations, was_invited, secret)
+        which = f"{used} of them were used already, and none of the others" if used else "none of them"
+        print(f"nobody read the invitations to the end: {which} is good", file=sys.stderr)
         raise
 
 

@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import date
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,7 @@ STOP_SECONDS = 5.0
 MOST_SECONDS = 3600.0
 MOST_FAILURE = 500
 SECONDS_A_DAY = 86_400
+EPOCH = date(1970, 1, 1)
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,12 @@ def keep_fitted(session: Session, study: int, version: int, fitted: Fitted) -> N
 def forget_fitted(session: Session, study: int) -> None:
     """Delete what was fitted to a study's reports."""
     session.execute(delete(PosteriorRow).where(PosteriorRow.study == study))
+
+
+def forget_fitted_before(session: Session, study: int, version: int, day: date) -> None:
+    """Delete what was fitted to a version's reports before a day, date.max for all of it."""
+    here = (PosteriorRow.study == study, PosteriorRow.version == version)
+    session.execute(delete(PosteriorRow).where(*here, PosteriorRow.day < (day - EPOCH).days))
 
 
 def is_fitted(session: Session, study: int) -> bool:

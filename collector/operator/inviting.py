@@ -18,7 +18,7 @@ from collector.storage.invitations import (
     add_invitations,
     add_list,
     count_unused,
-    delete_invitations,
+    delete_unused,
     forget_invitations,
     has_values,
     lift_invitations,
@@ -76,14 +76,20 @@ def invite(
     return invitations
 
 
-def take_back(session: Session, study_id: str, invitations: Iterable[str], was_invited: bool) -> None:
-    """Undo `invite`, of invitations that nobody got. was_invited: whether the study needed them before."""
+def take_back(
+    session: Session, study_id: str, invitations: Iterable[str], was_invited: bool, secret: bytes
+) -> int:
+    """Undo `invite`, but for invitations that somebody got and used; how many those are.
+
+    was_invited: whether the study needed invitations before. secret: as `invite` takes it.
+    """
     number, words = _number(session, study_id), list(invitations)
-    delete_invitations(session, number, map(hash_key, words))
+    used = delete_unused(session, number, map(hash_key, words), secret)
     if not was_invited and not count_unused(session, number):
         lift_invitations(session, number)
-    line = counted(len(words), "invitation")
+    line = counted(len(words) - used, "invitation")
     audit_log.record(session, audit_log.AT_DATABASE, "take back", study_id, line)
+    return used
 
 
 def _refuse_over(session: Session, study_id: str) -> None:

@@ -34,6 +34,7 @@ class Doomed:
     """Reports of a study that are to go. number: the study's key. at_once: how many in one transaction.
 
     before: those that came before that day, None for all. version: those of one version, None for all.
+    is_stated: whether as their study states, by itself: that ends no study that was closed for a time.
     """
 
     study: str
@@ -41,14 +42,15 @@ class Doomed:
     before: date | None = None
     version: int | None = None
     at_once: int = REPORTS_AT_ONCE
+    is_stated: bool = False
 
 
 def delete_doomed(act: Act, find: FindRules, doomed: Doomed, most: int | None = None) -> int:
     """Delete them, or no more than about `most`; how many, withdrawn ones not counted.
 
     Their ids go too, so a device that sent one may send it again while the study takes reports; those of
-    withdrawn ones stay until it is closed. What was fitted to them goes as well. Raises WrongSumsError where
-    nothing can be deleted until all reports were counted again.
+    withdrawn ones stay until it is closed, with stated retention until that is for good. What was fitted to
+    them goes as well. Raises WrongSumsError where nothing can be deleted until all were counted again.
     """
     total, after = 0, b""
     while most is None or total < most:
@@ -67,13 +69,13 @@ def _delete_page(session: Session, find: FindRules, doomed: Doomed, after: bytes
     """Delete the next ones, by id; what they were."""
     # Keeps uploads out: one that found a report here must not miss it before it ends.
     row = queries.locked_study(session, doomed.study)
-    is_closed = row is not None and row.closed
+    is_over = row is not None and (row.final or row.deleted or (row.closed and not doomed.is_stated))
     chosen = queries.Chosen(doomed.number, doomed.before, doomed.version)
-    deleted = queries.delete_reports(session, chosen, after, doomed.at_once, withdrawn=is_closed)
+    deleted = queries.delete_reports(session, chosen, after, doomed.at_once, withdrawn=is_over)
     if deleted:
         take_back_reports(session, find, doomed.study, doomed.number, deleted)
         forget_fitted(session, doomed.number)
-    if row is not None and is_closed and any(report.withdrawn for report in deleted):
+    if row is not None and is_over and any(report.withdrawn for report in deleted):
         # Late copies of them would be taken, were it opened again.
         row.final = True
     return deleted

@@ -13,13 +13,14 @@ from typing import Any, NamedTuple
 
 from sqlalchemy.orm import Session
 
+from collector.operator.fitting import forget_fitted_before
 from collector.operator.retention import REPORTS_AT_ONCE, Act, Doomed, delete_doomed
 from collector.reports.paging import page_limit
 from collector.reports.rules import kept_until
 from collector.reports.running_summary import FindRules, require_sums
 from collector.storage import audit_log, queries
 from collector.storage.overviews import Arrivals
-from collector.storage.upkeep import MOST_BACK, doubt_of, last_day
+from collector.storage.upkeep import doubt_of, is_vouched_for
 from ldp_client.documents.errors import InputError
 from ldp_client.words.text import counted
 from schemas import Study
@@ -86,7 +87,8 @@ def delete_overdue(
     if not act(lambda session: _begin(session, kept, today, by)):
         return 0
     at_once = page_limit([find(kept.study, kept.version)])
-    doomed = Doomed(kept.study, kept.number, kept.before, kept.version, at_once=min(REPORTS_AT_ONCE, at_once))
+    at_once = min(REPORTS_AT_ONCE, at_once)
+    doomed = Doomed(kept.study, kept.number, kept.before, kept.version, at_once, is_stated=True)
     return delete_doomed(act, find, doomed, most)
 
 
@@ -97,9 +99,13 @@ def _begin(session: Session, kept: Kept, today: date, by: str) -> bool:
     queries.locked_study(session, kept.study)
     require_sums(session, kept.study, kept.number)
     number = queries.count_reports(session, queries.Chosen(kept.number, kept.before, kept.version))
+    is_right = by != audit_log.BY_SERVER or is_vouched_for(session, today)
+    if is_right:
+        # Also where all of its reports were withdrawn since.
+        forget_fitted_before(session, kept.number, kept.version, kept.before)
     if not number:
         return False
-    if by == audit_log.BY_SERVER and not _is_vouched_for(session, today):
+    if not is_right:
         LOGGER.warning(
             "%s of %s were kept for long enough; they are deleted tomorrow, as no upkeep of the last days "
             "says that today is right, or at once with `ldpkit retention run`",
@@ -112,8 +118,3 @@ def _begin(session: Session, kept: Kept, today: date, by: str) -> bool:
     if by != audit_log.BY_SERVER or not audit_log.is_said_today(session, by, ACTION, kept.study, what):
         audit_log.record(session, by, ACTION, kept.study, what + counted(number, "report"))
     return True
-
-
-def _is_vouched_for(session: Session, today: date) -> bool:
-    last = last_day(session)
-    return last is not None and abs(today - last) <= MOST_BACK

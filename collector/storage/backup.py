@@ -68,6 +68,8 @@ def _copy_sqlite(database: Database, path: Path) -> None:
             # Reads one snapshot, however long it takes, and leaves deleted contents behind.
             connection.execute("VACUUM INTO ?", (str(path),))
         with closing(sqlite3.connect(path)) as connection:
+            # No log is this file's: see wal.py.
+            connection.execute("PRAGMA user_version = 0")
             (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
     except sqlite3.Error as error:
         raise InputError(f"cannot copy {source}: {error}") from None

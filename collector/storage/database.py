@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import time
 from collections.abc import Callable, Generator, Iterator
@@ -14,12 +13,13 @@ from threading import Lock, Thread
 from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
-from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DatabaseError, DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.orm import Session, sessionmaker
 
 from collector.bounding import Room
-from collector.storage.wal import has_foreign_log, is_overwritten, save_log
+from collector.storage.same_file import SameFile
+from collector.storage.wal import has_foreign_log
 from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.files.disk import write_new
 
@@ -58,7 +58,8 @@ class Database:
     def __init__(self, url: str, busy_timeout: float, bounds: Bounds | None = None) -> None:
         self.url = _parse_url(url)
         self.busy_timeout = busy_timeout
-        self.engine = _create_engine(self.url, busy_timeout, bounds)
+        self._same = None if self._file is None else SameFile(self._file, bounds is not None)
+        self.engine = _create_engine(self.url, busy_timeout, bounds, self._same)
         self._room = None
         if bounds is not None:
             self._room = Room(*bounds, lambda: PoolTimeoutError("every connection for reading is in use"))
@@ -111,8 +112,22 @@ class Database:
         itself.
         """
         room = nullcontext() if reserved or self._room is None else self._room.hold()
-        with room, self._readers.begin() as session:
+        with room, self._noting(), self._readers.begin() as session:
             yield session
+
+    def note(self, error: BaseException | None) -> None:
+        """Stop where an error of SQLite, at a connection of one's own, says that the file is damaged."""
+        if self._same is not None:
+            self._same.note(error)
+
+    @contextmanager
+    def _noting(self) -> Iterator[None]:
+        """Rows that are read from the driver itself say alone that they are damaged."""
+        try:
+            yield
+        except DatabaseError as error:
+            self.note(error.orig)
+            raise
 
     def require_answer(self, seconds: float) -> None:
         """Raises what the database raises, or SQLAlchemy's TimeoutError where it says nothing for so long."""
@@ -128,7 +143,7 @@ class Database:
     @contextmanager
     def write(self) -> Iterator[Session]:
         """A session in one write transaction, durable once the block has ended without an error."""
-        with self._writers.begin() as session:
+        with self._noting(), self._writers.begin() as session:
             yield session
 
     def act(self, action: Callable[[Session], T]) -> T:
@@ -210,7 +225,7 @@ def _parse_url(text: str) -> URL:
     return url.set(drivername="postgresql+psycopg") if url.drivername == "postgresql" else url
 
 
-def _create_engine(url: URL, busy_timeout: float, bounds: Bounds | None) -> Engine:
+def _create_engine(url: URL, busy_timeout: float, bounds: Bounds | None, same: SameFile | None) -> Engine:
     # hide_parameters: errors are logged.
     options: dict[str, Any] = {"hide_parameters": True, "max_overflow": 0, "pool_size": RESERVED}
     if bounds is not None:
@@ -223,8 +238,8 @@ def _create_engine(url: URL, busy_timeout: float, bounds: Bounds | None) -> Engi
         engine = create_engine(url, **options)
     except (ImportError, SQLAlchemyError) as error:
         raise InputError(f"setting database: {one_line(error)}") from error
-    if engine.dialect.name == "sqlite":
-        _make_durable(engine, busy_timeout)
+    if same is not None:
+        _make_durable(engine, busy_timeout, same)
     elif bounds is not None:
         _give_up_on_silence(engine)
     return engine
@@ -279,11 +294,13 @@ def _postgresql_arguments(url: URL, busy_timeout: float, serves: bool) -> dict[s
     return {"options": settings, "connect_timeout": max(2, round(busy_timeout)), **encoding, **silence}
 
 
-def _make_durable(engine: Engine, busy_timeout: float) -> None:
-    """Set SQLite's pragmas on each connection, and let SQLAlchemy begin its transactions."""
+def _make_durable(engine: Engine, busy_timeout: float, same: SameFile) -> None:
+    """Set SQLite's pragmas on each connection, and let SQLAlchemy begin its transactions.
+
+    A command that only reads leaves the file without a log, if it has none.
+    """
     pragmas = (
         f"busy_timeout = {round(busy_timeout * 1000)}",
-        "journal_mode = WAL",
         "synchronous = FULL",
         f"wal_autocheckpoint = {WAL_PAGES}",
         # A withdrawn report's bytes are overwritten, not only forgotten.
@@ -298,7 +315,7 @@ def _make_durable(engine: Engine, busy_timeout: float) -> None:
             arguments[0] = f"{Path(arguments[0]).absolute().as_uri()}?mode=rw"
             options["uri"] = True
 
-    same = _SameFile(Path(str(engine.url.database)))
+    same.watch(engine)
 
     @event.listens_for(engine, "connect")
     def set_pragmas(connection: Any, _record: object) -> None:
@@ -306,12 +323,7 @@ def _make_durable(engine: Engine, busy_timeout: float) -> None:
         connection.isolation_level = None
         for pragma in pragmas:
             connection.execute(f"PRAGMA {pragma}")
-        same.has_log = connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-
-    @event.listens_for(engine, "close")
-    def spare(_connection: Any, _record: object) -> None:
-        # The last one that is closed writes the log into the file, whatever that is by now.
-        same.save_log()
+        same.connect(connection)
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
@@ -319,44 +331,9 @@ def _make_durable(engine: Engine, busy_timeout: float) -> None:
         # A deferred transaction that starts to write after another has written fails at once,
         # without waiting; one that takes the write lock first waits its turn.
         writes = connection.get_execution_options().get(WRITES, False)
+        if writes:
+            same.take_log_of(connection)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
-
-
-class _SameFile:
-    """The file that an engine opened first: SQLite would go on writing into one that has lost its name.
-
-    has_log: whether it was put into WAL mode, as the file itself says from then on.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path.absolute()
-        self._opened: tuple[int, int] | None = None
-        self.has_log = False
-
-    def require(self) -> None:
-        """Raises OperationalError (SQLAlchemy's) where the path is another file's by now, or no file's."""
-        try:
-            found = os.stat(self._path)
-        except OSError as error:
-            raise self._gone(f"is gone ({error.strerror})") from None
-        now = (found.st_dev, found.st_ino)
-        self._opened = self._opened or now
-        if now != self._opened:
-            raise self._gone("was replaced")
-        if self.save_log():
-            raise self._gone("was overwritten")
-
-    def save_log(self) -> bool:
-        """Whether the file was overwritten, as with `cp`; then its log is kept from what it is now."""
-        overwritten = self.has_log and self._path.exists() and is_overwritten(self._path)
-        if overwritten:
-            save_log(self._path)
-        return overwritten
-
-    def _gone(self, what: str) -> OperationalError:
-        advice = "nothing more is read or stored; put it right and start again"
-        cause = sqlite3.OperationalError(f"the file {self._path} {what} under this process: {advice}")
-        return OperationalError("BEGIN", None, cause)
 
 
 def one_line(error: BaseException | None) -> str:

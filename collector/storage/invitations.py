@@ -147,10 +147,19 @@ def forget_invitations(session: Session, study: int) -> None:
         session.connection().execute(delete(table).where(table.c.study == study))
 
 
-def delete_invitations(session: Session, study: int, hashes: Iterable[bytes]) -> None:
-    """Let these let nobody in: those that were not used yet."""
+def delete_unused(session: Session, study: int, hashes: Iterable[bytes], secret: bytes) -> int:
+    """Let these let nobody in, those that were not used yet; how many of them were.
+
+    The caller holds the study's row. Raises InputError for another secret than they were used with.
+    """
+    spending = Spending.read(_stored_spending(session, study), secret)
+    spent = set(session.connection().execute(select(SPENT.c.tag).where(SPENT.c.study == study)).scalars())
+    wanted = set(hashes)
+    unused = sorted(one for one in wanted if spending.tag(one) not in spent)
     found = delete(INVITATIONS).where(INVITATIONS.c.study == study, INVITATIONS.c.hash == bindparam("one"))
-    session.connection().execute(found, [{"one": one} for one in hashes])
+    if unused:
+        session.connection().execute(found, [{"one": one} for one in unused])
+    return len(wanted) - len(unused)
 
 
 def has_values(session: Session, study: int) -> bool:
@@ -167,7 +176,8 @@ def count_unused(session: Session, study: int) -> int:
         .scalar_one()
         for table in (INVITATIONS, SPENT)
     )
-    return int(made - spent)
+    # What an earlier release took back after it was used left its tag.
+    return max(0, int(made - spent))
 
 
 def carried_values(session: Session, study: int, hashes: Iterable[bytes]) -> dict[bytes, dict[str, str]]:

@@ -224,8 +224,12 @@ class InvitationListRow(Base):
 
 
 class UpkeepRow(Base):
-    """One row: the day of the last upkeep (upkeep.py)."""
+    """One row: the day of the last upkeep (upkeep.py).
+
+    jumped: the last such day that came so long after another that the clock may be wrong, or the first.
+    """
 
     __tablename__ = "upkeep"
 
     day: Mapped[date] = mapped_column(primary_key=True)
+    jumped: Mapped[date | None]

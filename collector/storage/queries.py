@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterable, Sequence
 from datetime import date
 from itertools import islice
@@ -21,6 +22,7 @@ from sqlalchemy import (
     update,
 )
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import DatabaseError
 from sqlalchemy.orm import Session
 
 from collector.storage.models import (
@@ -373,7 +375,11 @@ def _select_rows(
 def _driver_rows(result: CursorResult[Any]) -> list[StoredRow]:
     """The driver's own tuples: an object for each row would cost as much as reading it."""
     assert result.cursor is not None
-    rows = cast(list[StoredRow], result.cursor.fetchall())
+    try:
+        rows = cast(list[StoredRow], result.cursor.fetchall())
+    except sqlite3.Error as error:
+        # As SQLAlchemy's own rows would say it.
+        raise DatabaseError("SELECT", None, error) from error
     result.close()
     return rows
 

@@ -58,6 +58,7 @@ def rewrite_files(database: Database) -> None:
             connection.execute("VACUUM")
             _empty_log(connection)
     except sqlite3.Error as error:
+        database.note(error)
         raise UnfinishedError(one_line(error)) from error
 
 

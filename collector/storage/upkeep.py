@@ -159,6 +159,17 @@ def last_day(session: Session) -> date | None:
     return session.execute(select(UpkeepRow.day)).scalar()
 
 
+def is_vouched_for(session: Session, today: date) -> bool:
+    """Whether upkeeps of the days before say that today is right, so that the server may delete by it.
+
+    Not where the clock jumped today, which counts as an upkeep's day with the first upload that comes.
+    """
+    row = session.execute(select(UpkeepRow.day, UpkeepRow.jumped)).first()
+    if row is None or abs(today - row.day) > MOST_BACK:
+        return False
+    return row.jumped is None or today > row.jumped
+
+
 def doubt_of(session: Session, today: date) -> str:
     """Why today cannot be the day, beside that of the last upkeep; "" where it can."""
     last = last_day(session)
@@ -190,18 +201,22 @@ def telltale_settings(database: Database) -> list[str]:
 
 def _take_day(session: Session, today: date) -> date | None:
     """The first day whose reports may not be in order, unless today's upkeep was done; it is from now on."""
-    new = insert_new(session, cast(Table, UpkeepRow.__table__), ["day"]).values(day=today)
-    last = session.execute(select(UpkeepRow.day).with_for_update()).scalar()
-    if last is None:
+    new = insert_new(session, cast(Table, UpkeepRow.__table__), ["day"]).values(day=today, jumped=today)
+    row = session.execute(select(UpkeepRow.day, UpkeepRow.jumped).with_for_update()).first()
+    if row is None:
         # Of several processes one comes first.
         return None if session.execute(new.returning(UpkeepRow.day)).scalar() is None else date.min
+    last, jumped = row
     if last == today:
         return None
+    if today > last + MOST_BACK or (jumped is not None and jumped > today):
+        # A day to come must not keep what is right by then.
+        jumped = today
     if today > last + MOST_BACK:
         LOGGER.warning(
             "the last upkeep was on %s, and it is %s by this clock: see that it is right", last, today
         )
-    session.execute(update(UpkeepRow).values(day=today))
+    session.execute(update(UpkeepRow).values(day=today, jumped=jumped))
     if last > today:
         # By a day it may be another machine's that is ahead of midnight. It is put right all the same: else
         # the day that really ends next would be taken for done.

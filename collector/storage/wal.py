@@ -1,20 +1,30 @@
-"""SQLite's write-ahead log: folded into its file when a server stops, and never into another's."""
+"""SQLite's write-ahead log: folded into its file when a server stops, and never into another's.
+
+SQLite goes by names alone, and would write the pages of whatever log it finds into the file. So each new log
+is bound to its file: a mark drawn for it stands in the file's header (`user_version`), and in a note beside
+the log that says also which file it was.
+"""
 
 from __future__ import annotations
 
 import fcntl
 import logging
 import os
+import secrets
 import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from itertools import count
 from pathlib import Path
+from typing import NamedTuple
 
 LOGGER = logging.getLogger("collector")
 # Where an SQLite file says how it is written and read, and what one says that has a log.
 MODE_AT, WITH_LOG = 18, b"\2\2"
+# Where its header has `user_version`, of 32 bits with a sign.
+MARK_AT, MARK_BYTES, MARKS = 60, 4, 2**31
+NOTE = "-wal.of"
 # How long a server that stops waits for somebody who reads the file, twice.
 BUSY_SECONDS = 2.0
 # The byte of the index beside a log that every connection holds a shared lock on.
@@ -40,19 +50,34 @@ def folding_wal(file: Path | None) -> Iterator[None]:
             _fold(file, served)
 
 
+def take_log(connection: sqlite3.Connection, file: Path) -> None:
+    """Put an SQLite file into WAL mode; a log that is made now is bound to it. Raises sqlite3.Error."""
+    if not _size(_beside(file, "-wal")):
+        _mark_anew(connection, file)
+    connection.execute("PRAGMA journal_mode = WAL")
+    # From here on this connection keeps others from drawing another mark.
+    if not _size(_beside(file, "-wal")) and not _fits(file):
+        _note(file, mark_of(file))
+
+
 def has_foreign_log(file: Path) -> bool:
-    """Whether the log beside an SQLite file is another file's: this one, such as a backup, never had one.
+    """Whether the log beside an SQLite file is another file's, such as the one that a backup replaced.
 
     SQLite itself does not look, and would write the log's pages into the file.
     """
     log = _beside(file, "-wal")
     # The log first: a file says that it has one before that is made, and until it is deleted.
-    return _size(log) > 0 and _mode(file) != WITH_LOG and _size(log) > 0
+    return _size(log) > 0 and (_header(file).mode != WITH_LOG or not _fits(file)) and _size(log) > 0
 
 
-def is_overwritten(file: Path) -> bool:
-    """Whether other content was written into a file that has a log, such as a backup with `cp`."""
-    return _mode(file) != WITH_LOG
+def is_overwritten(file: Path, mark: bytes) -> bool:
+    """Whether other content was written into a file whose log has this mark, such as a backup with `cp`."""
+    return _header(file) != _Header(WITH_LOG, mark)
+
+
+def mark_of(file: Path) -> bytes:
+    """The mark of the log that a file has, or had last."""
+    return _header(file).mark
 
 
 def save_log(file: Path) -> None:
@@ -65,6 +90,8 @@ def save_log(file: Path) -> None:
         return
     aside = _name_aside(file)
     try:
+        # Nobody beyond those who may read the log, even for a moment.
+        os.close(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         shutil.copyfile(log, aside)
         os.truncate(log, 0)
     except OSError as error:
@@ -133,13 +160,80 @@ def _is_used(file: Path) -> bool:
     return False
 
 
-def _mode(file: Path) -> bytes:
+def _mark_anew(connection: sqlite3.Connection, file: Path) -> None:
+    """Draw a mark for the log that comes next, unless others are connected, who may have begun one."""
+    try:
+        connection.execute("PRAGMA journal_mode = DELETE")
+        connection.execute("BEGIN EXCLUSIVE")
+        is_alone = connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+        # Another program's file keeps what it says of itself.
+        ours = "SELECT 1 FROM sqlite_master WHERE name = 'studies'"
+        if is_alone and connection.execute(ours).fetchone():
+            mark = 1 + secrets.randbelow(MARKS - 1)
+            connection.execute(f"PRAGMA user_version = {mark}")
+            _note(file, mark.to_bytes(MARK_BYTES, "big"))
+        connection.execute("COMMIT")
+    except (sqlite3.OperationalError, OSError):
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+def _note(file: Path, mark: bytes) -> None:
+    """Write beside the log whose it is: the mark, the file's number in its file system, and the note's own.
+
+    Raises OSError. With the rights of the file, as SQLite does it for the log: root may have been here.
+    """
+    note, rights = _beside(file, NOTE), os.stat(file)
+    new = note.with_name(f"{note.name}.{secrets.token_hex(8)}")
+    handle = os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL, rights.st_mode & 0o666)
+    try:
+        if os.geteuid() == 0:
+            os.fchown(handle, rights.st_uid, rights.st_gid)
+        text = f"{mark.hex()} {rights.st_ino} {os.fstat(handle).st_ino}\n"
+        os.pwrite(handle, text.encode(), 0)
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+    new.replace(note)
+    # Its name too, before the file says the same: power may fail at any time.
+    folder = os.open(note.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _fits(file: Path) -> bool:
+    """Whether a log is this file's by the note beside it; one without a note is an earlier release's.
+
+    A note that is not the file it was written as was copied, and the others with it: then its mark tells.
+    """
+    note = _beside(file, NOTE)
+    try:
+        mark, number, own = note.read_text().split()
+        is_moved = os.stat(note).st_ino != int(own)
+        return mark == mark_of(file).hex() and (is_moved or int(number) == os.stat(file).st_ino)
+    except FileNotFoundError:
+        return True
+    except (OSError, ValueError):
+        return False
+
+
+class _Header(NamedTuple):
+    """What an SQLite file says of its log."""
+
+    mode: bytes
+    mark: bytes
+
+
+def _header(file: Path) -> _Header:
     identity = _identity(file)
     if identity is None:
-        return b""
+        return _Header(b"", b"")
     if identity not in _looked_at:
         _looked_at[identity] = os.open(file, os.O_RDONLY)
-    return os.pread(_looked_at[identity], len(WITH_LOG), MODE_AT)
+    read = os.pread(_looked_at[identity], MARK_AT + MARK_BYTES, 0)
+    return _Header(read[MODE_AT : MODE_AT + len(WITH_LOG)], read[MARK_AT:])
 
 
 def _identity(file: Path | None) -> tuple[int, int] | None:

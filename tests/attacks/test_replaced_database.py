@@ -10,14 +10,22 @@ from contextlib import closing
 from urllib.error import HTTPError
 
 import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import DatabaseError
 
-from collector.storage import wal
+from collector.storage import queries, wal
 from collector.storage.backup import back_up
 from collector.storage.database import Database
 from collector.storage.migrating import check, make, migrate
 from ldp_client.documents.errors import InputError
 from tests.collector.answered import problem
+from tests.collector.commands import run
 from tests.collector.conftest import START_SECONDS, build_report, build_study
+
+
+def beside(path):
+    """As another process has the database."""
+    return Database(f"sqlite:///{path}", 10)
 
 
 def restored(path):
@@ -36,7 +44,7 @@ def overwritten(path):
 @pytest.mark.parametrize("change", [restored, moved, overwritten])
 def test_nothing_is_acknowledged_that_would_be_lost(habits, study, caplog, change):
     assert habits.put(build_report(study)).status_code == 201
-    back_up(habits.collector.database, habits.path.with_name("backup.sqlite3"))
+    back_up(beside(habits.path), habits.path.with_name("backup.sqlite3"))
     change(habits.path)
     for _ in range(12):
         assert problem(habits.put(build_report(study))) == (503, "unavailable")
@@ -49,7 +57,7 @@ def test_nothing_is_acknowledged_that_would_be_lost(habits, study, caplog, chang
 def test_a_server_that_starts_again_goes_on_with_the_backup(habits, make_harness, study):
     first = build_report(study)
     habits.put(first)
-    back_up(habits.collector.database, habits.path.with_name("backup.sqlite3"))
+    back_up(beside(habits.path), habits.path.with_name("backup.sqlite3"))
     habits.put(build_report(study))
     habits.collector.close()
     restored(habits.path)
@@ -117,7 +125,8 @@ def test_a_file_that_was_overwritten_is_left_alone_too(start_server, tmp_path, s
     server.process.wait(timeout=START_SECONDS)
     assert path.read_bytes() == bytes_restored
     assert ids_in(path) == {before.id}
-    assert list(tmp_path.glob("*-wal.replaced-1"))
+    (aside,) = tmp_path.glob("*-wal.replaced-1")
+    assert aside.stat().st_mode & 0o077 == 0
     check(Database(f"sqlite:///{path}", 10))
 
 
@@ -186,3 +195,129 @@ def test_a_log_that_a_reader_keeps_is_said(tmp_path, monkeypatch, caplog):
             pass
         assert not caplog.text
         assert log_of(path).stat().st_size == 0
+
+
+def look(path):
+    """As its operator does before it is put in place: at the studies, the keys, and what would be deleted."""
+    for command in (["admin", "studies"], ["admin", "keys", "list"], ["admin", "audit-log"]):
+        run(*command, "--database", f"sqlite:///{path}")
+
+
+def killed(harness, folder):
+    """What a killed server leaves: its file, the log and the note beside it, in another folder."""
+    folder.mkdir()
+    for file in harness.path.parent.glob(harness.path.name + "*"):
+        shutil.copyfile(file, folder / file.name)
+    return folder / harness.path.name
+
+
+@pytest.mark.parametrize("put", [os.replace, shutil.copyfile])
+def test_a_backup_that_was_looked_at_is_no_file_of_the_log(habits, study, tmp_path, put):
+    """The reading commands put it into WAL mode, and then it looked like a file that had a log."""
+    before = build_report(study)
+    habits.put(before)
+    copy = tmp_path / "backup.sqlite3"
+    back_up(beside(habits.path), copy)
+    habits.put(build_report(study))
+    path, untouched = killed(habits, tmp_path / "dead"), copy.read_bytes()
+    look(copy)
+    assert copy.read_bytes() == untouched
+    # Nor is it where it has had a log of its own since.
+    with beside(copy).write() as session:
+        session.execute(text("UPDATE studies SET closed = closed"))
+    put(copy, path)
+    with pytest.raises(InputError, match="the log beside it is another file's"):
+        check(beside(path))
+    log_of(path).rename(path.with_name("aside"))
+    check(beside(path))
+    assert ids_in(path) == {before.id}
+
+
+def test_a_file_that_was_served_before_is_no_file_of_the_log(habits, make_harness, study, tmp_path):
+    """It has had a log itself: what its header says of that proves nothing."""
+    habits.collector.close()
+    habits.collector.database.engine.dispose()
+    stopped = tmp_path / "stopped.sqlite3"
+    shutil.copyfile(habits.path, stopped)
+    again = make_harness()
+    assert again.put(build_report(study)).status_code == 201
+    path = killed(again, tmp_path / "dead")
+    os.replace(stopped, path)
+    with pytest.raises(InputError, match="the log beside it is another file's"):
+        check(beside(path))
+
+
+def test_a_copy_made_meanwhile_is_no_file_of_the_log(start_server, tmp_path, study):
+    """Such as `sqlite3 FILE .backup COPY` makes it: it has the mark of the log, and is another file."""
+    server = start_server()
+    (path,) = tmp_path.glob("*.sqlite3")
+    server.request("POST", "/v1/studies", study.document)
+    copy = path.with_name("backup.sqlite3")
+    with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(copy)) as target:
+        source.backup(target)
+    assert server.put(build_report(study)) == 201
+    server.kill()
+    restored(path)
+    with pytest.raises(InputError, match="the log beside it is another file's"):
+        check(beside(path))
+
+
+def test_a_place_that_was_copied_with_its_log_goes_on(habits, study, tmp_path):
+    report = build_report(study)
+    habits.put(report)
+    path = killed(habits, tmp_path / "copy")
+    check(beside(path))
+    assert ids_in(path) == {report.id}
+
+
+def test_a_served_file_over_a_running_servers_is_noticed(habits, study):
+    """With `cp`, and a file that was served: same file, same kind of header."""
+    habits.put(build_report(study))
+    copy = habits.path.with_name("backup.sqlite3")
+    back_up(beside(habits.path), copy)
+    other = Database(f"sqlite:///{copy}", 10)
+    with other.write() as session:
+        session.execute(text("UPDATE studies SET closed = closed"))
+    other.engine.dispose()
+    overwritten(habits.path)
+    assert problem(habits.put(build_report(study))) == (503, "unavailable")
+    assert habits.client.get("/readyz").status_code == 503
+
+
+def test_a_damaged_file_takes_nothing_more(habits, study, caplog):
+    """What is acknowledged into it is lost with it."""
+    habits.put(build_report(study))
+    with closing(sqlite3.connect(habits.path)) as connection:
+        (page,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'reports'").fetchone()
+        (size,) = connection.execute("PRAGMA page_size").fetchone()
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        with habits.path.open("r+b") as file:
+            file.seek((page - 1) * size)
+            file.write(b"\7" * size)
+            file.flush()
+        # Another change, so that nobody has the page in memory.
+        connection.execute("UPDATE studies SET closed = closed")
+        connection.commit()
+    for _ in range(3):
+        assert problem(habits.put(build_report(study))) == (503, "unavailable")
+        assert habits.client.get("/readyz").status_code == 503
+    assert habits.publish(build_study(id="others")).status_code == 503
+    assert caplog.text.count("is damaged (database disk image is malformed)") == 1
+
+
+def test_a_damaged_page_of_reports_ends_a_command_in_one_line(habits, study):
+    """Rows are read past SQLAlchemy: counting anew ended in a traceback, and a server went on."""
+    reports = [build_report(study).to_document() for _ in range(400)]
+    assert habits.post(reports).status_code == 200
+    habits.collector.close()
+    habits.collector.database.engine.dispose()
+    with closing(sqlite3.connect(habits.path)) as connection:
+        (size,) = connection.execute("PRAGMA page_size").fetchone()
+    with habits.path.open("r+b") as file:
+        file.seek(-size, os.SEEK_END)
+        file.write(b"\7" * size)
+    with pytest.raises(InputError, match="database disk image is malformed"):
+        run("admin", "recount", "--database", f"sqlite:///{habits.path}")
+    with pytest.raises(DatabaseError), habits.collector.database.read() as session:
+        queries.report_page(session, 1, 1, b"", None, 1000)
+    assert habits.client.get("/readyz").status_code == 503

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date, timedelta
 
@@ -10,9 +11,13 @@ from sqlalchemy import text
 
 from collector import create_app
 from collector.bounding import THROTTLED
+from collector.operator.days import Days
+from collector.operator.stated_retention import Kept, delete_overdue
 from collector.storage import upkeep
+from collector.storage.audit_log import BY_SERVER
 from collector.storage.upkeep import Upkeep
 from ldp_client.cli import main
+from ldp_client.documents.report import report_id_of
 from tests.collector.conftest import TOKEN, build_report
 
 REPORTS = 12
@@ -148,3 +153,44 @@ def test_workers_that_start_an_upkeep_at_once(kept):
     with ThreadPoolExecutor(4) as pool:
         done = list(pool.map(lambda _: Upkeep(database, lambda: day, b"").run(day), range(4)))
     assert sum(done) == 1
+
+
+def upload(harness, study):
+    assert harness.put(build_report(study)).status_code == 201
+
+
+def withdraw_nothing(harness, _study):
+    secret = secrets.token_bytes(16)
+    harness.withdraw(report_id_of(secret), secret=secret)
+
+
+def look(harness, _study):
+    Days(harness.collector).look()
+
+
+@pytest.mark.parametrize("before", [upload, withdraw_nothing, look])
+def test_no_clock_deletes_on_its_first_day(make_harness, study, make_study, before):
+    """A stranger's upload, or another worker, would have that day count as one that an upkeep vouches for."""
+    harness = make_harness()
+    closes = (harness.day + timedelta(19)).isoformat()
+    harness.publish(study)
+    short = make_study(id="short", closes=closes, retention={"days": 30})
+    harness.publish(short)
+    upload(harness, short)
+    look(harness, study)
+    right, find = harness.day, harness.collector.rules.find
+    kept = Kept("short", 2, 1, 30, None, date.max, 1, 1)
+
+    def delete():
+        return delete_overdue(harness.collector.writer.act, find, kept, harness.day, BY_SERVER)
+
+    harness.day = right + timedelta(100)
+    before(harness, study)
+    look(harness, study)
+    assert delete() == 0
+    # Put right, a day to come keeps nobody's reports longer than until tomorrow.
+    Upkeep(harness.collector.database, lambda: right, b"").run(right, even_if_done=True)
+    harness.day = right
+    assert delete() == 0
+    harness.day += timedelta(1)
+    assert delete() == 1

@@ -63,7 +63,7 @@ def largest_body(block):
 
 def test_the_proxy_lets_through_what_the_collector_takes_and_tells_nobody_who_sends_it():
     block = TEXT.split("```nginx\n")[1].split("```")[0]
-    everybody, _, node = block.partition("location ~ ")
+    everybody, _, node = block.rpartition("location ~ ")
     assert block.count("{") == block.count("}")
     assert largest_body(everybody) >= Settings.body_limit
     assert largest_body(node) >= MOST_DRAWING_BYTES

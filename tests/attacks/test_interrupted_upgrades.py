@@ -1,0 +1,100 @@
+"""Kill an upgrade while it migrates: the next run takes it for done and migrates nothing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
+# What ldpkit of a release does here: its database is a file that names the release.
+LDPKIT = """#!/bin/bash
+case "$1 $2" in
+  "init "*) touch ldpkit.toml; echo {number} > db ;;
+  "backup "*) cp db "$3" ;;
+  "admin migrate")
+    [ ! -e kill-{number} ] || {{ rm kill-{number}; kill -9 $PPID; exit 1; }}
+    echo {number} > db ;;
+esac
+"""
+SYSTEMCTL = """#!/bin/bash
+case $1 in
+  list-units) cat "$RUNNING" ;;
+  stop) : > "$RUNNING" ;;
+  start) shift; printf '%s\\n' "$@" > "$RUNNING" ;;
+esac
+"""
+MOVED = {
+    "OPT=/opt/ldpkit": "OPT={0}/opt",
+    "PLACE=/var/lib/ldpkit": "PLACE={0}/place",
+    "BACKUPS=/var/backups/ldpkit": "BACKUPS={0}/backups",
+    "UNITS=/etc/systemd/system": "UNITS={0}/none",
+    "OPT_MIB=1500": "OPT_MIB=1",
+    "PLACE_MIB=500": "PLACE_MIB=1",
+    "/run/ldpkit-install.lock": "{0}/lock",
+    "[ -d /run/systemd/system ]": "true",
+    "((EUID == 0))": "true",
+    'runuser -u "$OWNER" -- env': "env",
+    '-o "$OWNER" -g "$OWNER" ': "",
+    "OWNER=ldpkit": "OWNER=$(id -un)",
+}
+
+
+@pytest.fixture
+def install(tmp_path):
+    """Runs install.sh, with its folders below a temporary one, for one of two releases; its exit code."""
+    script = (DEPLOY / "install.sh").read_text()
+    for old, new in MOVED.items():
+        assert old in script, old
+        script = script.replace(old, new.format(tmp_path))
+    for name, text in (("install.sh", script), ("bin/systemctl", SYSTEMCTL)):
+        file = tmp_path / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text)
+        file.chmod(0o755)
+    for number in (1, 2):
+        make_release(tmp_path, number)
+
+    def run(number):
+        command = ["bash", str(tmp_path / "install.sh"), "install", "--from", str(tmp_path / f"dist{number}")]
+        path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
+        environment = {**os.environ, "PATH": path, "RUNNING": str(tmp_path / "running")}
+        return subprocess.run(command, env=environment, check=False, capture_output=True, text=True)
+
+    return run
+
+
+def make_release(folder, number):
+    dist = folder / f"dist{number}"
+    dist.mkdir()
+    wheels = [dist / f"{name}-{number}.0-py3-none-any.whl" for name in ("ldp_client", "ldpkit")]
+    for wheel in wheels:
+        wheel.write_text(wheel.name)
+    digest = sha256(b"".join(wheel.read_bytes() for wheel in wheels)).hexdigest()[:12]
+    made = folder / "opt" / "releases" / f"{number}.0-{digest}-collector"
+    (made / "bin").mkdir(parents=True)
+    (made / "complete").touch()
+    program = made / "bin" / "ldpkit"
+    program.write_text(LDPKIT.format(number=number))
+    program.chmod(0o755)
+
+
+def test_an_upgrade_that_was_killed_goes_on(install, tmp_path):
+    database, running = tmp_path / "place" / "db", tmp_path / "running"
+    running.write_text("")
+    assert install(1).returncode == 0
+    running.write_text("ldpkit.service\n")
+    (tmp_path / "place" / "kill-2").touch()
+    assert install(2).returncode == -9
+    assert (database.read_text(), running.read_text()) == ("1\n", "")
+    again = install(2)
+    assert again.returncode == 0, again.stderr
+    assert "was interrupted and goes on" in again.stdout
+    assert (database.read_text(), running.read_text()) == ("2\n", "ldpkit.service\n")
+    assert {file.read_text() for file in (tmp_path / "backups").iterdir()} == {"1\n"}
+    # Once it is over there is nothing to go on with.
+    assert "interrupted" not in install(2).stdout
+    assert not (tmp_path / "opt" / "upgrading").exists()
