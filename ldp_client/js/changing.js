@@ -1,6 +1,14 @@
-/** What a person changes about reports that were made: another invitation, or that they be deleted. */
+/** What becomes of reports that were made: that a person agrees, has another invitation, or wants them deleted. */
 
 import { fail } from "./errors.js";
+
+/** Change a report by {state it is in: what to change}; returns it. One that then has no state is dropped. */
+export function move(memory, id, changes) {
+  const report = memory.reports.find((one) => one.id === id);
+  if (report) Object.assign(report, changes[report.state]);
+  memory.reports = memory.reports.filter(({ state }) => state);
+  return report;
+}
 
 /** Another invitation for the latest report that waits to be sent: it had none, or one that was not taken. */
 export function invite(memory, studyId, invitation) {

@@ -318,7 +318,7 @@ export interface Device {
   epsilonLeft(): Promise<number>;
   /** What this device has told so far, to whom, when and what it cost: of its own ledger, which leaves it never. */
   told(): Promise<Told>;
-  /** The person agrees that the report which `status` gives leaves. */
+  /** The person agrees that the report which `status` gives leaves. Rejects with "module" where a part does not load. */
   consent(study: Study): Promise<StoredReport | undefined>;
   /** Give what waits to be sent to a study another invitation. Rejects as `withdraw` does. */
   invite(studyId: string, invitation: string): Promise<void>;

@@ -18,6 +18,9 @@ BITS = studies.document(studies.MEMOIZED_BITS, id="bits")
 DEAR = studies.document(
     {**studies.NUMBER, "mechanism": {**studies.NUMBER["mechanism"], "epsilon": "19"}}, id="dear"
 )
+CLEAR = studies.document(
+    studies.NUMBER, id="clear", title="T", public=[{"id": "region", "choices": ["north", "south"]}]
+)
 INDEX = JAVASCRIPT / "index.js"
 
 
@@ -37,7 +40,7 @@ def node():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_ledger_keeps_answers_once_exactly_and_in_turn(kind, node, site, tmp_path):
-    documents = [NUMBERS, BITS, DEAR]
+    documents = [NUMBERS, BITS, DEAR, CLEAR]
     site.study = Study(NUMBERS).canonical().decode()
     found = json.loads(
         node("ledgers.mjs", INDEX, kind, tmp_path / "kept.db", site.url, json.dumps(documents))
@@ -62,6 +65,8 @@ def test_a_ledger_keeps_answers_once_exactly_and_in_turn(kind, node, site, tmp_p
     assert found["told"] == ["survey", "bits"]
     # What was promised to be deleted is asked for once.
     assert [method for method, *_ in site.requests].count("DELETE") == 1
+    assert (found["clear"], found["older"], found["agreed"]) == ("done", "done", "queued")
+    assert found["texts"] == ["T"]
 
 
 def test_processes_race_for_one_report_each(tmp_path):
