@@ -84,11 +84,12 @@ def mechanism_of(question):
     return Remembering(mechanism, None) if question.repeats else mechanism
 
 
-def answer_once(study, answers, random, today=None, public=None):
+def answer_once(study, answers, random, today=None, public=None, publisher=None):
     """Queue one report; every question is answered once, ever. today: such as "2026-06-15".
 
     public: what leaves in clear. Given apart, so that no private answer does where a newer study has it
-    public.
+    public. publisher: which collector serves the study, by its header LDPKit-Collector. Its word settles the report,
+    whatever it publishes under that id by then.
     """
     public, ledger = public or {}, read_ledger()
     refuse(study, answers, public, today, ledger)
@@ -98,9 +99,18 @@ def answer_once(study, answers, random, today=None, public=None):
     together.update(public)
     report = perturb_answers(study, mechanisms, together, random)
     ledger["outbox"].append(report.to_json())
-    ledger["secrets"].append([study.id, report.id, hexlify(report.secret).decode()])
+    secret = hexlify(report.secret).decode()
+    ledger["secrets"].append([study.id, report.id, secret, publisher, study.digest, study.closes])
     write_ledger(ledger)
     return report
+
+
+def entry_of(ledger, report_id):
+    """What was kept of a report: its study, id, secret, publisher, and the study's digest and last day.
+
+    A ledger of an earlier release has no more than the secret.
+    """
+    return [entry for entry in ledger["secrets"] if entry[1] == report_id][0]
 
 
 def withdraw():

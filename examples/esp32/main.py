@@ -68,22 +68,32 @@ def fetch(collector, config):
     return Study.from_json(body.decode()), identity
 
 
-def send(collector, study, identity, day):
+def send(collector, config, day):
     """Each deletion and each report that waits once; whether any is left."""
     kept, is_left = ledger.read_ledger(), False
-    for _, report_id, secret in kept["deletions"]:
+    for entry in kept["deletions"]:
+        study, report_id, secret, publisher, *_ = known(collector, config, entry)
         answer = ask(collector, "DELETE", study, report_id, ("LDPKit-Withdrawal", secret))
-        is_left |= not close(answer and is_deleted(answer, report_id, identity), report_id)
+        is_left |= not close(answer and is_deleted(answer, report_id, publisher), report_id)
     for text in kept["outbox"]:
-        report_id = json.loads(text)["id"]
+        entry = ledger.entry_of(kept, json.loads(text)["id"])
+        study, report_id, _, *of = known(collector, config, entry)
         answer = ask(collector, "PUT", study, report_id, ("Content-Type", "application/json"), text)
-        is_left |= not close(answer and is_settled(answer, report_id, identity, study, day), report_id)
+        is_left |= not close(answer and is_settled(answer, report_id, *of, day), report_id)
     return is_left
+
+
+def known(collector, config, entry):
+    """An entry of the ledger, whole: of an earlier release's the collector is asked which study it was."""
+    if len(entry) > 3:
+        return entry
+    study, publisher = fetch(collector, config)
+    return entry + [publisher, study.digest, study.closes]
 
 
 def ask(collector, method, study, report_id, field, text=""):
     """The answer to a request about a report; None where none came."""
-    path = "/v1/studies/" + study.id + "/reports/" + report_id
+    path = "/v1/studies/" + study + "/reports/" + report_id
     try:
         return collector.request(method, path, [field], text.encode())
     except (OSError, ValueError):
@@ -102,10 +112,10 @@ def attempt(config, collector):
     if not join(*config["wifi"]):
         return False
     day = today()
-    study, identity = fetch(collector, config)
     if not ledger.read_ledger()["spent"]:
-        ledger.answer_once(study, answers(), random, day)
-    return not send(collector, study, identity, day)
+        study, publisher = fetch(collector, config)
+        ledger.answer_once(study, answers(), random, day, publisher=publisher)
+    return not send(collector, config, day)
 
 
 def pause(number):
