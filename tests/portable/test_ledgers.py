@@ -4,6 +4,7 @@ import json
 import sqlite3
 import subprocess
 import time
+import zlib
 
 import pytest
 
@@ -113,7 +114,11 @@ def check_whole(file, said):
 
 DAMAGE = {
     "no row": "DELETE FROM ldpkit_ledger",
-    "another layout": "UPDATE ldpkit_ledger SET layout = 2",
+    "another layout": "UPDATE ldpkit_ledger SET layout = 3",
+    "an older layout": "UPDATE ldpkit_ledger SET layout = 1",
+    "another study": "UPDATE ldpkit_ledger SET memory = replace(memory, 'survey', 'survez')",
+    "another cost": """UPDATE ldpkit_ledger SET memory = replace(memory, '[{"integer":"1', '[{"integer":"0')""",
+    "no checksum": "UPDATE ldpkit_ledger SET sum = NULL",
     "half a text": "UPDATE ldpkit_ledger SET memory = substr(memory, 1, 40)",
     "no text": "UPDATE ldpkit_ledger SET memory = 'null'",
     "another's table": "DROP TABLE ldpkit_ledger; CREATE TABLE ldpkit_ledger (name TEXT)",
@@ -140,6 +145,25 @@ def refused(folder, words=""):
     done = subprocess.run(command, cwd=npm.FOLDER, capture_output=True, text=True, check=False)
     said = "code: 'ledger'" in done.stderr or done.stdout.strip() == '[0,"ledger"]'
     return said and words in done.stderr
+
+
+def test_an_empty_file_has_lost_what_was_answered(node, tmp_path):
+    """SQLite takes it for a new database."""
+    answer_on(node, tmp_path)
+    (tmp_path / "0.db").write_bytes(b"")
+    assert refused(tmp_path, "ledger: the file is empty: what was answered is lost")
+    assert (tmp_path / "0.db").read_bytes() == b""
+
+
+def test_what_an_earlier_release_kept_is_read_once_and_has_a_checksum_then(node, tmp_path):
+    body = answer_on(node, tmp_path)
+    with sqlite3.connect(tmp_path / "0.db") as database:
+        database.executescript("ALTER TABLE ldpkit_ledger DROP COLUMN sum; UPDATE ldpkit_ledger SET layout = 1")
+    assert answer_on(node, tmp_path) == "answered"
+    with sqlite3.connect(tmp_path / "0.db") as database:
+        ((layout, memory, checksum),) = database.execute("SELECT * FROM ldpkit_ledger").fetchall()
+    assert (layout, checksum) == (2, zlib.crc32(memory.encode()))
+    assert json.loads(memory)["reports"][0]["body"] == body
 
 
 def test_what_is_no_database_is_left_alone(tmp_path):
@@ -178,8 +202,9 @@ def test_nothing_is_kept_in_memory_or_in_some_folder_by_mistake(tmp_path):
 
 
 def test_a_file_that_others_could_read_is_theirs_no_more(node, tmp_path):
-    (tmp_path / "0.db").touch(mode=0o644)
     answer_on(node, tmp_path)
+    (tmp_path / "0.db").chmod(0o644)
+    assert answer_on(node, tmp_path) == "answered"
     assert (tmp_path / "0.db").stat().st_mode & 0o777 == 0o600
 
 
