@@ -10,7 +10,7 @@ from ldp_client.documents.sections import names_of
 from ldp_client.mechanisms import mechanism_for
 from ldp_client.mechanisms.memoized import Remembering
 
-LEDGER = "ledger.json"
+LEDGER, WITHDRAWN = "ledger.json", "withdrawn"
 MAX_EPSILON = Rational.parse("4")  # for life, over all studies
 MAX_DELTA = Rational.parse("1e-5")
 
@@ -88,8 +88,8 @@ def answer_once(study, answers, random, today=None, public=None, publisher=None)
     """Queue one report; every question is answered once, ever. today: such as "2026-06-15".
 
     public: what leaves in clear. Given apart, so that no private answer does where a newer study has it
-    public. publisher: which collector serves the study, by its header LDPKit-Collector. Its word settles the report,
-    whatever it publishes under that id by then.
+    public. publisher: which collector serves the study, by its header LDPKit-Collector. Its word settles the
+    report, whatever it publishes under that id by then.
     """
     public, ledger = public or {}, read_ledger()
     refuse(study, answers, public, today, ledger)
@@ -110,20 +110,44 @@ def entry_of(ledger, report_id):
 
     A ledger of an earlier release has no more than the secret.
     """
-    return [entry for entry in ledger["secrets"] if entry[1] == report_id][0]
+    return next(entry for entry in ledger["secrets"] if entry[1] == report_id)
 
 
 def withdraw():
-    """Nothing that waits leaves any more, and what may have left is to be deleted, by its secret."""
+    """Nothing that waits leaves any more, and what may have left is to be deleted, by its secret.
+
+    At any time, from a button's callback or another thread too: one step that no write of the ledger undoes.
+    `main` does the rest.
+    """
+    with open(WITHDRAWN, "w"):
+        pass
+
+
+def take_withdrawal():
+    """What was withdrawn waits for its deletion alone. From `main`, as all that writes the ledger."""
+    if WITHDRAWN in os.listdir():
+        ledger = read_ledger()
+        ledger["outbox"] = []
+        ledger["deletions"] = list(ledger["secrets"])
+        write_ledger(ledger)
+        os.remove(WITHDRAWN)
+
+
+def waits(text):
+    """Whether a report still is to leave: it may have been withdrawn while another one was sent."""
+    take_withdrawal()
+    return text in read_ledger()["outbox"]
+
+
+def drop_report(report_id):
+    """A report is stored, or refused for good. That it is to be deleted stays so."""
     ledger = read_ledger()
-    ledger["outbox"] = []
-    ledger["deletions"] = list(ledger["secrets"])
+    ledger["outbox"] = [text for text in ledger["outbox"] if json.loads(text)["id"] != report_id]
     write_ledger(ledger)
 
 
-def settle(report_id):
-    """A report is stored, refused for good or deleted: neither it nor its deletion waits any more."""
+def drop_deletion(report_id):
+    """A report is deleted."""
     ledger = read_ledger()
-    ledger["outbox"] = [text for text in ledger["outbox"] if json.loads(text)["id"] != report_id]
     ledger["deletions"] = [one for one in ledger["deletions"] if one[1] != report_id]
     write_ledger(ledger)

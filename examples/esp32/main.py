@@ -70,17 +70,22 @@ def fetch(collector, config):
 
 def send(collector, config, day):
     """Each deletion and each report that waits once; whether any is left."""
-    kept, is_left = ledger.read_ledger(), False
+    ledger.take_withdrawal()
+    kept = ledger.read_ledger()
     for entry in kept["deletions"]:
         study, report_id, secret, publisher, *_ = known(collector, config, entry)
         answer = ask(collector, "DELETE", study, report_id, ("LDPKit-Withdrawal", secret))
-        is_left |= not close(answer and is_deleted(answer, report_id, publisher), report_id)
-    for text in kept["outbox"]:
+        if answer and is_deleted(answer, report_id, publisher):
+            ledger.drop_deletion(report_id)
+    for text in filter(ledger.waits, kept["outbox"]):
         entry = ledger.entry_of(kept, json.loads(text)["id"])
         study, report_id, _, *of = known(collector, config, entry)
         answer = ask(collector, "PUT", study, report_id, ("Content-Type", "application/json"), text)
-        is_left |= not close(answer and is_settled(answer, report_id, *of, day), report_id)
-    return is_left
+        if answer and is_settled(answer, report_id, *of, day):
+            ledger.drop_report(report_id)
+    ledger.take_withdrawal()
+    kept = ledger.read_ledger()
+    return bool(kept["outbox"] or kept["deletions"])
 
 
 def known(collector, config, entry):
@@ -88,7 +93,8 @@ def known(collector, config, entry):
     if len(entry) > 3:
         return entry
     study, publisher = fetch(collector, config)
-    return entry + [publisher, study.digest, study.closes]
+    entry.extend([publisher, study.digest, study.closes])
+    return entry
 
 
 def ask(collector, method, study, report_id, field, text=""):
@@ -98,13 +104,6 @@ def ask(collector, method, study, report_id, field, text=""):
         return collector.request(method, path, [field], text.encode())
     except (OSError, ValueError):
         return None
-
-
-def close(is_done, report_id):
-    """Whether it is done; then it does not wait any more."""
-    if is_done:
-        ledger.settle(report_id)
-    return bool(is_done)
 
 
 def attempt(config, collector):

@@ -70,6 +70,8 @@ class Collector:
             self.stored.pop(report_id, None)
             return answer(200, "application/json", json.dumps({"id": report_id, "result": "withdrawn"}))
         self.bodies.append(body.decode())
+        if TRIAL.get("withdraws") == "meanwhile" and len(self.bodies) == 1:
+            sys.modules["ledger"].withdraw()
         if deed.startswith("problem "):
             return problem_of(deed)
         result = "duplicate" if report_id in self.stored else "stored"
@@ -225,7 +227,7 @@ def boot():
     import ledger
     import main
 
-    ledger.open, ledger.os = open_file, Module(rename=rename, listdir=os.listdir)
+    ledger.open, ledger.os = open_file, Module(rename=rename, listdir=os.listdir, remove=os.remove)
     ledger.json = Module(
         load=json.load, loads=json.loads, dump=lambda value, file: file.write(json.dumps(value))
     )
@@ -246,7 +248,7 @@ def once(trial, number):
         Collector(trial.get("script", []), trial.get("serves", text_of("study.json"))),
         [],
     )
-    for name in ("ledger.json", "ledger.new"):
+    for name in ("ledger.json", "ledger.new", "withdrawn"):
         if name in os.listdir():
             os.remove(name)
     CUT[0] = number
@@ -260,7 +262,7 @@ def once(trial, number):
             break
         except PowerCut:
             cuts += 1
-    if trial.get("withdraws"):
+    if trial.get("withdraws") is True:
         ledger = sys.modules["ledger"]
         ledger.withdraw()
         boot().main()

@@ -116,6 +116,13 @@ def test_what_was_withdrawn_is_deleted(trials):
     assert (found["stored"], found["deletions"], found["left"]["deletions"]) == (0, 1, [])
 
 
+@pytest.mark.parametrize("became", ["well", "lost", "problem report-invalid"])
+def test_what_is_withdrawn_while_it_is_sent_is_deleted(trials, became):
+    (found,) = trials({"withdraws": "meanwhile", "script": ["well", became]})
+    assert (found["stored"], found["puts"], found["deletions"]) == (0, 1, 1)
+    assert found["left"]["outbox"] == found["left"]["deletions"] == []
+
+
 @pytest.mark.parametrize("said", ["problem report-invalid", "problem report-conflict", "stored", "portal"])
 def test_a_deletion_is_asked_for_until_it_is_done(trials, said):
     """Whatever settles a report settles no deletion of it."""

@@ -117,7 +117,7 @@ DAMAGE = {
     "another layout": "UPDATE ldpkit_ledger SET layout = 3",
     "an older layout": "UPDATE ldpkit_ledger SET layout = 1",
     "another study": "UPDATE ldpkit_ledger SET memory = replace(memory, 'survey', 'survez')",
-    "another cost": """UPDATE ldpkit_ledger SET memory = replace(memory, '[{"integer":"1', '[{"integer":"0')""",
+    "another cost": """UPDATE ldpkit_ledger SET memory = replace(memory, 'er":"1', 'er":"0')""",
     "no checksum": "UPDATE ldpkit_ledger SET sum = NULL",
     "half a text": "UPDATE ldpkit_ledger SET memory = substr(memory, 1, 40)",
     "no text": "UPDATE ldpkit_ledger SET memory = 'null'",
@@ -158,7 +158,9 @@ def test_an_empty_file_has_lost_what_was_answered(node, tmp_path):
 def test_what_an_earlier_release_kept_is_read_once_and_has_a_checksum_then(node, tmp_path):
     body = answer_on(node, tmp_path)
     with sqlite3.connect(tmp_path / "0.db") as database:
-        database.executescript("ALTER TABLE ldpkit_ledger DROP COLUMN sum; UPDATE ldpkit_ledger SET layout = 1")
+        database.executescript(
+            "ALTER TABLE ldpkit_ledger DROP COLUMN sum; UPDATE ldpkit_ledger SET layout = 1"
+        )
     assert answer_on(node, tmp_path) == "answered"
     with sqlite3.connect(tmp_path / "0.db") as database:
         ((layout, memory, checksum),) = database.execute("SELECT * FROM ldpkit_ledger").fetchall()
