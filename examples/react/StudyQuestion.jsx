@@ -29,7 +29,7 @@ export function StudyQuestion({ collector, study, maxEpsilon, ledger, onDone }) 
     work(event.currentTarget).then(setNow, (error) => setNow({ ...now, why: reasonOf(error) }));
   };
   const send = async () => {
-    await now.device.consent(now.study);
+    await now.device.consent(now.report);
     const next = await flush(now);
     if (next.step === "sent") onDone?.();
     return next;
@@ -62,7 +62,7 @@ const canAsk = ({ ask, choices, refusal, mechanism }) =>
 /** What comes next, by the device's own ledger: also after a reload. */
 async function look({ device, study, asked }) {
   const { answered, report } = await device.status(study);
-  return { device, study, asked, step: answered ? (report?.state ?? "withdrawn") : "ask", body: report?.body };
+  return { device, study, asked, step: answered ? (report?.state ?? "withdrawn") : "ask", report };
 }
 
 async function answer(now, form) {
@@ -108,10 +108,10 @@ const choiceOf = (label) => (
   </label>
 );
 
-const Held = ({ body, onSend }) => (
+const Held = ({ report, onSend }) => (
   <form onSubmit={onSend}>
     <p>This is all that would leave. Chance decided what it says.</p>
-    <pre>{body}</pre>
+    <pre>{report.body}</pre>
     <button>I agree: send it</button>
   </form>
 );

@@ -55,7 +55,8 @@ async function main() {
   document.getElementById("send").addEventListener("submit", (event) => {
     event.preventDefault();
     attempt(async () => {
-      await device.consent(study);
+      // Of an earlier version, too.
+      await device.consent((await device.status(study)).report);
       await device.flush();
       await refresh(device, study);
     });

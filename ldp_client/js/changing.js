@@ -10,6 +10,16 @@ export function move(memory, id, changes) {
   return report;
 }
 
+/**
+ * What is held of answers to a study of that digest may leave: another tab may have drawn a report of another version
+ * meanwhile, which nobody saw. Returns the study's report, none where nothing of it is left.
+ */
+export function consent(memory, { digest }) {
+  const report = memory.reports.findLast((one) => one.digest === digest);
+  if (report?.state === "held") report.state = "queued";
+  return report;
+}
+
 /** Another invitation for the latest report that waits to be sent: it had none, or one that was not taken. */
 export function invite(memory, studyId, invitation) {
   refuseUnknown(memory, studyId);

@@ -106,8 +106,8 @@ export async function openDevice({
     import("./changing.js").catch(unloaded).then((its) => write((memory) => its[kind](memory, ...change)));
   const move = changing("move");
 
-  /** The person agrees that the report which `status` shows for the study leaves. */
-  const consent = async (study) => move((await status(study)).report?.id, { held: { state: "queued" } });
+  /** The person agrees that the report which answers this study, and no other version of it, leaves. */
+  const consent = changing("consent");
 
   /** Ask for what is to be deleted, then send this collector's queued reports, byte for byte as they were written. */
   async function flush(options) {

@@ -318,8 +318,11 @@ export interface Device {
   epsilonLeft(): Promise<number>;
   /** What this device has told so far, to whom, when and what it cost: of its own ledger, which leaves it never. */
   told(): Promise<Told>;
-  /** The person agrees that the report which `status` gives leaves. Rejects with "module" where a part does not load. */
-  consent(study: Study): Promise<StoredReport | undefined>;
+  /**
+   * The person agrees that the held report of answers to exactly this study leaves; of another version's, which `status`
+   * gives too, give that report. Returns it, nothing where none is left. Rejects with "module" where a part does not load.
+   */
+  consent(study: Pick<Study, "digest"> | StoredReport): Promise<StoredReport | undefined>;
   /** Give what waits to be sent to a study another invitation. Rejects as `withdraw` does. */
   invite(studyId: string, invitation: string): Promise<void>;
   /**
