@@ -1,6 +1,6 @@
 /** A device: answers a study once, remembers that it did, and sends the report when the person agrees. */
 
-import { baseOf } from "./address.js";
+import { safeBaseOf } from "./address.js";
 import { fail, unloaded } from "./errors.js";
 import { openLedger } from "./ledger.js";
 import { systemRandom } from "./randomness.js";
@@ -28,7 +28,7 @@ export async function openDevice({
   random = systemRandom,
 }) {
   const budget = { epsilon: limit(maxEpsilon, "maxEpsilon"), delta: limit(maxDelta, "maxDelta") };
-  const collector = baseOf(given);
+  const collector = safeBaseOf(given);
   const kept = await (ledger ?? openLedger(name));
   const { read, write } = kept;
 

@@ -369,7 +369,10 @@ export interface DeviceOptions {
   maxEpsilon: string;
   /** The same of delta, "0.0001" if left out: a loose delta lets answers through at any epsilon. */
   maxDelta?: string;
-  /** Base URL of the collector; the page's own origin if left out. Rejects with LdpkitError "input" where there is none. */
+  /**
+   * Base URL of the collector; the page's own origin if left out: https, or http on this machine. Rejects with LdpkitError
+   * "input" for another.
+   */
   collector?: string;
   /** Name of the IndexedDB database, "ldpkit" if left out. */
   name?: string;

@@ -54,3 +54,37 @@ def test_the_report_of_an_earlier_version_is_the_persons_to_send(said):
     console.log((await device.consent((await device.status(second)).report)).state);
     """
     assert said(script) == ["queued"]
+
+
+ADDRESSES = {
+    "https://collect.example.org": "https://collect.example.org",
+    "HTTPS://Collect.Example.org:443//": "https://collect.example.org",
+    "https://collect.example.org/a/": "https://collect.example.org/a",
+    "https://[2001:db8::1]:8443/": "https://[2001:db8::1]:8443",
+    "HTTP://LocalHost:80/": "http://localhost",
+    "http://127.0.0.1:9": "http://127.0.0.1:9",
+    "http://[::1]:9": "http://[::1]:9",
+    "http://collect.example.org": "input collector must be an https URL",
+    "http://10.0.0.7:8000": "input collector must be an https URL",
+    "http://localhost.example.org": "input collector must be an https URL",
+    "http://127.0.0.1.example.org": "input collector must be an https URL",
+    "https://collect.example.org/?to=there": "input collector must be an https URL",
+    "https://collect.example.org/#there": "input collector must be an https URL",
+    "https://name:word@collect.example.org": "input collector must be an https URL",
+    "http://localhost:9@collect.example.org": "input collector must be an https URL",
+    "ftp://collect.example.org": "input collector must be an https URL",
+    "data:,there": "input collector must be an https URL",
+    "127.0.0.1:80": "input collector must be an https URL",
+}
+
+
+def test_nothing_leaves_in_clear_to_another_machine(said):
+    """As Python's device says; the withdrawal's secret and the invitation would go along."""
+    script = f"""
+    for (const address of {json.dumps(list(ADDRESSES))}) {{
+      const answering = (device) => device.answer(first, {{ ever: true }}).then(({{ collector }}) => collector);
+      const ledger = memoryLedger();
+      console.log(await openDevice({{ maxEpsilon: "9", collector: address, ledger }}).then(answering, refused));
+    }}
+    """
+    assert dict(zip(ADDRESSES, said(script), strict=True)) == ADDRESSES
