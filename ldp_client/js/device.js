@@ -103,7 +103,7 @@ export async function openDevice({
 
   /** As in changing.js, on the ledger. Throw LdpkitError "input", "module" or "ledger". */
   const changing = (kind) => (...change) =>
-    import("./changing.js").catch(unloaded).then((its) => write((memory) => its[kind](memory, ...change)));
+    import("./changing.js").catch(unloaded).then((its) => write((memory) => its[kind](memory, collector, ...change)));
   const move = changing("move");
 
   /** The person agrees that the report which answers this study, and no other version of it, leaves. */

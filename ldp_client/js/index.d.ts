@@ -327,8 +327,8 @@ export interface Device {
   invite(studyId: string, invitation: string): Promise<void>;
   /**
    * Wipe reports and permanent answers of a study; those reports that may have left are to be deleted: how
-   * many these are. Spends stay, and no question is asked again. Rejects with LdpkitError "input" for a study that
-   * this device never answered: a 0 would say that all is deleted; with "module" where a part does not load, and
+   * many these are. What was given to another collector stays. Spends stay, and no question is asked again. Rejects with
+   * LdpkitError "input" for a study of this collector that this device never answered: a 0 would say that all is deleted; with "module" where a part does not load, and
    * nothing is wiped yet.
    */
   withdraw(studyId: string): Promise<number>;

@@ -88,3 +88,21 @@ def test_nothing_leaves_in_clear_to_another_machine(said):
     }}
     """
     assert dict(zip(ADDRESSES, said(script), strict=True)) == ADDRESSES
+
+
+def test_one_collectors_device_changes_nothing_of_anothers(said):
+    """Both have a study of that id."""
+    script = """
+    const [one, other] = [await at("http://127.0.0.1:9/a/"), await at("http://127.0.0.1:9/b")];
+    await one.answer(first, { ever: true }, "CODE");
+    console.log(await other.withdraw("survey").catch(refused));
+    console.log(await other.invite("survey", "OTHER").catch(refused));
+    console.log(await other.consent(first), (await one.status(first)).report.invitation, await states());
+    await one.consent(first);
+    await ledger.write(({ reports }) => { reports[0].publisher = "a"; });
+    await other.answer(second, { another: true });
+    console.log(await other.withdraw("survey"), await states());
+    console.log(await one.withdraw("survey"), await states());
+    """
+    refused = "input study was never answered"
+    assert said(script) == [refused, refused, "undefined CODE 1 held", "0 1 queued", "1 1 withdrawn"]
