@@ -65,6 +65,8 @@ def fetch(collector, config):
     identity = headers.get("ldpkit-collector")
     if status != 200 or not identity or hexlify(sha256(body).digest()).decode() != config["digest"]:
         raise ValueError("not the study that was pinned")
+    if headers.get("ldpkit-study") == "closed" and not ledger.read_ledger()["spent"]:
+        raise ValueError("the study is closed")
     return Study.from_json(body.decode()), identity
 
 

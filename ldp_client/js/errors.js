@@ -23,4 +23,4 @@ export const orElse = (code, problem) => (error) => {
   throw error instanceof LdpkitError ? error : new LdpkitError(code, problem ?? error?.name);
 };
 
-export const unloaded = orElse("module", "a part did not load: try again");
+export const unloaded = orElse("module", "did not load: try again");

@@ -17,7 +17,8 @@ const [first, second] = await Promise.all(%s.map((one) => parseStudy(JSON.string
 const ledger = memoryLedger();
 const at = (collector) => openDevice({ maxEpsilon: "9", collector, ledger });
 const refused = ({ code, field, problem }) => `${code} ${field} ${problem}`;
-const states = () => ledger.read(({ reports }) => reports.map(({ version, state }) => `${version} ${state}`).join());
+const stateOf = ({ version, state }) => `${version} ${state}`;
+const states = () => ledger.read(({ reports }) => reports.map(stateOf).join());
 """
 
 
@@ -82,9 +83,9 @@ def test_nothing_leaves_in_clear_to_another_machine(said):
     """As Python's device says; the withdrawal's secret and the invitation would go along."""
     script = f"""
     for (const address of {json.dumps(list(ADDRESSES))}) {{
-      const answering = (device) => device.answer(first, {{ ever: true }}).then(({{ collector }}) => collector);
-      const ledger = memoryLedger();
-      console.log(await openDevice({{ maxEpsilon: "9", collector: address, ledger }}).then(answering, refused));
+      const options = {{ maxEpsilon: "9", collector: address, ledger: memoryLedger() }};
+      const answering = (device) => device.answer(first, {{ ever: true }});
+      console.log(await openDevice(options).then(answering).then((made) => made.collector, refused));
     }}
     """
     assert dict(zip(ADDRESSES, said(script), strict=True)) == ADDRESSES

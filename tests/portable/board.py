@@ -88,6 +88,7 @@ def answer(status, media_type, text, identity=IDENTITY):
     lines = [f"HTTP/1.0 {status} Words", f"Content-Type: {media_type}", f"Content-Length: {len(text)}"]
     lines += ["Date: " + TRIAL.get("date", "Mon, 15 Jun 2026 10:00:00 GMT")]
     lines += ["LDPKit-Collector: " + identity] if identity else []
+    lines += ["LDPKit-Study: " + TRIAL["state"]] if "state" in TRIAL else []
     return ("\r\n".join(lines) + "\r\n\r\n" + text).encode()
 
 

@@ -137,6 +137,7 @@ REFUSALS = {
         {"serves": Study(STUDY.document | {"title": "Another"}).canonical().decode()},
         {"script": ["portal"] * 50},
     ],
+    "later: the study is closed": [{"state": "closed"}],
     "later: the radio is off: no noise can be drawn": [{"radio_is_off": True}],
 }
 
