@@ -228,7 +228,7 @@ async function start() {
     // In another tab a later round may have been answered meanwhile: its report is shown first.
     const { report } = await device.status(study);
     if (report?.body !== find("body").textContent) return find("consent").reset();
-    await device.consent(study);
+    await device.consent(report);
     await show();
     await flush();
   });

@@ -6,6 +6,8 @@ import ledger
 from exchange import PROBLEM, Collector, said
 
 from ldp_client.core.tokens import REQUEST_TYPE, RESPONSE_TYPE, Asking, challenge_of, draw, header_of
+from ldp_client.documents.channel import CHANNEL, Channel
+from ldp_client.documents.errors import StudyError
 
 HOUR_S = 3600
 TOKEN_BYTES = 256

@@ -89,17 +89,17 @@ def is_deleted(answer, report_id, identity):
     return result_of(answer, report_id, identity) == "withdrawn"
 
 
-def is_settled(answer, report_id, identity, study, today):
-    """Whether a report is stored, or will never be taken."""
+def is_settled(answer, report_id, identity, digest, closes, today):
+    """Whether a report is stored, or will never be taken. digest, closes: of the study that was answered."""
     if result_of(answer, report_id, identity) in ("stored", "duplicate"):
         return True
     _, headers, body = answer
     problem = said(headers, body, "application/problem+json")
-    if headers.get("ldpkit-collector") != identity or problem.get("digest") != study.digest:
+    if headers.get("ldpkit-collector") != identity or problem.get("digest") != digest:
         return False
     name = problem.get("type", "")
     return name in [PROBLEM + word for word in LAST_WORDS] or (
-        name == PROBLEM + "study-closed" and is_over(study.closes, today, day_of(headers.get("date", "")))
+        name == PROBLEM + "study-closed" and is_over(closes, today, day_of(headers.get("date", "")))
     )
 
 

@@ -10,7 +10,7 @@ from ldp_client.documents.sections import names_of
 from ldp_client.mechanisms import mechanism_for
 from ldp_client.mechanisms.memoized import Remembering
 
-LEDGER = "ledger.json"
+LEDGER, WITHDRAWN = "ledger.json", "withdrawn"
 MAX_EPSILON = Rational.parse("4")  # for life, over all studies
 MAX_DELTA = Rational.parse("1e-5")
 
@@ -86,11 +86,12 @@ def mechanism_of(question):
     return Remembering(mechanism, None) if question.repeats else mechanism
 
 
-def answer_once(study, answers, random, today=None, public=None):
+def answer_once(study, answers, random, today=None, public=None, publisher=None):
     """Queue one report; every question is answered once, ever. today: such as "2026-06-15".
 
     public: what leaves in clear. Given apart, so that no private answer does where a newer study has it
-    public.
+    public. publisher: which collector serves the study, by its header LDPKit-Collector. Its word settles the
+    report, whatever it publishes under that id by then.
     """
     public, ledger = public or {}, read_ledger()
     refuse(study, answers, public, today, ledger)
@@ -100,17 +101,29 @@ def answer_once(study, answers, random, today=None, public=None):
     together.update(public)
     report = perturb_answers(study, mechanisms, together, random)
     ledger["outbox"].append(report.to_json())
-    ledger["secrets"].append([study.id, report.id, hexlify(report.secret).decode()])
+    secret = hexlify(report.secret).decode()
+    channel = study.document.get("channel")
+    ledger["secrets"].append([study.id, report.id, secret, publisher, study.digest, study.closes, channel])
     write_ledger(ledger)
     return report
 
 
+def entry_of(ledger, report_id):
+    """What was kept of a report: its study, id, secret, publisher, and the study's digest, last day and channel.
+
+    A ledger of an earlier release has no more than the secret.
+    """
+    return next(entry for entry in ledger["secrets"] if entry[1] == report_id)
+
+
 def withdraw():
-    """Nothing that waits leaves any more, and what may have left is to be deleted, by its secret."""
-    ledger = read_ledger()
-    ledger["outbox"] = []
-    ledger["deletions"] = list(ledger["secrets"])
-    write_ledger(ledger)
+    """Nothing that waits leaves any more, and what may have left is to be deleted, by its secret.
+
+    At any time, from a button's callback or another thread too: one step that no write of the ledger undoes.
+    `main` does the rest.
+    """
+    with open(WITHDRAWN, "w"):
+        pass
 
 
 def leaving_of(report_id):
@@ -128,10 +141,33 @@ def keep_leaving(report_id, changes, whole=False):
     write_ledger(ledger)
 
 
-def settle(report_id):
-    """A report is stored, refused for good or deleted: neither it nor its deletion waits any more."""
+def take_withdrawal():
+    """What was withdrawn waits for its deletion alone. From `main`, as all that writes the ledger."""
+    if WITHDRAWN in os.listdir():
+        ledger = read_ledger()
+        ledger["outbox"] = []
+        ledger["leaving"] = {}
+        ledger["deletions"] = list(ledger["secrets"])
+        write_ledger(ledger)
+        os.remove(WITHDRAWN)
+
+
+def waits(text):
+    """Whether a report still is to leave: it may have been withdrawn while another one was sent."""
+    take_withdrawal()
+    return text in read_ledger()["outbox"]
+
+
+def drop_report(report_id):
+    """A report is stored, or refused for good. That it is to be deleted stays so."""
     ledger = read_ledger()
     ledger.get("leaving", {}).pop(report_id, None)
     ledger["outbox"] = [text for text in ledger["outbox"] if json.loads(text)["id"] != report_id]
+    write_ledger(ledger)
+
+
+def drop_deletion(report_id):
+    """A report is deleted."""
+    ledger = read_ledger()
     ledger["deletions"] = [one for one in ledger["deletions"] if one[1] != report_id]
     write_ledger(ledger)

@@ -15,7 +15,7 @@ import ledger
 import machine
 import network
 import ntptime
-from channel import header_now, issuer_of, postpone
+from channel import Leaving, header_now, issuer_of, postpone
 from exchange import Collector, is_deleted, is_settled
 
 from ldp_client.documents.errors import LdpkitError
@@ -72,46 +72,57 @@ def fetch(collector, config):
     identity = headers.get("ldpkit-collector")
     if status != 200 or not identity or hexlify(sha256(body).digest()).decode() != config["digest"]:
         raise ValueError("not the study that was pinned")
+    if headers.get("ldpkit-study") == "closed" and not ledger.read_ledger()["spent"]:
+        raise ValueError("the study is closed")
     return Study.from_json(body.decode()), identity
 
 
-def send(collector, issuer, study, identity, day, invitation):
+def send(collector, config, roots, day):
     """Each deletion and each report that waits once; whether any is left."""
-    moment = now() if day else None
-    kept, is_left = ledger.read_ledger(), False
-    for _, report_id, secret in kept["deletions"]:
+    ledger.take_withdrawal()
+    kept = ledger.read_ledger()
+    for entry in kept["deletions"]:
+        study, report_id, secret, publisher, *_ = known(collector, config, entry)
         answer = ask(collector, "DELETE", study, report_id, [("LDPKit-Withdrawal", secret)])
-        is_left |= not close(answer and is_deleted(answer, report_id, identity), report_id)
-    for text in kept["outbox"]:
-        report_id = json.loads(text)["id"]
-        more = header_now(study, report_id, issuer, invitation, moment, random)
+        if answer and is_deleted(answer, report_id, publisher):
+            ledger.drop_deletion(report_id)
+    moment = now() if day else None
+    for text in filter(ledger.waits, kept["outbox"]):
+        entry = ledger.entry_of(kept, json.loads(text)["id"])
+        study, report_id, _, *of, channel = known(collector, config, entry)
+        about = Leaving(of[1], channel)
+        issuer, invitation = issuer_of(about, roots), config.get("invitation", "")
+        more = header_now(about, report_id, issuer, invitation, moment, random)
         if more is None:
-            is_left = True
             continue
         fields = [("Content-Type", "application/json")]
         fields.extend(more)
         answer = ask(collector, "PUT", study, report_id, fields, text)
-        is_done = close(answer and is_settled(answer, report_id, identity, study, day), report_id)
-        if study.channel and not is_done:
-            postpone(study, report_id, moment, random)
-        is_left |= not is_done
-    return is_left
+        if answer and is_settled(answer, report_id, *of, day):
+            ledger.drop_report(report_id)
+        elif about.channel:
+            postpone(about, report_id, moment, random)
+    ledger.take_withdrawal()
+    kept = ledger.read_ledger()
+    return bool(kept["outbox"] or kept["deletions"])
+
+
+def known(collector, config, entry):
+    """An entry of the ledger, whole: of an earlier release's the collector is asked which study it was."""
+    if len(entry) > 3:
+        return entry
+    study, publisher = fetch(collector, config)
+    entry.extend([publisher, study.digest, study.closes, study.document.get("channel")])
+    return entry
 
 
 def ask(collector, method, study, report_id, fields, text=""):
     """The answer to a request about a report; None where none came."""
-    path = "/v1/studies/" + study.id + "/reports/" + report_id
+    path = "/v1/studies/" + study + "/reports/" + report_id
     try:
         return collector.request(method, path, fields, text.encode())
     except (OSError, ValueError):
         return None
-
-
-def close(is_done, report_id):
-    """Whether it is done; then it does not wait any more."""
-    if is_done:
-        ledger.settle(report_id)
-    return bool(is_done)
 
 
 def attempt(config, collector, roots):
@@ -119,11 +130,10 @@ def attempt(config, collector, roots):
     if not join(*config["wifi"]):
         return False
     day = today()
-    study, identity = fetch(collector, config)
     if not ledger.read_ledger()["spent"]:
-        ledger.answer_once(study, answers(), random, day)
-    issuer, invitation = issuer_of(study, roots), config.get("invitation", "")
-    return not send(collector, issuer, study, identity, day, invitation)
+        study, publisher = fetch(collector, config)
+        ledger.answer_once(study, answers(), random, day, publisher=publisher)
+    return not send(collector, config, roots, day)
 
 
 def pause(number):

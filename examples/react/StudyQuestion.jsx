@@ -1,4 +1,5 @@
-import { openDevice, parseStudy } from "ldpkit";
+import { openDevice } from "ldpkit";
+import { fetchStudy } from "ldpkit/fetching";
 import { useEffect, useState } from "react";
 
 /**
@@ -29,7 +30,7 @@ export function StudyQuestion({ collector, study, maxEpsilon, ledger, onDone }) 
     work(event.currentTarget).then(setNow, (error) => setNow({ ...now, why: reasonOf(error) }));
   };
   const send = async () => {
-    await now.device.consent(now.study);
+    await now.device.consent(now.report);
     const next = await flush(now);
     if (next.step === "sent") onDone?.();
     return next;
@@ -45,14 +46,12 @@ export function StudyQuestion({ collector, study, maxEpsilon, ledger, onDone }) 
 
 async function open({ collector, study: id, maxEpsilon, ledger }) {
   const device = await openDevice({ collector, maxEpsilon, ledger });
-  const response = await fetch(`${collector}/v1/studies/${encodeURIComponent(id)}`);
-  if (!response.ok) throw new Error(`the collector has no such study: ${response.status}`);
-  const study = await parseStudy(await response.text());
+  // What waits from an earlier visit, also where nobody is asked any more.
+  await device.flush({ attempts: 1 });
+  const study = await fetchStudy(collector, id);
   const [asked, ...others] = study.questions;
   if (others.length || study.public || !canAsk(asked)) throw new Error("this form asks one number or choice, once");
-  // What waits from an earlier visit.
-  await device.flush({ attempts: 1 });
-  return look({ device, study, asked });
+  return look({ device, study, asked, collector });
 }
 
 /** Neither repeated questions, nor "prefer not to say", nor choices without labels. */
@@ -60,13 +59,15 @@ const canAsk = ({ ask, choices, refusal, mechanism }) =>
   mechanism.name !== "memoized" && !refusal && (ask === "number" || Array.isArray(choices));
 
 /** What comes next, by the device's own ledger: also after a reload. */
-async function look({ device, study, asked }) {
+async function look({ device, study, asked, collector }) {
   const { answered, report } = await device.status(study);
-  return { device, study, asked, step: answered ? (report?.state ?? "withdrawn") : "ask", body: report?.body };
+  return { device, study, asked, collector, step: answered ? (report?.state ?? "withdrawn") : "ask", report };
 }
 
 async function answer(now, form) {
   const given = new FormData(form).get("answer");
+  // It may have been closed since the form was shown: then no noise is drawn.
+  await fetchStudy(now.collector, now.study.id);
   await now.device.answer(now.study, { [now.asked.id]: now.asked.ask === "number" ? Number(given) : given });
   return look(now);
 }
@@ -108,10 +109,10 @@ const choiceOf = (label) => (
   </label>
 );
 
-const Held = ({ body, onSend }) => (
+const Held = ({ report, onSend }) => (
   <form onSubmit={onSend}>
     <p>This is all that would leave. Chance decided what it says.</p>
-    <pre>{body}</pre>
+    <pre>{report.body}</pre>
     <button>I agree: send it</button>
   </form>
 );

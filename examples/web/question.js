@@ -5,18 +5,12 @@
  * this site. The answer reaches no server: not this site's, not the collector's.
  */
 
-import { LdpkitError, openDevice, parseStudy } from "./ldpkit/index.js";
+import { fetchStudy } from "./ldpkit/fetching.js";
+import { LdpkitError, openDevice } from "./ldpkit/index.js";
 
 const { collector, study: id, maxEpsilon } = document.body.dataset;
 const show = (name, text) => (document.getElementById(name).textContent = text);
 const reveal = (name, seen) => (document.getElementById(name).hidden = !seen);
-
-/** What the collector publishes; a person is asked that and nothing else. */
-async function fetchStudy() {
-  const response = await fetch(`${collector}/v1/studies/${id}`, { credentials: "omit" });
-  if (!response.ok) throw new Error(`the study cannot be fetched: ${response.status}`);
-  return parseStudy(await response.text());
-}
 
 /** Show what the state of this browser's one report asks for: an answer, consent, or patience. */
 async function refresh(device, study) {
@@ -30,12 +24,14 @@ async function refresh(device, study) {
 }
 
 async function main() {
-  const study = await fetchStudy();
+  const device = await openDevice({ maxEpsilon, collector });
+  // What waits from an earlier visit, also where nobody is asked any more.
+  await device.flush({ attempts: 1 });
+  const study = await fetchStudy(collector, id);
   const [question, another] = study.questions;
   if (another || question.ask !== "yes_no" || question.refusal || question.mechanism.name === "memoized") {
     throw new Error("this page is for a study of one yes/no question, asked once");
   }
-  const device = await openDevice({ maxEpsilon, collector });
   const [numerator, denominator] = question.mechanism.epsilon;
   const epsilon = Number(numerator) / Number(denominator);
   const sure = Math.ceil((1000 * Math.exp(epsilon)) / (1 + Math.exp(epsilon))) / 10;
@@ -48,6 +44,8 @@ async function main() {
     const answer = new FormData(event.target).get("answer");
     event.target.reset();
     attempt(async () => {
+      // It may have been closed since the page was opened: then no noise is drawn.
+      await fetchStudy(collector, id);
       await device.answer(study, { [question.id]: answer });
       await refresh(device, study);
     });
@@ -55,12 +53,12 @@ async function main() {
   document.getElementById("send").addEventListener("submit", (event) => {
     event.preventDefault();
     attempt(async () => {
-      await device.consent(study);
+      // Of an earlier version, too.
+      await device.consent((await device.status(study)).report);
       await device.flush();
       await refresh(device, study);
     });
   });
-  await device.flush();
   await refresh(device, study);
 }
 

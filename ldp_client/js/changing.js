@@ -1,25 +1,45 @@
-/** What a person changes about reports that were made: another invitation, or that they be deleted. */
+/** What becomes of reports that were made: that a person agrees, has another invitation, or wants them deleted. */
 
+import { baseOf } from "./address.js";
 import { utf8 } from "./digest.js";
 import { fail } from "./errors.js";
 
+/** Change a report by {state it is in: what to change}; returns it. One that then has no state is dropped. */
+export function move(memory, _, id, changes) {
+  const report = memory.reports.find((one) => one.id === id);
+  if (report) Object.assign(report, changes[report.state]);
+  memory.reports = memory.reports.filter(({ state }) => state);
+  return report;
+}
+
+/**
+ * What is held of answers to a study of that digest may leave: another tab may have drawn a report of another version
+ * meanwhile, which nobody saw. Returns the study's report, none where nothing of it is left.
+ */
+export function consent(memory, collector, { digest }) {
+  const report = memory.reports.findLast((one) => one.digest === digest && isAt(collector, one));
+  if (report?.state === "held") report.state = "queued";
+  return report;
+}
+
 /** Another invitation for the latest report that waits to be sent: it had none, or one that was not taken. */
-export function invite(memory, studyId, invitation) {
-  refuseUnknown(memory, studyId);
+export function invite(memory, collector, studyId, invitation) {
+  const isIts = ofStudy(memory, collector, studyId);
   // Held, queued or uninvited.
-  const waits = memory.reports.findLast(({ study, state }) => study === studyId && /^[hqu]/.test(state));
+  const waits = memory.reports.findLast((report) => isIts(report) && /^[hqu]/.test(report.state));
   if (waits) waits.invitation = invitation;
 }
 
 /** Wipe what is held of answers to a study, and have those reports deleted that may have left: how many these are. */
-export function withdraw(memory, studyId) {
-  refuseUnknown(memory, studyId);
+export function withdraw(memory, collector, studyId) {
+  const isIts = ofStudy(memory, collector, studyId);
+  // One answer, whichever collectors' rounds it was given in.
   for (const kept of memory.permanent) if (kept.study === studyId) kept.answer = new Uint8Array();
   // A report that no collector was found for never left. One of an older ledger may have.
-  const isLeft = ({ study, state, publisher }) => study !== studyId || (state !== "held" && publisher !== "");
+  const isLeft = (report) => !isIts(report) || (report.state !== "held" && report.publisher !== "");
   memory.reports = memory.reports.filter(isLeft);
   // A refused one, too, may be there: an earlier attempt reached the collector, and its answer was lost.
-  const asked = memory.reports.filter(({ study }) => study === studyId);
+  const asked = memory.reports.filter(isIts);
   for (const report of asked) {
     // What is sent about it has the report's size through a relay, also without it.
     const size = utf8(report.body).length || report.size;
@@ -29,7 +49,15 @@ export function withdraw(memory, studyId) {
   return asked.length;
 }
 
-/** A mistyped id is nobody's: a 0 would say that all is deleted. */
-function refuseUnknown({ spent }, studyId) {
-  if (!spent.some(({ study }) => study === studyId)) fail("input", "was never answered", "study");
+/**
+ * What is of a study of that id and of this device's collector: another's of that id is another study. A mistyped id is
+ * nobody's: a 0 would say that all is deleted.
+ */
+function ofStudy({ spent, reports }, collector, studyId) {
+  const isIts = (row) => row.study === studyId && isAt(collector, row);
+  if (![...spent, ...reports].some(isIts)) fail("input", "was never answered", "study");
+  return isIts;
 }
+
+/** One of a ledger that did not keep collectors is of any. */
+const isAt = (collector, { collector: its = collector }) => baseOf(its) === collector;

@@ -1,6 +1,6 @@
 /** A device: answers a study once, remembers that it did, and sends the report when the person agrees. */
 
-import { baseOf } from "./address.js";
+import { safeBaseOf } from "./address.js";
 import { fail, unloaded } from "./errors.js";
 import { openLedger } from "./ledger.js";
 import { systemRandom } from "./randomness.js";
@@ -28,7 +28,7 @@ export async function openDevice({
   random = systemRandom,
 }) {
   const budget = { epsilon: limit(maxEpsilon, "maxEpsilon"), delta: limit(maxDelta, "maxDelta") };
-  const collector = baseOf(given);
+  const collector = safeBaseOf(given);
   const kept = await (ledger ?? openLedger(name));
   const { read, write } = kept;
 
@@ -61,7 +61,7 @@ export async function openDevice({
           [...(its.features ?? []), its.response].map((part) => [part?.id, part?.text]),
         ]);
         Object.assign(spend, origin, {
-          text: [...new Set([spend.text, names].flat(4))],
+          text: [...new Set([spend.text, names].flat(4).filter(Boolean))],
           asked: asked.text ?? asked.id,
           title: study.title,
           owner: study.owner,
@@ -107,21 +107,13 @@ export async function openDevice({
   const told = () =>
     import("./told.js").catch(unloaded).then((its) => read((memory) => its.told(memory, budget)));
 
-  /** Change a report by {state it is in: what to change}; returns it. One that then has no state is dropped. */
-  const move = (id, changes) =>
-    write((memory) => {
-      const report = memory.reports.find((one) => one.id === id);
-      if (report) Object.assign(report, changes[report.state]);
-      memory.reports = memory.reports.filter(({ state }) => state);
-      return report;
-    });
-
-  /** The person agrees that the report which `status` shows for the study leaves. */
-  const consent = async (study) => move((await status(study)).report?.id, { held: { state: "queued" } });
-
-  /** As `invite` and `withdraw` of changing.js, on the ledger. Throw LdpkitError "input", "module" or "ledger". */
+  /** As in changing.js, on the ledger. Throw LdpkitError "input", "module" or "ledger". */
   const changing = (kind) => (...change) =>
-    import("./changing.js").catch(unloaded).then((its) => write((memory) => its[kind](memory, ...change)));
+    import("./changing.js").catch(unloaded).then((its) => write((memory) => its[kind](memory, collector, ...change)));
+  const move = changing("move");
+
+  /** The person agrees that the report which answers this study, and no other version of it, leaves. */
+  const consent = changing("consent");
 
   /** Ask for what is to be deleted, then send this collector's queued reports, byte for byte as they were written. */
   async function flush(options) {

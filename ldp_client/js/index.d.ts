@@ -343,14 +343,17 @@ export interface Device {
   epsilonLeft(): Promise<number>;
   /** What this device has told so far, to whom, when and what it cost: of its own ledger, which leaves it never. */
   told(): Promise<Told>;
-  /** The person agrees that the report which `status` gives leaves. */
-  consent(study: Study): Promise<StoredReport | undefined>;
+  /**
+   * The person agrees that the held report of answers to exactly this study leaves; of another version's, which `status`
+   * gives too, give that report. Returns it, nothing where none is left. Rejects with "module" where a part does not load.
+   */
+  consent(study: Pick<Study, "digest"> | StoredReport): Promise<StoredReport | undefined>;
   /** Give what waits to be sent to a study another invitation. Rejects as `withdraw` does. */
   invite(studyId: string, invitation: string): Promise<void>;
   /**
    * Wipe reports and permanent answers of a study; those reports that may have left are to be deleted: how
-   * many these are. Spends stay, and no question is asked again. Rejects with LdpkitError "input" for a study that
-   * this device never answered: a 0 would say that all is deleted; with "module" where a part does not load, and
+   * many these are. What was given to another collector stays. Spends stay, and no question is asked again. Rejects with
+   * LdpkitError "input" for a study of this collector that this device never answered: a 0 would say that all is deleted; with "module" where a part does not load, and
    * nothing is wiped yet.
    */
   withdraw(studyId: string): Promise<number>;
@@ -392,7 +395,10 @@ export interface DeviceOptions {
   maxEpsilon: string;
   /** The same of delta, "0.0001" if left out: a loose delta lets answers through at any epsilon. */
   maxDelta?: string;
-  /** Base URL of the collector; the page's own origin if left out. Rejects with LdpkitError "input" where there is none. */
+  /**
+   * Base URL of the collector; the page's own origin if left out: https, or http on this machine. Rejects with LdpkitError
+   * "input" for another.
+   */
   collector?: string;
   /** Name of the IndexedDB database, "ldpkit" if left out. */
   name?: string;

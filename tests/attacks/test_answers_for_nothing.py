@@ -13,8 +13,17 @@ from ldp_client.documents.errors import AlreadyAnsweredError, RefusedError
 from ldp_client.files.signing import new_key, sign_study
 from tests.collector.answered import problem
 from tests.collector.conftest import ANSWERS
+from tests.portable import npm
+from tests.portable.platforms import JAVASCRIPT
 
 ADDRESS = "/v1/studies/habits"
+FETCH = """
+const {{ fetchStudy }} = await import("{folder}/fetching.js");
+for (const id of ["habits", "nothing"]) {{
+  const said = await fetchStudy("{url}/", id).then(({{ digest }}) => digest, ({{ message }}) => message);
+  console.log(said);
+}}
+"""
 
 
 @pytest.fixture
@@ -44,6 +53,17 @@ def test_a_late_device_keeps_its_budget(start_server, study, tmp_path, signed):
     with pytest.raises(AlreadyAnsweredError):
         early.answer(study, ANSWERS)
     assert early.flush(attempts=1).waiting == 1
+
+
+def test_a_page_asks_nobody_once_a_study_is_closed(served, study):
+    def fetched():
+        script = FETCH.format(folder=JAVASCRIPT, url=served.url)
+        return npm.node("--input-type=module", "-e", script).splitlines()
+
+    unknown = "input: study: was not found: HTTP status 404"
+    assert fetched() == [study.digest, unknown]
+    served.request("POST", f"{ADDRESS}/close")
+    assert fetched() == ["closed: takes no reports", unknown]
 
 
 def test_a_deleted_study_goes_to_those_alone_that_want_their_report_deleted(served, study, tmp_path, capsys):

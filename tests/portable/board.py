@@ -96,7 +96,8 @@ class Collector:
     def serve(self, method, path, body, deed):
         report_id = path.split("/")[-1]
         if method == "GET":
-            return answer(200, "application/json", self.study)
+            is_first = self.asked.count("GET") == 1
+            return answer(200, "application/json", self.study if is_first else TRIAL.get("then", self.study))
         if method == "DELETE" and deed.startswith("problem "):
             return problem_of(deed)
         if method == "DELETE" and deed == "stored":
@@ -105,6 +106,8 @@ class Collector:
             self.stored.pop(report_id, None)
             return answer(200, "application/json", json.dumps({"id": report_id, "result": "withdrawn"}))
         self.bodies.append(body.decode())
+        if TRIAL.get("withdraws") == "meanwhile" and len(self.bodies) == 1:
+            sys.modules["ledger"].withdraw()
         deed = "problem " + self.problems.pop(0) if self.problems else deed
         if deed.startswith("problem "):
             return problem_of(deed)
@@ -122,6 +125,7 @@ def answer(status, media_type, text, identity=IDENTITY):
     lines = [f"HTTP/1.0 {status} Words", f"Content-Type: {media_type}", f"Content-Length: {len(text)}"]
     lines += ["Date: " + TRIAL.get("date", "Mon, 15 Jun 2026 10:00:00 GMT")]
     lines += ["LDPKit-Collector: " + identity] if identity else []
+    lines += ["LDPKit-Study: " + TRIAL["state"]] if "state" in TRIAL else []
     return ("\r\n".join(lines) + "\r\n\r\n").encode() + (text if isinstance(text, bytes) else text.encode())
 
 
@@ -263,7 +267,7 @@ def boot():
     import ledger
     import main
 
-    ledger.open, ledger.os = open_file, Module(rename=rename, listdir=os.listdir)
+    ledger.open, ledger.os = open_file, Module(rename=rename, listdir=os.listdir, remove=os.remove)
     ledger.json = Module(
         load=json.load, loads=json.loads, dump=lambda value, file: file.write(json.dumps(value))
     )
@@ -288,7 +292,7 @@ def once(trial, number):
         ),
         [],
     )
-    for name in ("ledger.json", "ledger.new"):
+    for name in ("ledger.json", "ledger.new", "withdrawn"):
         if name in os.listdir():
             os.remove(name)
     CUT[0] = number
@@ -302,7 +306,7 @@ def once(trial, number):
             break
         except PowerCut:
             cuts += 1
-    if trial.get("withdraws"):
+    if trial.get("withdraws") is True:
         ledger = sys.modules["ledger"]
         ledger.withdraw()
         boot().main()
@@ -312,6 +316,7 @@ def once(trial, number):
         "bodies": len(set(SERVER.bodies)),
         "puts": len(SERVER.bodies),
         "deletions": SERVER.asked.count("DELETE"),
+        "fetched": SERVER.asked.count("GET"),
         "waits": CLOCK[0],
         "later": LATER,
         "left": json.loads(real_open("ledger.json").read()),
@@ -325,9 +330,20 @@ class AsleepError(Exception):
     pass
 
 
+def shorten(most):
+    """Of what was kept of each report leave as much as an earlier release kept."""
+    with real_open("ledger.json") as file:
+        kept = json.loads(file.read())
+    kept["secrets"] = [entry[:most] for entry in kept["secrets"]]
+    with real_open("ledger.json", "w") as file:
+        file.write(json.dumps(kept))
+
+
 def sleep(seconds):
     CLOCK[0] += 1
     MOMENT[0] += seconds
+    if "forgets" in TRIAL:
+        shorten(TRIAL["forgets"])
     if CLOCK[0] > 40:
         raise AsleepError()
     assert 1 <= seconds <= 6 * 3600

@@ -6,7 +6,8 @@ import { standIn } from "./expo_stand_in.mjs";
 const [port, kind, file, collector, documents] = process.argv.slice(2);
 const from = (name) => import(new URL(name, pathToFileURL(port)));
 const { openDevice, parseStudy } = await from("index.js");
-const [numbers, bits, dear] = await Promise.all(JSON.parse(documents).map((text) => parseStudy(JSON.stringify(text))));
+const studies = await Promise.all(JSON.parse(documents).map((text) => parseStudy(JSON.stringify(text))));
+const [numbers, bits, dear, clear] = studies;
 
 const shared = kind === "memory" && (await from("ledgers/memory.js")).memoryLedger();
 const open = {
@@ -60,4 +61,12 @@ found.withdrawn = await other.withdraw("survey");
 await device.flush({ attempts: 1 });
 found.gone = (await device.status(numbers)).report === undefined;
 found.told = (await other.told()).studies.map(({ study }) => study);
+
+// What was asked behind noise is read back, to see that it does not leave in clear: also where an older ledger says null.
+found.clear = await code(device.answer(clear, { hours: 3, region: "north" }));
+const textsOf = (id) => ledger.read(({ spent }) => spent.find(({ study }) => study === id).text);
+found.texts = await textsOf(clear.id);
+await ledger.write(({ spent }) => { for (const row of spent) row.text.push(null); });
+found.older = await code(other.status(clear));
+found.agreed = (await other.consent(clear)).state;
 console.log(JSON.stringify(found));

@@ -29,6 +29,10 @@ SETTLED = {"reason": "", "publisher": IDENTITY}
 
 def test_offline_then_online_sends_the_same_bytes(page, site):
     report = answered(page)
+    with offline(page):
+        # What changes a report is loaded when a person does.
+        assert attempt(page, OPEN + "return device.consent(study);", DOCUMENT, None)["error"] == "module"
+        assert status(page)["report"]["state"] == "held"
     consent(page)
     flushing = OPEN + "return device.flush({ attempts: 1 });"
     with offline(page):
@@ -42,8 +46,6 @@ def test_offline_then_online_sends_the_same_bytes(page, site):
     consent(page, other)
     with offline(page):
         assert flush(page, document=other)["reason"].endswith("unreachable")
-        # What withdraws is loaded when a person does.
-        assert attempt(page, OPEN + "return device.withdraw(study.id);", other, None)["error"] == "module"
         assert status(page, other)["report"]["state"] == "queued"
     assert withdraw(page) == 1
     assert site.requests == [("PUT", path_of(report), report["body"])]

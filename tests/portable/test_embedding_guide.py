@@ -90,8 +90,9 @@ def test_a_gateway_sends_later_what_it_could_not(server, tmp_path, monkeypatch):
 
 
 def test_browser(server, browser):
-    start, script = code("js", "device.consent").split("\n", 1)
-    (module,) = re.findall(r'^import \{ openDevice, parseStudy \} from "(.*)";$', start)
+    start, more, script = code("js", "device.consent").split("\n", 2)
+    (module,) = re.findall(r'^import \{ openDevice \} from "(.*)";$', start)
+    script = re.sub(r"^import (.*) from (.*);$", r"const \1 = await import(\2);", more) + script
     browser.get(f"{server.url}/healthz")
     before = stored(server)
     sent = run(browser, script + "return [report.id, report.body];", module=module)

@@ -53,8 +53,8 @@ FAULTS = ["timeout", "reset", "server error", "portal", "proxy", "echo", "lost",
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_whatever_goes_wrong_the_same_report_is_sent_until_it_is_stored(trials, fault):
-    """At the study, at the report, and again and again."""
-    scripts = [[fault], ["well", fault], ["well", fault, "well", fault, fault, "well", fault]]
+    """At the study, at the report, and again and again there."""
+    scripts = [[fault], ["well", fault], ["well", fault, fault, fault]]
     for found in trials(*[{"script": script} for script in scripts]):
         assert (found["stored"], found["bodies"]) == (1, 1)
         assert found["waits"] > 0
@@ -82,8 +82,24 @@ def test_what_the_collector_will_never_take_is_not_sent_again(trials, problem):
     assert (found["stored"], found["puts"], found["left"]["outbox"]) == (0, 1, [])
 
 
+SECOND = Study(STUDY.document | {"version": 2}).canonical().decode()
+
+
+def test_a_second_version_strands_neither_the_report_nor_its_withdrawal(trials):
+    """The collector takes reports of the first one still; under the study's id it serves the second."""
+    lost = ["well", "reset", "reset"]
+    sent, withdrawn = trials({"then": SECOND, "script": lost}, {"then": SECOND, "withdraws": True})
+    assert (sent["stored"], sent["waits"], sent["fetched"], sent["left"]["outbox"]) == (1, 2, 1, [])
+    assert (withdrawn["stored"], withdrawn["deletions"], withdrawn["left"]["deletions"]) == (0, 1, [])
+
+
+def test_what_an_earlier_release_kept_is_sent_too(trials):
+    (found,) = trials({"script": ["well", "lost"], "forgets": 3})
+    assert (found["stored"], found["fetched"], found["left"]["outbox"]) == (1, 2, [])
+
+
 JUNE, JULY = [2026, 6, 15], [2026, 7, 22]
-CLOSED = ["well", *["problem study-closed", "well"] * 50]
+CLOSED = ["well", *["problem study-closed"] * 50]
 
 
 @pytest.mark.parametrize(
@@ -107,10 +123,17 @@ def test_what_was_withdrawn_is_deleted(trials):
     assert (found["stored"], found["deletions"], found["left"]["deletions"]) == (0, 1, [])
 
 
+@pytest.mark.parametrize("became", ["well", "lost", "problem report-invalid"])
+def test_what_is_withdrawn_while_it_is_sent_is_deleted(trials, became):
+    (found,) = trials({"withdraws": "meanwhile", "script": ["well", became]})
+    assert (found["stored"], found["puts"], found["deletions"]) == (0, 1, 1)
+    assert found["left"]["outbox"] == found["left"]["deletions"] == []
+
+
 @pytest.mark.parametrize("said", ["problem report-invalid", "problem report-conflict", "stored", "portal"])
 def test_a_deletion_is_asked_for_until_it_is_done(trials, said):
     """Whatever settles a report settles no deletion of it."""
-    (found,) = trials({"withdraws": True, "script": ["well", "well", "well", said]})
+    (found,) = trials({"withdraws": True, "script": ["well", "well", said]})
     assert (found["stored"], found["left"]["deletions"]) == (0, [])
     assert found["waits"] == 1
 
@@ -121,6 +144,7 @@ REFUSALS = {
         {"serves": Study(STUDY.document | {"title": "Another"}).canonical().decode()},
         {"script": ["portal"] * 50},
     ],
+    "later: the study is closed": [{"state": "closed"}],
     "later: the radio is off: no noise can be drawn": [{"radio_is_off": True}],
 }
 

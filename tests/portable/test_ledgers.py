@@ -4,6 +4,7 @@ import json
 import sqlite3
 import subprocess
 import time
+import zlib
 
 import pytest
 
@@ -17,6 +18,9 @@ NUMBERS = studies.document(studies.NUMBER)
 BITS = studies.document(studies.MEMOIZED_BITS, id="bits")
 DEAR = studies.document(
     {**studies.NUMBER, "mechanism": {**studies.NUMBER["mechanism"], "epsilon": "19"}}, id="dear"
+)
+CLEAR = studies.document(
+    studies.NUMBER, id="clear", title="T", public=[{"id": "region", "choices": ["north", "south"]}]
 )
 INDEX = JAVASCRIPT / "index.js"
 
@@ -37,7 +41,7 @@ def node():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_ledger_keeps_answers_once_exactly_and_in_turn(kind, node, site, tmp_path):
-    documents = [NUMBERS, BITS, DEAR]
+    documents = [NUMBERS, BITS, DEAR, CLEAR]
     site.study = Study(NUMBERS).canonical().decode()
     found = json.loads(
         node("ledgers.mjs", INDEX, kind, tmp_path / "kept.db", site.url, json.dumps(documents))
@@ -62,6 +66,8 @@ def test_a_ledger_keeps_answers_once_exactly_and_in_turn(kind, node, site, tmp_p
     assert found["told"] == ["survey", "bits"]
     # What was promised to be deleted is asked for once.
     assert [method for method, *_ in site.requests].count("DELETE") == 1
+    assert (found["clear"], found["older"], found["agreed"]) == ("done", "done", "queued")
+    assert found["texts"] == ["T"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -119,7 +125,11 @@ def check_whole(file, said):
 
 DAMAGE = {
     "no row": "DELETE FROM ldpkit_ledger",
-    "another layout": "UPDATE ldpkit_ledger SET layout = 2",
+    "another layout": "UPDATE ldpkit_ledger SET layout = 3",
+    "an older layout": "UPDATE ldpkit_ledger SET layout = 1",
+    "another study": "UPDATE ldpkit_ledger SET memory = replace(memory, 'survey', 'survez')",
+    "another cost": """UPDATE ldpkit_ledger SET memory = replace(memory, 'er":"1', 'er":"0')""",
+    "no checksum": "UPDATE ldpkit_ledger SET sum = NULL",
     "half a text": "UPDATE ldpkit_ledger SET memory = substr(memory, 1, 40)",
     "no text": "UPDATE ldpkit_ledger SET memory = 'null'",
     "another's table": "DROP TABLE ldpkit_ledger; CREATE TABLE ldpkit_ledger (name TEXT)",
@@ -146,6 +156,27 @@ def refused(folder, words=""):
     done = subprocess.run(command, cwd=npm.FOLDER, capture_output=True, text=True, check=False)
     said = "code: 'ledger'" in done.stderr or done.stdout.strip() == '[0,"ledger"]'
     return said and words in done.stderr
+
+
+def test_an_empty_file_has_lost_what_was_answered(node, tmp_path):
+    """SQLite takes it for a new database."""
+    answer_on(node, tmp_path)
+    (tmp_path / "0.db").write_bytes(b"")
+    assert refused(tmp_path, "ledger: the file is empty: what was answered is lost")
+    assert (tmp_path / "0.db").read_bytes() == b""
+
+
+def test_what_an_earlier_release_kept_is_read_once_and_has_a_checksum_then(node, tmp_path):
+    body = answer_on(node, tmp_path)
+    with sqlite3.connect(tmp_path / "0.db") as database:
+        database.executescript(
+            "ALTER TABLE ldpkit_ledger DROP COLUMN sum; UPDATE ldpkit_ledger SET layout = 1"
+        )
+    assert answer_on(node, tmp_path) == "answered"
+    with sqlite3.connect(tmp_path / "0.db") as database:
+        ((layout, memory, checksum),) = database.execute("SELECT * FROM ldpkit_ledger").fetchall()
+    assert (layout, checksum) == (2, zlib.crc32(memory.encode()))
+    assert json.loads(memory)["reports"][0]["body"] == body
 
 
 def test_what_is_no_database_is_left_alone(tmp_path):
@@ -184,8 +215,9 @@ def test_nothing_is_kept_in_memory_or_in_some_folder_by_mistake(tmp_path):
 
 
 def test_a_file_that_others_could_read_is_theirs_no_more(node, tmp_path):
-    (tmp_path / "0.db").touch(mode=0o644)
     answer_on(node, tmp_path)
+    (tmp_path / "0.db").chmod(0o644)
+    assert answer_on(node, tmp_path) == "answered"
     assert (tmp_path / "0.db").stat().st_mode & 0o777 == 0o600
 
 

@@ -136,7 +136,10 @@ def test_in_node_without_a_ledger_it_says_so(app):
     console.log([await said({}), await said({ collector: "https://collect.example.org" })].join());
     """
     (app / "use.mjs").write_text(script)
-    assert npm.node("use.mjs", cwd=app).strip() == "input: collector: must be a URL,ledger: ReferenceError"
+    assert (
+        npm.node("use.mjs", cwd=app).strip()
+        == "input: collector: must be an https URL,ledger: ReferenceError"
+    )
 
 
 def test_its_types_hold_where_it_is_installed(app):

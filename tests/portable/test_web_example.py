@@ -87,6 +87,24 @@ def test_a_visitor_answers_and_the_site_learns_nothing(browser, site, collector)
     assert all((REPOSITORY / "ldp_client" / "js" / path.removeprefix("/ldpkit/")).is_file() for path in files)
 
 
+def test_a_study_that_is_closed_is_asked_and_answered_no_more(browser, site, collector):
+    """Also where the page was opened before."""
+    address, serve, _ = site
+    serve(collector.url)
+    browser.get(address)
+    wait = WebDriverWait(browser, 20)
+    wait.until(lambda _: browser.find_element(By.ID, "ask").is_displayed())
+    collector.request("POST", f"/v1/studies/{STUDY.id}/close")
+    browser.find_element(By.CSS_SELECTOR, "input[value=yes]").click()
+    browser.find_element(By.CSS_SELECTOR, "#ask button").click()
+    said = browser.find_element(By.ID, "said")
+    wait.until(lambda _: said.text == "closed: takes no reports")
+    assert not browser.find_element(By.ID, "send").is_displayed()
+    browser.get(address)
+    wait.until(lambda _: browser.find_element(By.ID, "said").text == "closed: takes no reports")
+    assert not browser.find_element(By.ID, "ask").is_displayed()
+
+
 def test_a_site_that_is_not_listed_is_told_so(browser, site, collector):
     address, serve, _ = site
     serve(collector.url)

@@ -1,6 +1,7 @@
 /** A ledger in a file, for Node (22.13 or later), and any number of its processes. */
 
-import { closeSync, fchmodSync, openSync } from "node:fs";
+import { randomUUID } from "node:crypto";
+import { closeSync, constants, copyFileSync, existsSync, fchmodSync, linkSync, openSync, statSync, unlinkSync } from "node:fs";
 import { isAbsolute } from "node:path";
 import { setTimeout as after } from "node:timers/promises";
 import { fail, orElse } from "../errors.js";
@@ -18,23 +19,20 @@ const unusable = (error) => orElse("ledger", error?.errstr ?? error?.code)(error
 export async function nodeLedger(path) {
   const { DatabaseSync } = await import("node:sqlite").catch(orElse("ledger", "needs node 22.13 or later"));
   if (!(await attempt(() => isAbsolute(path)))) fail("ledger", "the path must be absolute");
-  const open = (file) => {
+  /** flags: "a" makes what is missing. */
+  const open = (file, flags) => {
     // Its reports' withdrawal secrets are nobody else's.
-    const opened = openSync(file, "a", 0o600);
+    const opened = openSync(file, flags, 0o600);
     fchmodSync(opened, 0o600);
     closeSync(opened);
     return new DatabaseSync(file);
   };
-  const database = await attempt(() => open(path));
-  const ledger = sqliteLedger({
-    execute: (sql) => database.exec(sql),
-    first: (sql) => database.prepare(sql).get(),
-    run: (sql, value) => database.prepare(sql).run(value),
-  });
+  await attempt(() => (existsSync(path) ? refuseEmpty(path) : make(path, (file) => open(file, "ax"))));
+  const ledger = ledgerOn(await attempt(() => open(path, "r+")));
 
   /** A file's lock of its own: the system lets go of it however a process ends. */
   async function alone(work) {
-    const lock = await attempt(() => open(`${path}-sending`));
+    const lock = await attempt(() => open(`${path}-sending`, "a"));
     try {
       while (!isTaken(lock)) await after(LOOK_MS);
       return await work();
@@ -43,6 +41,40 @@ export async function nodeLedger(path) {
     }
   }
   return { ...ledger, alone };
+}
+
+const ledgerOn = (database) =>
+  sqliteLedger({
+    execute: (sql) => database.exec(sql),
+    first: (sql) => database.prepare(sql).get(),
+    run: (sql, value) => database.prepare(sql).run(value),
+  });
+
+/** Whole from the start, so that an empty file is one that lost what it held; the first of several makers' counts. */
+function make(path, open) {
+  const fresh = `${path}-${randomUUID()}`;
+  const database = open(fresh);
+  try {
+    ledgerOn(database);
+    database.close();
+    place(fresh, path);
+  } finally {
+    unlinkSync(fresh);
+  }
+}
+
+function place(fresh, path) {
+  try {
+    linkSync(fresh, path);
+  } catch ({ code }) {
+    // Not every file system has links; what is there is never replaced.
+    if (code !== "EEXIST") copyFileSync(fresh, path, constants.COPYFILE_EXCL);
+  }
+}
+
+/** SQLite would take it for a new database, and the device would answer again. */
+function refuseEmpty(path) {
+  if (!statSync(path).size) fail("ledger", "the file is empty: what was answered is lost. Delete it for a new device");
 }
 
 const attempt = async (work) => Promise.resolve().then(work).catch(unusable);

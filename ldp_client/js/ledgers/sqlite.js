@@ -1,13 +1,14 @@
 /** A ledger in one row of an SQLite file, durable before anything is reported. */
 
-import { orElse } from "../errors.js";
+import { fail, orElse } from "../errors.js";
+import { checksum } from "./checksum.js";
 import { EMPTY, ledgerInText } from "./written.js";
 
 /** With SQLite's own words for it, which hold nothing of what is kept. */
 const unusable = (error) => orElse("ledger", error?.errstr)(error);
-const LAYOUT = 1;
+const LAYOUT = 2;
 const MADE = "SELECT 1 FROM sqlite_master WHERE name = 'ldpkit_ledger'";
-const KEPT = "SELECT layout, memory FROM ldpkit_ledger";
+const KEPT = "SELECT * FROM ldpkit_ledger";
 
 /**
  * {read, write} on a connection of the ledger's own: execute(sql), first(sql) → row or nothing, run(sql, value), all
@@ -37,17 +38,25 @@ export function sqliteLedger({ execute, first, run }) {
 
   /** A table without its row was damaged, and is not filled anew: that would be to answer again. */
   function make() {
-    if (first(MADE)) return load();
-    execute("CREATE TABLE ldpkit_ledger (layout INTEGER NOT NULL, memory TEXT NOT NULL)");
-    run(`INSERT INTO ldpkit_ledger VALUES (${LAYOUT}, ?)`, EMPTY);
+    if (first(MADE)) return first(KEPT).layout === 1 ? renew() : load();
+    execute("CREATE TABLE ldpkit_ledger (layout INTEGER NOT NULL, memory TEXT NOT NULL, sum INTEGER)");
+    run(`INSERT INTO ldpkit_ledger VALUES (${LAYOUT}, ?, ${checksum(EMPTY)})`, EMPTY);
+  }
+
+  /** Of an earlier release, which kept no checksum. One that has it was damaged: SQLite adds no column twice. */
+  function renew() {
+    const { memory } = first(KEPT);
+    JSON.parse(memory).reports.forEach(Object);
+    execute("ALTER TABLE ldpkit_ledger ADD COLUMN sum INTEGER");
+    run(`UPDATE ldpkit_ledger SET layout = ${LAYOUT}, sum = ${checksum(memory)}, memory = ?`, memory);
   }
 
   function load() {
-    const { layout, memory } = first(KEPT);
-    if (layout !== LAYOUT) throw new RangeError();
+    const { layout, memory, sum } = first(KEPT);
+    if (layout !== LAYOUT || checksum(memory) !== sum) fail("ledger", "was damaged, and answers nothing");
     return memory;
   }
-  const store = (text) => run("UPDATE ldpkit_ledger SET memory = ?", text);
+  const store = (text) => run(`UPDATE ldpkit_ledger SET sum = ${checksum(text)}, memory = ?`, text);
 
   try {
     // On disk when a transaction ends, on Apple's devices too; others who write are waited for.

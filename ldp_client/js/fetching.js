@@ -1,0 +1,18 @@
+/** The study that a collector publishes under an id. */
+
+import { safeBaseOf } from "./address.js";
+import { fail } from "./errors.js";
+import { parseStudy } from "./study.js";
+
+/** As fetching.d.ts says. Nothing that links requests is sent along. */
+export async function fetchStudy(collector, id) {
+  const timeoutMs = 20_000;
+  const signal = AbortSignal.timeout(timeoutMs);
+  const url = `${safeBaseOf(collector)}/v1/studies/${encodeURIComponent(id)}`;
+  const options = { cache: "no-store", credentials: "omit", redirect: "error", referrerPolicy: "no-referrer", signal };
+  const response = await fetch(url, options);
+  const { ok, status, headers } = response;
+  if (status === 410 || headers.get("LDPKit-Study") === "closed") fail("closed", "takes no reports");
+  if (!ok) fail("input", `was not found: HTTP status ${status}`, "study");
+  return parseStudy(await response.text());
+}
