@@ -192,7 +192,7 @@ def _above_alike(was: Entry, now: Entry, size: float) -> bool:
 def _above(entry: Entry) -> float | None:
     """The probability that a difference is above zero."""
     sure, direction = entry.get("probability_of_direction"), entry.get("direction")
-    if not _is_number(sure) or direction not in ("above 0", "below 0"):
+    if sure is None or not _is_number(sure) or direction not in ("above 0", "below 0"):
         return None
     return float(sure) if direction == "above 0" else 1 - float(sure)
 
