@@ -13,6 +13,7 @@ from inference.analyses.census import left_out, notes_of, refuse_below_itself, u
 from inference.analyses.design_based import Sampled, sampled_of
 from inference.analyses.effects import pairs_of, safe, shown
 from inference.analyses.formula import known_column
+from inference.analyses.marks import refuse_marked
 from inference.analyses.matrices import again
 from inference.analyses.naming import Name, expanded
 from inference.analyses.predicted import Predicted
@@ -185,6 +186,7 @@ def people_of(analysis: Assembled, table: Table, population: Population) -> Peop
     for name in [*needed, held]:
         known_column(name, [str(column) for column in census.columns], "the census: ")
         refuse_blanks(census[name], f"{name} of the census")
+    refuse_marked(census, [*needed, held], "the census: ")
     counts = positive(census[held], f"{held} of the census", 0.0)
     if not counts.sum():
         raise InputError("the census counts nobody")

@@ -14,6 +14,7 @@ import pandas as pd
 from inference.analyses.design_file import ColumnDesign, Design, read_design
 from inference.analyses.formula import known_column
 from inference.analyses.joining import POOLED, WAVE
+from inference.analyses.marks import MARKED, marked, refuse_marked
 from inference.analyses.matrices import columns_of
 from inference.analyses.naming import Name
 from inference.analyses.same_rows import often_twice, twins
@@ -117,6 +118,7 @@ def survey_of(
     for name in sorted(grouping):
         known_column(name, list(frame.columns), "the design's rows: ")
     read = [name for name in frame.columns if used is None or name in used]
+    refuse_marked(frame, [name for name in read if name not in {one.name for one in design.columns}])
     twice = often_twice(frame)
     frame, notes = _without_blanks(frame, [*read, *(name for name in grouping if name not in read)], blanks)
     for name in read:
@@ -147,8 +149,10 @@ def read_frame(path: str) -> pd.DataFrame:
             raise InputError(f"{path} is damaged, or is not a Parquet file") from None
         return _without_spaces(frame)
     header, rows = read_rows(path)
-    columns = list(zip(*rows, strict=True)) if rows else [()] * len(header)
-    return pd.DataFrame({name: typed(column) for name, column in zip(header, columns, strict=True)})
+    columns = dict(zip(header, zip(*rows, strict=True) if rows else [()] * len(header), strict=True))
+    frame = pd.DataFrame({name: typed(column) for name, column in columns.items()})
+    frame.attrs[MARKED] = marked(columns)
+    return frame
 
 
 def _without_spaces(frame: pd.DataFrame) -> pd.DataFrame:
