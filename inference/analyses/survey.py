@@ -17,6 +17,7 @@ from inference.analyses.joining import POOLED, WAVE
 from inference.analyses.marks import MARKED, marked, refuse_marked
 from inference.analyses.matrices import columns_of
 from inference.analyses.naming import Name
+from inference.analyses.public_columns import as_taken, notes_of
 from inference.analyses.same_rows import often_twice, twins
 from inference.analyses.table import Codes, Looks, Private, Table, Values, table_of, with_missing
 from ldp_client.documents.errors import InputError, UsageError
@@ -118,16 +119,21 @@ def survey_of(
     for name in sorted(grouping):
         known_column(name, list(frame.columns), "the design's rows: ")
     read = [name for name in frame.columns if used is None or name in used]
-    refuse_marked(frame, [name for name in read if name not in {one.name for one in design.columns}])
+    open_ones = [str(name) for name in read if name not in {one.name for one in design.columns}]
+    refuse_marked(frame, open_ones)
+    frame = as_taken(frame, open_ones)
     twice = often_twice(frame)
     frame, notes = _without_blanks(frame, [*read, *(name for name in grouping if name not in read)], blanks)
-    for name in read:
-        if name not in {one.name for one in design.columns}:
-            _refuse_mixed(frame[name], name)
+    for name in open_ones:
+        _refuse_mixed(frame[name], name)
     private = [_private(frame, one) for one in design.columns if one.name in read]
     public = frame.drop(columns=[one.name for one in design.columns])
     noise = tuple(design.in_words())
-    notes += (*twice, *(note for one in design.columns if one.name in read for note in one.notes))
+    notes += (
+        *twice,
+        *notes_of(frame, open_ones),
+        *(note for one in design.columns if one.name in read for note in one.notes),
+    )
     return table_of(public, private, notes, digest, noise)
 
 
