@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,7 @@ def quoted(entry: Document) -> None:
     one["words"] = one["words"].replace(f"{one['low']:.3g}".replace("-", "−"), "0.001")
 
 
-CHANGED = {
+CHANGED: dict[str, Callable[[Document], object]] = {
     "halved quantities": halved,
     "sets that hold nothing": emptied,
     "a direction": turned,
