@@ -19,7 +19,13 @@ from inference.analyses.naming import INTERCEPT
 from inference.analyses.noise_bounds import impossible
 from inference.analyses.number_predictors import NumberLaw
 from inference.analyses.peaks import Peak, peaks_of, without_bound
-from inference.analyses.population import Population, notes_over, people_of, quantities_over
+from inference.analyses.population import (
+    Population,
+    left_out_of,
+    notes_over,
+    people_of,
+    quantities_over,
+)
 from inference.analyses.predicted import Predicted
 from inference.analyses.prior_sites import prior_sites, without_prior
 from inference.analyses.program import Assembled
@@ -101,7 +107,7 @@ def analyse_table(
     found = _posterior(table, analysis, drawn, peaks, quantities, own_seed, over.by, seed=seed, method=method)
     found = _in_doubt(found, table, analysis, drawn.sites, follows, share, without)
     held = found.diagnostics.with_model(*arms).with_model(*weights_apart(analysis, table, drawn.sites, over))
-    return replace(found, diagnostics=held)
+    return replace(found, diagnostics=held.with_knowledge(left_out_of(analysis, people, over)))
 
 
 def _check_sampling(seed: int, method: str | None, draws: int, chains: int) -> None:

@@ -150,6 +150,7 @@ class _Asked:
             inside = self.sampled.replicates.inside(rows)
             return inside.share(self.scores, self.counts, noise_of(self.scores))
         shares, linear = _linearised(self.scores, self.sampled.weights * rows, self.counts)
+        linear = linear * _grown(self.counts, self.sampled, rows)[:, None]
         return shares, Moved(linear, np.zeros(linear.shape[1]))
 
     def _total(self, rows: Values) -> tuple[Values, Moved]:
@@ -164,7 +165,9 @@ class _Asked:
         """Of each answer what the variance of its share lacks."""
         people = People(self.counts, self.sampled.weights * rows, self.sampled.clusters)
         return [
-            lacking(self._variance(moved, place), self.scores[:, place], people, bounds)
+            lacking(self._variance(moved, place), self.scores[:, place], people, bounds).of_units(
+                freedom(self.counts, self.sampled, rows), self.sampled.unit
+            )
             for place, bounds in enumerate(self.bounds)
         ]
 
@@ -238,8 +241,7 @@ class _Asked:
     def _quantity(
         self, name: str, words: str, value: float, variance: float, lacks: Lacking, *, contrast: bool = False
     ) -> Quantity:
-        degrees = min(freedom(self.counts, self.sampled), lacks.degrees)
-        draws = as_draws(value, variance + lacks.extra, degrees)
+        draws = as_draws(value, variance + lacks.extra, lacks.degrees)
         said = f"{words} as estimated with weights alone, without a model{lacks.words}"
         return Quantity(f"design-based {name}", said, draws, contrast, origin=draws)
 
@@ -347,12 +349,41 @@ def _units(values: Values, counts: Codes, sampled: Sampled) -> tuple[Values, Val
     return sums, np.ones(count), own
 
 
-def freedom(counts: Codes, sampled: Sampled) -> float:
-    """Degrees of freedom: units less strata, or those of replicates."""
+def freedom(counts: Codes, sampled: Sampled, rows: Values | None = None) -> float:
+    """Degrees of freedom of an estimate of some rows, those above 0, or of all.
+
+    Units that hold some of them, less the strata of these, as R's `survey` counts them (`degf`); or those of
+    replicates. Units without any tell nothing of them.
+    """
     if sampled.replicates is not None:
-        return sampled.replicates.degrees
-    _, times, strata = _units(np.zeros((len(counts), 1)), counts, sampled)
-    return float(times.sum() - len(np.unique(strata)))
+        return (sampled.replicates if rows is None else sampled.replicates.inside(rows)).degrees
+    sizes = _sizes(counts, sampled, rows)
+    return float(sizes.sum() - np.count_nonzero(sizes))
+
+
+def _sizes(counts: Codes, sampled: Sampled, rows: Values | None = None) -> Values:
+    """How many units of each stratum hold some of the rows."""
+    strata = sampled.strata if sampled.strata is not None else np.zeros(len(counts), np.int64)
+    own = counts > 0 if rows is None else (counts > 0) & (rows > 0)
+    size = int(strata.max()) + 1
+    if sampled.clusters is None:
+        return np.bincount(strata[own], counts[own], size).astype(np.float64)
+    pairs = np.unique(np.column_stack([strata[own], sampled.clusters[own]]), axis=0)
+    return np.bincount(pairs[:, 0], minlength=size).astype(np.float64)
+
+
+def _grown(counts: Codes, sampled: Sampled, rows: Values) -> Values:
+    """(rows,) by how much a share's parts grow, as about it the m units of a group alone vary.
+
+    Their sum of squares is (m − 1)/m of what they are about the truth, and n/(n − 1), of all units of the
+    stratum, makes up for none of that.
+    """
+    whole, own = _sizes(counts, sampled), _sizes(counts, sampled, rows)
+    several = own > 1
+    factors = np.ones(len(whole))
+    factors[several] = own[several] * (whole[several] - 1) / ((own[several] - 1) * whole[several])
+    strata = sampled.strata if sampled.strata is not None else np.zeros(len(counts), np.int64)
+    return np.asarray(np.sqrt(factors)[strata])
 
 
 def _one_unit(sampled: Sampled, stratum: int) -> str:

@@ -19,29 +19,39 @@ from inference.analyses.table import Codes, Private, Values
 # It stays with more reports that differ from the commonest, unless it is less than this part of the floor.
 FEW_OTHERS, FAR_BELOW = 5.0, 0.1
 SAID = ", its interval widened as too few reports differ from one another"
+SAID_OF_ONE = ", of one {} alone, which does not tell how others would differ: it is not known"
 SAID_OF_CLUSTERS = ", its interval widened as people of a cluster may be alike and few clusters tell how much"
 
 
 class Lacking(NamedTuple):
     """extra: what is to be added to the variance, 0 where nothing is. size: how many reports it rests on.
 
-    clustered: whether that is because people of a cluster may be alike.
+    clustered: whether that is because people of a cluster may be alike. freedom: degrees of the units that
+    were drawn. alone: what the one unit is called that there is.
     """
 
     extra: float = 0.0
     size: float = np.inf
     clustered: bool = False
+    freedom: float = np.inf
+    alone: str = ""
 
     @property
     def degrees(self) -> float:
-        """Degrees of freedom at most."""
-        return max(self.size - 1, 1.0)
+        """Degrees of freedom."""
+        return max(min(self.size - 1, self.freedom), 1.0)
 
     @property
     def words(self) -> str:
         """What to say of the interval."""
+        if self.alone:
+            return SAID_OF_ONE.format(self.alone)
         said = SAID_OF_CLUSTERS if self.clustered else SAID
         return said if self.extra else ""
+
+    def of_units(self, freedom: float, unit: str) -> Lacking:
+        """With the degrees of freedom of the units that were drawn, and what these are called."""
+        return self._replace(freedom=freedom, alone=unit if self.clustered and freedom < 1 else "")
 
     def times(self, factor: float) -> Lacking:
         """Of an estimate that is so many times as large."""
@@ -50,7 +60,8 @@ class Lacking(NamedTuple):
     def beside(self, other: Lacking) -> Lacking:
         """Of a difference of two."""
         clustered = any(one.clustered and one.extra > 0 for one in (self, other))
-        return Lacking(self.extra + other.extra, min(self.size, other.size), clustered)
+        size, freedom = min(self.size, other.size), min(self.freedom, other.freedom)
+        return Lacking(self.extra + other.extra, size, clustered, freedom, self.alone or other.alone)
 
 
 class People(NamedTuple):

@@ -170,9 +170,15 @@ def _check_records(frame: pd.DataFrame, sheet: str, lead: str) -> None:
             )
     if column.isna().any():
         raise InputError(f"{lead}a record has no number in {RECORD}: number all of them")
-    twice = column[column.duplicated()]
+    # Who writes 01 has record 1: a number has one paper.
+    twice = column[column.map(_numbered).duplicated()]
     if len(twice):
         raise InputError(f"{lead}record {twice.iloc[0]} was entered twice: keep one of the two")
+
+
+def _numbered(record: str) -> str:
+    """A record's number without the zeros before it."""
+    return record.lstrip("0") or "0" if record.isdecimal() else record
 
 
 def _public(frame: pd.DataFrame, field: PublicField, lead: str) -> pd.Series:

@@ -9,9 +9,11 @@ import numpy as np
 import pandas as pd
 
 from inference.analyses.cells import distinct_rows, refuse_blanks
+from inference.analyses.census import left_out, notes_of, refuse_below_itself, uncounted
 from inference.analyses.design_based import Sampled, sampled_of
 from inference.analyses.effects import pairs_of, safe, shown
 from inference.analyses.formula import known_column
+from inference.analyses.marks import refuse_marked
 from inference.analyses.matrices import again
 from inference.analyses.naming import Name, expanded
 from inference.analyses.predicted import Predicted
@@ -184,9 +186,11 @@ def people_of(analysis: Assembled, table: Table, population: Population) -> Peop
     for name in [*needed, held]:
         known_column(name, [str(column) for column in census.columns], "the census: ")
         refuse_blanks(census[name], f"{name} of the census")
+    refuse_marked(census, [*needed, held], "the census: ")
     counts = positive(census[held], f"{held} of the census", 0.0)
     if not counts.sum():
         raise InputError("the census counts nobody")
+    refuse_below_itself(census, counts)
     alike = {name: _alike(census[name], analysis.cells.frame[name], name) for name in needed}
     frame = census.assign(**alike).reset_index(drop=True)
     try:
@@ -241,7 +245,7 @@ def notes_over(analysis: Assembled, people: People, population: Population) -> t
     Raises InputError for a group whose name differs from a known one in case or blanks alone.
     """
     frame, weights = people
-    found = _left_out(analysis, frame) if population.census is not None else []
+    found = [] if population.census is None else [*_left_out(analysis, frame), *_slips(analysis, people)]
     known = {one.column: one.levels for one in analysis.every_group}
     for column, levels in known.items():
         codes, own = levels_of(frame[column])
@@ -260,6 +264,18 @@ def notes_over(analysis: Assembled, people: People, population: Population) -> t
                 f"({listed(new)}): they are drawn from the groups' law"
             )
     return (*found, *_beyond(analysis, frame, weights))
+
+
+def _slips(analysis: Assembled, people: People) -> Iterator[str]:
+    """Notes of what looks like a slip in a census."""
+    yield from notes_of(*people, int(analysis.cells.sizes.sum()))
+    for one in uncounted(analysis, *people)[0]:
+        yield f"{one}: its shares and totals are as others were asked"
+
+
+def left_out_of(analysis: Assembled, people: People, population: Population) -> tuple[str, ...]:
+    """Reasons not to take shares and totals in a census for those of all who were asked."""
+    return () if population.census is None else left_out(analysis, *people)
 
 
 def _beyond(analysis: Assembled, frame: pd.DataFrame, weights: Values) -> Iterator[str]:

@@ -14,8 +14,10 @@ import pandas as pd
 from inference.analyses.design_file import ColumnDesign, Design, read_design
 from inference.analyses.formula import known_column
 from inference.analyses.joining import POOLED, WAVE
+from inference.analyses.marks import MARKED, marked, refuse_marked
 from inference.analyses.matrices import columns_of
 from inference.analyses.naming import Name
+from inference.analyses.public_columns import as_taken, notes_of
 from inference.analyses.same_rows import often_twice, twins
 from inference.analyses.table import Codes, Looks, Private, Table, Values, table_of, with_missing
 from ldp_client.documents.errors import InputError, UsageError
@@ -117,15 +119,21 @@ def survey_of(
     for name in sorted(grouping):
         known_column(name, list(frame.columns), "the design's rows: ")
     read = [name for name in frame.columns if used is None or name in used]
+    open_ones = [str(name) for name in read if name not in {one.name for one in design.columns}]
+    refuse_marked(frame, open_ones)
+    frame = as_taken(frame, open_ones)
     twice = often_twice(frame)
     frame, notes = _without_blanks(frame, [*read, *(name for name in grouping if name not in read)], blanks)
-    for name in read:
-        if name not in {one.name for one in design.columns}:
-            _refuse_mixed(frame[name], name)
+    for name in open_ones:
+        _refuse_mixed(frame[name], name)
     private = [_private(frame, one) for one in design.columns if one.name in read]
     public = frame.drop(columns=[one.name for one in design.columns])
     noise = tuple(design.in_words())
-    notes += (*twice, *(note for one in design.columns if one.name in read for note in one.notes))
+    notes += (
+        *twice,
+        *notes_of(frame, open_ones),
+        *(note for one in design.columns if one.name in read for note in one.notes),
+    )
     return table_of(public, private, notes, digest, noise)
 
 
@@ -147,8 +155,10 @@ def read_frame(path: str) -> pd.DataFrame:
             raise InputError(f"{path} is damaged, or is not a Parquet file") from None
         return _without_spaces(frame)
     header, rows = read_rows(path)
-    columns = list(zip(*rows, strict=True)) if rows else [()] * len(header)
-    return pd.DataFrame({name: typed(column) for name, column in zip(header, columns, strict=True)})
+    columns = dict(zip(header, zip(*rows, strict=True) if rows else [()] * len(header), strict=True))
+    frame = pd.DataFrame({name: typed(column) for name, column in columns.items()})
+    frame.attrs[MARKED] = marked(columns)
+    return frame
 
 
 def _without_spaces(frame: pd.DataFrame) -> pd.DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
@@ -19,6 +19,7 @@ from inference.analyses.result import AnalysisPosterior
 from inference.analyses.survey import REFUSE
 from inference.analyses.table import Table
 from ldp_client.documents.errors import InputError, UsageError
+from ldp_client.documents.public import PublicField
 from schemas import Report, Study
 from summaries import Summary, check_study
 from summaries.reading import ReadReports, Reports, evidence_of
@@ -231,6 +232,30 @@ def _units(studies: Mapping[str, Study], question: str) -> Iterator[str]:
         )
 
 
+def _fields(studies: Mapping[str, Study], names: Sequence[str]) -> Iterator[str]:
+    """Notes of public fields that are asked otherwise in some waves, under the same id."""
+    (leader, first), *_ = studies.items()
+    for field in first.public:
+        if field.id not in names:
+            continue
+        own = {name: one for name, study in studies.items() for one in study.public if one.id == field.id}
+        for what, asked in _ASKED.items():
+            others = [name for name, one in own.items() if asked(one) != asked(field)]
+            if others:
+                yield (
+                    f"{field.id} {what} in wave {', '.join(others)} than in wave {leader}: its values may "
+                    "not mean the same, and a difference between waves may be one of them"
+                )
+
+
+# What may differ of a public field whose values are the same, and where it stands.
+_ASKED: Mapping[str, Callable[[PublicField], object]] = {
+    "is asked in other words": lambda field: field.text,
+    "is a number with other bounds or steps": lambda field: (field.bounds, field.step),
+    "is told by somebody else (the invitation, or the person)": lambda field: field.from_invitation,
+}
+
+
 def _notes(studies: Mapping[str, Study], names: Sequence[str]) -> list[str]:
     """What a reader must know of waves that differ, or whose people may be the same."""
     found = []
@@ -254,4 +279,4 @@ def _notes(studies: Mapping[str, Study], names: Sequence[str]) -> list[str]:
                 "which no report shows: waves are taken as different people, so that what is said of all "
                 "waves together is too certain, and their differences are uncertain enough"
             )
-    return found
+    return [*found, *_fields(studies, names)]

@@ -157,7 +157,7 @@ class ReplicateWeights:
 def _degrees(weights: Values) -> float:
     """Degrees of freedom, as R's `survey` counts them: the rank of the weights less one."""
     squares = np.linalg.eigvalsh(weights.T @ weights)
-    return float(max(int(np.sum(squares > NOTHING * squares.max())) - 1, 1))
+    return float(max(int(np.sum(squares > NOTHING * squares.max())) - 1, 0))
 
 
 @dataclass(frozen=True)
@@ -182,8 +182,9 @@ class Replicates:
         return None if len(found) == len(moves) else places.ravel().astype(np.int64)
 
     def inside(self, rows: Values) -> Replicates:
-        """Those of some rows alone, the others' as zeros."""
-        return replace(self, weights=self.weights * rows[:, None], base=self.base * rows)
+        """Those of some rows alone, the others' as zeros: what moves these alone tells nothing of them."""
+        weights = self.weights * rows[:, None]
+        return replace(self, weights=weights, base=self.base * rows, degrees=_degrees(weights))
 
     def share(self, scores: Values, counts: Codes, noise: Values) -> tuple[Values, Moved]:
         """Weighted means of scores (rows, answers), and how they move. noise: (rows, answers) variances.

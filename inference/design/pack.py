@@ -6,12 +6,13 @@ blank to fill in.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from importlib.metadata import version
 from math import exp
 from pathlib import Path
-from typing import NamedTuple
 
+from inference.design.pack_consent import consent
+from inference.design.pack_parts import Part, Section, blank, listed, once, says, together
 from inference.results import rendering
 from inference.results.folder import OwnFiles, whole_folder
 from ldp_client import mechanisms_of
@@ -27,42 +28,11 @@ from ldp_client.describing import (
 from ldp_client.documents.errors import InputError
 from ldp_client.words.public import cells_in_words, public_lines
 from ldp_client.words.text import rounded_up, visible
-from schemas import Question, Study
+from schemas import Study
 
 FILES = ("pack.md", "pack.html")
 # How sure somebody may have been before, beside the even guess.
 BEFORE = (0.01, 0.1, 0.5)
-
-
-class Part(NamedTuple):
-    """A paragraph, a list, a table (its head and rows), or a blank: what the owner must write."""
-
-    kind: str
-    text: str = ""
-    head: tuple[str, ...] = ()
-    rows: tuple[tuple[str, ...], ...] = ()
-
-
-class Section(NamedTuple):
-    """title, and what stands under it."""
-
-    title: str
-    parts: tuple[Part, ...]
-
-
-def says(text: str) -> Part:
-    """What the study or the code proves."""
-    return Part("text", text)
-
-
-def blank(text: str) -> Part:
-    """What the owner must write."""
-    return Part("blank", text)
-
-
-def listed(lines: Sequence[str]) -> Part:
-    """Statements, one by one."""
-    return Part("list", rows=tuple((line,) for line in lines))
 
 
 def save_pack(study: Study, folder: Path) -> None:
@@ -89,7 +59,7 @@ def sections_of(study: Study) -> list[Section]:
         Section("What is not protected", (listed(list(_unprotected(study))),)),
         Section("Retention", _retention(study)),
         Section("Withdrawal", _withdrawal(study)),
-        Section("Consent text, a draft", tuple(_consent(study))),
+        Section("Consent text, a draft", tuple(consent(study))),
         Section("Assessment and decision", _decision()),
     ]
 
@@ -118,7 +88,7 @@ def _asked(study: Study) -> Iterator[Part]:
     else:
         yield blank("The purpose, in words for participants.")
     days = f"from {study.opens or 'any day'} to {study.closes or 'any day'}"
-    yield says(f"The study takes reports {days} (UTC). {_once(study)}")
+    yield says(f"The study takes reports {days} (UTC). {once(study)}")
     rows = tuple(
         (visible(one.full_text or one.id), one.id, answers_in_words(one), one.mechanism.name)
         for one in study.questions
@@ -134,14 +104,6 @@ def _asked(study: Study) -> Iterator[Part]:
         "Why these questions, and no fewer, are needed; who is asked, how they are chosen and reached."
     )
     yield blank("Whether children or others who cannot consent may be asked, and what is done then.")
-
-
-def _once(study: Study) -> str:
-    if study.unit == "holder":
-        return "Each holder answers once, with a table of many records; a person below is one record of it."
-    if any(one.repeats for one in study.questions):
-        return "Each device answers once in each version; memoized questions repeat the first noisy answer."
-    return "Each device answers once."
 
 
 def _leaves(study: Study) -> Iterator[Part]:
@@ -196,8 +158,7 @@ def _tells(study: Study) -> Iterator[Part]:
         for one in study.questions
     ]
     if len(rows) > 1:
-        together = "all that a device answers" if study.ask_one else "all questions together"
-        rows.append(_row(together, float(study.epsilon), float(study.delta)))
+        rows.append(_row(together(study), float(study.epsilon), float(study.delta)))
     yield Part("table", "", head, tuple(rows))
     yield says(
         "The last columns say how sure of an answer somebody can be at most after the report, who was so "
@@ -337,43 +298,6 @@ def _withdrawal(study: Study) -> tuple[Part, ...]:
         says("Exports, backups and results that were made before may still contain it."),
         blank("How people who lost the device are answered: a report has no name by which to find it."),
     )
-
-
-def _consent(study: Study) -> Iterator[Part]:
-    yield says("For the participant's page, or an app that asks for consent before its device answers:")
-    yield says(f"You are asked to take part in “{visible(study.title)}”.")
-    yield says(visible(study.purpose)) if study.purpose else blank("Why the study is done.")
-    yield says(
-        "Your device adds chance to your answers before anything is sent. How much the report can still tell "
-        "of them, at most, whoever reads it:"
-        if study.route is None
-        else "Your answers leave the device as pieces, one for each of several parties. Who puts all pieces "
-        "together knows your answers. While nobody does:"
-    )
-    rows = tuple((visible(one.full_text or one.id), _consequence(study, one)) for one in study.questions)
-    yield Part("table", "", ("question", "what can be known"), rows)
-    if study.public:
-        fields = ", ".join(visible(field.text or field.id) for field in study.public)
-        yield says(f"This is sent as it is, without chance: {fields}.")
-    yield says(
-        "Taking part is voluntary; nothing is sent unless you agree. You can withdraw later, on this device; "
-        "what was calculated, copied or published before then stays."
-    )
-    for language in study.languages[1:]:
-        yield from _in_language(study.shown_in(language), language)
-    yield blank("How long the reports are kept, whom to ask, and where to complain.")
-    yield blank("I have read this and agree to take part: ☐  (day)")
-
-
-def _in_language(study: Study, language: str) -> Iterator[Part]:
-    yield says(f"The study's own words in “{language}”, as the participant's page shows them:")
-    words = (study.title, study.purpose, *(one.full_text for one in study.questions))
-    yield listed([visible(text) for text in words if text])
-
-
-def _consequence(study: Study, question: Question) -> str:
-    privacy = mechanisms_of(study)[question.id].privacy
-    return odds_of(study, float(privacy.epsilon), float(privacy.delta))
 
 
 def _decision() -> tuple[Part, ...]:

@@ -7,19 +7,18 @@ their digests.
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import sqrt
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from inference.results.agreeing import differences, far_keys, other_sentences
 from inference.results.diagnostics import mixing
 from inference.results.made import Input, Made, Parts, digest_of_file, made_from, made_now
 from inference.results.quantity import QUANTILES
@@ -39,20 +38,6 @@ _SENTENCES = {
     "otherwise, so read what differs",
     DIFFERENT: "NOT the same",
 }
-# In standard errors of a difference, of which a sound repetition has one beyond once in 10⁶ comparisons.
-FAR = 5.0
-# {number: (standard error over sd / √(effective draws), which draws)}: of a mean as it is, of the others what
-# it is for an exponential law at most, whose tail is longer than most.
-ERRORS = {
-    "mean": (1.0, "ess_bulk"),
-    "sd": (1.5, "ess_bulk"),
-    "q50": (1.6, "ess_bulk"),
-    "q05": (4.4, "ess_tail"),
-    "q95": (4.4, "ess_tail"),
-}
-_NUMBER = re.compile(r"[−-]?\d[\d,.]*(e[+-]?\d+)?")
-# Of an entry, what no random number decides.
-EXACT = ("model", "method", "prior", "n", "holders", "formula", "form", "noise", "ok")
 
 
 @dataclass(frozen=True)
@@ -186,11 +171,14 @@ def compared(
     same = all(_equal_draws(folder / f"{name}.nc", other / f"{name}.nc") for name in again["questions"])
     if same and _without_day(before) == _without_day(again):
         return [], BITWISE
+    for key in dict.fromkeys([*again, *before]):
+        if key not in ("made", "questions") and before.get(key) != again.get(key):
+            lines.append(f"{visible(key)} is another")
     for name, entry in again["questions"].items():
-        found = _differences(before["questions"][name], entry)
+        found = differences(before["questions"][name], entry)
         found += _far_draws(folder / f"{name}.nc", other / f"{name}.nc")
         lines += [f"{name}: {line}" for line in found]
-        worded += [f"{name}: {line}" for line in _other_sentences(before["questions"][name], entry)]
+        worded += [f"{name}: {line}" for line in other_sentences(before["questions"][name], entry)]
     return [*lines, *worded], DIFFERENT if lines else WORDED if worded else WITHIN
 
 
@@ -221,7 +209,7 @@ def _far_draws(one: Path, other: Path) -> list[str]:
         f"{one.name}: the draws of {visible(name)} are others"
         for name, values in now.items()
         if any(
-            _far(_numbers(was[name][(..., *place)]), _numbers(values[(..., *place)]))
+            far_keys(_numbers(was[name][(..., *place)]), _numbers(values[(..., *place)]))
             for place in np.ndindex(values.shape[2:])
         )
     ]
@@ -243,74 +231,3 @@ def _draws(path: Path) -> dict[str, NDArray[np.float64]]:
             return {str(name): np.asarray(values) for name, values in tree["posterior"].data_vars.items()}
     except (OSError, ValueError, KeyError):
         return {}
-
-
-def _differences(before: Any, again: Mapping[str, Any]) -> list[str]:
-    """What cannot be chance between two entries of one question."""
-    if not isinstance(before, dict) or not isinstance(before.get("parameters"), dict):
-        return ["its entry cannot be read"]
-    lines = [
-        f"{key} was {_short(before.get(key))} and is {_short(again.get(key))}"
-        for key in EXACT
-        if before.get(key) != again.get(key)
-    ]
-    if _states(before) != _states(again):
-        lines.append(f"the verdict was {_states(before)} and is {_states(again)}")
-    if set(before["parameters"]) != set(again["parameters"]):
-        return [*lines, "it has other parameters"]
-    for name, row in again["parameters"].items():
-        was = before["parameters"][name]
-        if not isinstance(was, dict):
-            return [*lines, "its parameters cannot be read"]
-        far = [f"{key} was {_short(was.get(key))} and is {_short(row[key])}" for key in _far(was, row)]
-        lines += [f"{visible(name)}: {', '.join(far)}"] if far else []
-    return lines
-
-
-def _other_sentences(before: Any, again: Mapping[str, Any]) -> list[str]:
-    was = before if isinstance(before, dict) else {}
-    told = [_other_words(was.get(words), again.get(words)) for words in ("reasons", "notes")]
-    return [line for lines in told for line in lines]
-
-
-def _other_words(before: Any, again: Any) -> list[str]:
-    """Sentences that only one of two results has, whatever numbers they have."""
-    told = [list(one) if isinstance(one, list) else [] for one in (before, again)]
-    was, now = ({_NUMBER.sub("#", str(line)): str(line) for line in one} for one in told)
-    gone = [f"it said, and says no longer: {visible(was[one])}" for one in was if one not in now]
-    return [*gone, *[f"it did not say: {visible(now[one])}" for one in now if one not in was]]
-
-
-def _short(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else visible(str(value))[:80]
-
-
-def _states(entry: Mapping[str, Any]) -> str:
-    verdict = entry.get("verdict")
-    parts = verdict.items() if isinstance(verdict, dict) else ()
-    return ", ".join(
-        f"{name} {part.get('state') if isinstance(part, dict) else part}" for name, part in parts
-    )
-
-
-def _far(was: Mapping[str, Any], row: Mapping[str, Any]) -> list[str]:
-    """The numbers of a parameter that two fits with their own random numbers would not give so far apart.
-
-    By the errors of what was drawn here: what a file says of its own may be anything.
-    """
-    return [key for key in ERRORS if not _near(was.get(key), row[key], sqrt(2) * _error(row, key))]
-
-
-def _error(row: Mapping[str, Any], key: str) -> float:
-    """The Monte Carlo standard error of a parameter's mean, sd or quantile; 0 where none can be told."""
-    factor, size = ERRORS[key]
-    sd, effective = row.get("sd"), row.get(size)
-    if not isinstance(sd, int | float) or not isinstance(effective, int | float) or effective <= 0:
-        return 0.0
-    return float(factor * sd / sqrt(effective))
-
-
-def _near(one: Any, other: Any, error: float) -> bool:
-    if not isinstance(one, int | float) or not isinstance(other, int | float):
-        return one is other
-    return one == other or abs(one - other) <= FAR * error

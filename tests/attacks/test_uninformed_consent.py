@@ -5,6 +5,7 @@ import math
 
 import pytest
 
+from inference.design.pack import sections_of
 from ldp_client import Device
 from ldp_client.cli import main
 from ldp_client.commands.study_warnings import warnings_of
@@ -159,3 +160,42 @@ def test_invitations_whose_fields_together_name_a_person_are_said():
     assert "stratum, cluster together have 1,100 combinations" in line
     fields[1]["bounds"] = ["0", "9"]
     assert not warnings_of(Study(studies.document(studies.YES_NO, public=fields)))
+
+
+def consent_of(*questions, **fields):
+    (section,) = [
+        one
+        for one in sections_of(Study(studies.document(*questions, **fields)))
+        if one.title.startswith("Consent")
+    ]
+    return section.parts
+
+
+def test_the_drafted_consent_has_what_all_questions_tell_together():
+    """Six questions on one thing, of which each alone leaves people 73.2 % sure, and all of them 99.76 %."""
+    six = [{**studies.YES_NO, "id": f"q{place}"} for place in range(6)]
+    parts = consent_of(*six, **studies.ASKER)
+    rows = next(part.rows for part in parts if part.kind == "table")
+    assert [row[0] for row in rows][-1] == "all questions together"
+    assert "99.76 % sure" in rows[-1][1]
+    assert "73.2 % sure" in rows[0][1]
+    assert len(next(part.rows for part in consent_of(studies.YES_NO) if part.kind == "table")) == 1
+
+
+def test_the_drafted_consent_has_what_the_study_states_and_blanks_for_the_rest():
+    said = [part.text for part in consent_of(studies.YES_NO, **studies.ASKER)]
+    assert "contact: study@example.org" in said
+    assert "reports are deleted 365 days after the day they arrived" in said
+    assert "For participants: where to complain." in said
+    assert any("whom to ask, how long" in part.text for part in consent_of(studies.YES_NO))
+
+
+def test_a_pack_says_which_questions_are_asked_again():
+    mixed = Study(studies.document(studies.MEMOIZED, studies.YES_NO))
+    asked = next(one for one in sections_of(mixed) if one.title.startswith("What is asked"))
+    told = " ".join(part.text for part in asked.parts)
+    assert "answers habit (memoized) once in each version" in told
+    assert "the other questions once in all versions" in told
+    alone = consent_of(studies.MEMOIZED)
+    assert any("all reports of these together" in part.text for part in alone)
+    assert not any("other questions" in part.text for part in alone)

@@ -1,0 +1,90 @@
+"""Slips in a census: people it does not count, rows that stand twice, counts that are none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+
+from inference.analyses.arms import ARM
+from inference.analyses.joining import WAVE
+from inference.analyses.program import Assembled
+from inference.analyses.table import Values
+from inference.analyses.varying import level_text
+from inference.results.diagnostics import listed
+from ldp_client.documents.errors import InputError
+
+# What a census may be of one of alone: no people are left out then.
+_OF_ASKING = (WAVE, ARM)
+
+
+def refuse_below_itself(census: pd.DataFrame, counts: Values) -> None:
+    """Raises InputError where each whole row stands as often as any other, and more than once.
+
+    Of one person each, rows may stand so.
+    """
+    often = _often(census)
+    if len(often) < len(census) and len(set(often)) == 1 and not np.all(counts == 1):
+        raise InputError(
+            f"the census: every row stands {often[0]} times, count and all, which would multiply each total "
+            "by as much: give each row once"
+        )
+
+
+def _often(census: pd.DataFrame) -> list[int]:
+    """How often each different row stands."""
+    texts = pd.DataFrame({str(name): column.map(level_text) for name, column in census.items()})
+    return [int(one) for one in texts.value_counts(dropna=False)]
+
+
+def notes_of(census: pd.DataFrame, counts: Values, reports: int) -> Iterator[str]:
+    """What looks like a slip in its rows and counts."""
+    twice = sum(1 for one in _often(census) if one > 1)
+    # Of one person each, or of a sample with one weight, rows may well be alike.
+    if twice and len(set(counts)) > 1:
+        yield (
+            f"{twice:,} of the census's rows stand more than once, count and all: unless these are other "
+            "people, each total counts them too often"
+        )
+    broken = int(np.sum(counts != np.floor(counts)))
+    if broken:
+        yield (
+            f"{broken:,} of {len(counts):,} counts of the census are not whole numbers of people: write "
+            "numbers without marks between thousands; of shares or estimates, totals are these"
+        )
+    if counts.sum() < reports:
+        yield (
+            f"the census counts {counts.sum():,.6g} people, fewer than the {reports:,} that reports came "
+            "from: its totals are of so few"
+        )
+
+
+def uncounted(analysis: Assembled, census: pd.DataFrame, counts: Values) -> tuple[list[str], list[str]]:
+    """Levels that reports have and of which the census counts nobody: of waves and arms, and of people."""
+    found: tuple[list[str], list[str]] = ([], [])
+    frame, sizes = analysis.cells.frame, analysis.cells.sizes
+    grouping = {one.column for one in analysis.every_group}
+    for name in map(str, frame.columns):
+        column = frame[name]
+        if pd.api.types.is_numeric_dtype(column) and name not in grouping:
+            continue
+        counted = set(census.loc[counts > 0, name].map(level_text))
+        levels = column.map(level_text)
+        gone = ~levels.isin(counted) & (sizes > 0)
+        if gone.any():
+            what = listed(list(dict.fromkeys(levels[gone])))
+            found[0 if name in _OF_ASKING else 1].append(
+                f"{int(sizes[gone].sum()):,} of {int(sizes.sum()):,} reports have {name} = {what}, of which "
+                "the census counts nobody"
+            )
+    return found
+
+
+def left_out(analysis: Assembled, census: pd.DataFrame, counts: Values) -> tuple[str, ...]:
+    """Reasons not to take its shares and totals for those of all who were asked."""
+    return tuple(
+        f"{one}: shares and totals in the census leave such people out; add their rows, or, where it is of "
+        "others alone, leave these reports out"
+        for one in uncounted(analysis, census, counts)[1]
+    )

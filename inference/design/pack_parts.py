@@ -1,0 +1,58 @@
+"""What a pack for an ethics board is made of, and what several of its sections say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from schemas import Study
+
+
+class Part(NamedTuple):
+    """A paragraph, a list, a table (its head and rows), or a blank: what the owner must write."""
+
+    kind: str
+    text: str = ""
+    head: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+
+
+class Section(NamedTuple):
+    """title, and what stands under it."""
+
+    title: str
+    parts: tuple[Part, ...]
+
+
+def says(text: str) -> Part:
+    """What the study or the code proves."""
+    return Part("text", text)
+
+
+def blank(text: str) -> Part:
+    """What the owner must write."""
+    return Part("blank", text)
+
+
+def listed(lines: Sequence[str]) -> Part:
+    """Statements, one by one."""
+    return Part("list", rows=tuple((line,) for line in lines))
+
+
+def once(study: Study) -> str:
+    """How often a device answers."""
+    if study.unit == "holder":
+        return "Each holder answers once, with a table of many records; a person below is one record of it."
+    again = [one.id for one in study.questions if one.repeats]
+    if not again:
+        return "Each device answers once."
+    others = len(again) < len(study.questions)
+    return (
+        f"Each device answers {', '.join(again)} (memoized) once in each version, and repeats its first "
+        f"noisy answer with fresh noise{'; the other questions once in all versions' if others else ''}."
+    )
+
+
+def together(study: Study) -> str:
+    """What all that a device tells is called, in tables."""
+    return "all that a device answers" if study.ask_one else "all questions together"

@@ -1,0 +1,74 @@
+"""Have numbers taken as levels, or one level as two: decimals, commas, text, marks that do not show."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from inference.analyses.design_file import read_design
+from inference.analyses.paper import _check_records
+from inference.analyses.survey import survey_of
+from inference.analyses.table import Table
+from ldp_client.commands.paper import RECORD, SHEET
+from ldp_client.documents.errors import InputError
+
+DESIGN = read_design(
+    b'{"format": "ldpkit.design/1", "columns": {"armed": {"design": "forced", "yes": "1/6", "no": "1/6", '
+    b'"reports": ["no", "yes"]}}}'
+)
+AGES = [20, 30, 40, 50, 60, 70]
+
+
+def taken(values: object) -> Table:
+    frame = pd.DataFrame({"armed": ["yes", "no"] * 3, "age": values})
+    return survey_of(frame, DESIGN, ["armed", "age"])
+
+
+def test_exact_decimals_are_numbers() -> None:
+    table = taken([Decimal(one) for one in AGES])
+    assert table.public["age"].dtype == np.float64
+    assert table.notes == taken(AGES).notes == ()
+
+
+REFUSED = [
+    ([f"{one},5" for one in AGES], r"numbers with a comma, such as 20,5, .* write 20\.5"),
+    (pd.to_timedelta(AGES, unit="D"), "holds durations"),
+    ([[one] for one in AGES], "lists or records"),
+    ([{"a": one} for one in AGES], "lists or records"),
+    (["1", 1, "a", "b", "c", "d"], "1 both as a number and as a label"),
+    (["1", 1.0, "a", "b", "c", "d"], "1 both as a number and as a label"),
+]
+
+
+@pytest.mark.parametrize(("values", "said"), REFUSED, ids=[said for _, said in REFUSED])
+def test_what_is_neither_number_nor_level_is_refused_in_one_line(values: object, said: str) -> None:
+    with pytest.raises(InputError, match=said) as error:
+        taken(values)
+    assert "\n" not in str(error.value)
+
+
+def test_numbers_as_text_are_noted() -> None:
+    assert any("holds numbers as text" in note for note in taken([str(one) for one in AGES]).notes)
+    assert taken(["a", "b", "c"] * 2).notes == ()
+
+
+@pytest.mark.parametrize("other", ["North", "n\u200borth", "north ", "\uff4eorth"])
+def test_levels_that_look_alike_are_noted(other: str) -> None:
+    (note,) = taken(["north", other, "south"] * 2).notes
+    assert "look alike and are taken as two" in note
+    (note,) = taken(pd.Categorical(["north", other, "south"] * 2)).notes
+    assert "look alike" in note
+    composed = taken(["caf\u00e9", "cafe\u0301", "bar"] * 2).notes
+    assert len(composed) == 1
+
+
+def test_a_paper_record_is_entered_once_however_its_number_is_written() -> None:
+    def entered(*records: str) -> pd.DataFrame:
+        return pd.DataFrame({RECORD: list(records), SHEET: "s"}, dtype=object)
+
+    with pytest.raises(InputError, match="record 01 was entered twice"):
+        _check_records(entered("1", "2", "01"), "s", "")
+    _check_records(entered("1", "10", "100", "a1", "a01", "0"), "s", "")

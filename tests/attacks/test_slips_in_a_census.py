@@ -1,0 +1,98 @@
+"""Weigh by a census that lacks a region, stands twice, or has marks between its thousands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from inference.analyses.analysing import analyse_table
+from inference.analyses.assembling import assemble
+from inference.analyses.population import Population, left_out_of, notes_over, people_of
+from inference.analyses.survey import read_frame
+from inference.analyses.table import Table, known_channel, table_of
+from ldp_client.documents.errors import InputError
+
+FORCED = [[5 / 6, 1 / 6], [1 / 6, 5 / 6]]
+WHOLE = "north,950\nsouth,1200\nwest,2400\n"
+
+
+def asked(**public: object) -> Table:
+    """300 reports of each of three regions."""
+    region = np.repeat(["north", "south", "west"], 300)
+    frame = pd.DataFrame({"region": region, **public})
+    said = (np.random.default_rng(7).random(900) < 0.4).astype(int)
+    return table_of(frame, [known_channel("armed", ("no", "yes"), said, FORCED)])
+
+
+def census_of(folder: Path, rows: str, header: str = "region,count\n") -> Population:
+    path = folder / "census.csv"
+    path.write_text(header + rows)
+    return Population(census=read_frame(str(path)))
+
+
+def said(table: Table, formula: str, over: Population) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Reasons of the verdict's knowledge, and notes."""
+    analysis = assemble(table, formula)
+    people = people_of(analysis, table, over)
+    return left_out_of(analysis, people, over), notes_over(analysis, people, over)
+
+
+def test_a_census_that_holds_all_is_used_without_a_word(tmp_path: Path) -> None:
+    over = census_of(tmp_path, WHOLE)
+    assert said(asked(), "armed ~ region", over) == ((), ())
+    assert said(asked(), "armed ~ 1 + (1 | region)", over) == ((), ())
+
+
+@pytest.mark.parametrize("formula", ["armed ~ region", "armed ~ 1 + (1 | region)"])
+@pytest.mark.parametrize("rows", ["north,950\nsouth,1200\n", "north,950\nsouth,1200\nwest,0\n"])
+def test_people_whom_a_census_does_not_count_are_told(formula: str, rows: str, tmp_path: Path) -> None:
+    reasons, _ = said(asked(), formula, census_of(tmp_path, rows))
+    assert [reason.split(":")[0] for reason in reasons] == [
+        "300 of 900 reports have region = west, of which the census counts nobody"
+    ]
+
+
+def test_groups_with_numbers_are_told_and_numbers_that_are_none_are_not(tmp_path: Path) -> None:
+    table = asked(clinic=np.arange(900) % 9, age=20 + np.arange(900) % 60)
+    rows = "".join(f"{clinic},30,{100 + clinic}\n" for clinic in range(8))
+    over = census_of(tmp_path, rows, "clinic,age,count\n")
+    reasons, _ = said(table, "armed ~ age + (1 | clinic)", over)
+    assert len(reasons) == 1
+    assert "100 of 900 reports have clinic = 8" in reasons[0]
+
+
+def test_a_census_of_one_wave_is_noted_and_not_doubted(tmp_path: Path) -> None:
+    table = asked(wave=pd.Categorical(np.tile(["2024", "2025"], 450)))
+    over = census_of(tmp_path, "2025,1000\n", "wave,count\n")
+    reasons, notes = said(table, "armed ~ wave", over)
+    assert reasons == ()
+    assert any("450 of 900 reports have wave = 2024" in note for note in notes)
+
+
+@pytest.mark.slow
+def test_the_verdict_knows_of_people_who_are_not_counted(tmp_path: Path) -> None:
+    over = census_of(tmp_path, "north,950\nsouth,1200\n")
+    found = analyse_table(asked(), "armed ~ region", method="laplace", draws=200, population=over)
+    assert found.verdict.knowledge.state == "partial"
+    assert any("of which the census counts nobody" in reason for reason in found.verdict.knowledge.reasons)
+
+
+def test_a_census_below_itself_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="every row stands 2 times"):
+        said(asked(), "armed ~ region", census_of(tmp_path, WHOLE * 2))
+    _, notes = said(asked(), "armed ~ region", census_of(tmp_path, WHOLE + "west,2400\n"))
+    assert any("1 of the census's rows stand more than once" in note for note in notes)
+
+
+def test_a_row_a_person_may_stand_twice(tmp_path: Path) -> None:
+    rows = "north,1\nsouth,1\nwest,1\n" * 400
+    assert said(asked(), "armed ~ region", census_of(tmp_path, rows)) == ((), ())
+
+
+def test_few_people_and_parts_of_people_are_noted(tmp_path: Path) -> None:
+    _, notes = said(asked(), "armed ~ region", census_of(tmp_path, "north,0.2\nsouth,0.3\nwest,0.5\n"))
+    assert any("3 of 3 counts of the census are not whole" in note for note in notes)
+    assert any("counts 1 people, fewer than the 900" in note for note in notes)
