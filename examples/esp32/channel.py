@@ -13,6 +13,14 @@ HOUR_S = 3600
 TOKEN_BYTES = 256
 
 
+class Leaving:
+    """What a report's leaving needs of its study, as the ledger keeps it: digest, channel (or None)."""
+
+    def __init__(self, digest, channel):
+        self.digest = digest
+        self.channel = Channel(CHANNEL.read(channel, "channel", StudyError)) if channel else None
+
+
 def draw_due(channel, now, random):
     """A second of the window after that of `now` (seconds since 1970), drawn evenly."""
     length = channel.hours * HOUR_S

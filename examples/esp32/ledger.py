@@ -109,7 +109,7 @@ def answer_once(study, answers, random, today=None, public=None, publisher=None)
 
 
 def entry_of(ledger, report_id):
-    """What was kept of a report: its study, id, secret, publisher, and the study's digest, last day and channel.
+    """What was kept of a report: study, id, secret, publisher, and the study's digest, last day and channel.
 
     A ledger of an earlier release has no more than the secret.
     """
