@@ -18,8 +18,9 @@ from tests import studies
 # Two words in a row: whatever a person is told has them.
 SENTENCE = re.compile(r"[a-z]{2},? [a-z]{2}|\{[^}]*\} [a-z]{2}")
 SQL = re.compile(r"^\w+(, \w+)+$|\b(SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER|CASE|IN|WHERE)\b")
-# What is wrong with a document is told to who wrote it, a ValueError to who writes a program.
-OF_DOCUMENTS = {"StudyError", "ReportError", "impossible", "ValueError"}
+# What is wrong with a document is told to who wrote it, a ValueError to who writes a program; a message that
+# programs send each other is told to nobody.
+OF_DOCUMENTS = {"StudyError", "ReportError", "impossible", "ValueError", "BinaryError", "EncapsulationError"}
 # Commands as they are typed.
 EXAMPLES = {
     "answer http://127.0.0.1:8000/v1/studies/habits --set hours=8 --set ever=yes",
