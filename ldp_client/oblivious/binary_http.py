@@ -7,7 +7,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    Fields = Sequence["tuple[str, str]"]
+    Fields = Sequence[tuple[str, str]]
 
 # Framing indicators (section 3.3) of the two forms that are read here; of the others no length is known.
 KNOWN_REQUEST = 0
