@@ -18,8 +18,12 @@ from inference.results.prior_notes import DROWNED
 from inference.samplers import SAMPLERS
 from ldp_client import mechanisms_of
 from ldp_client.describing import prior_lines
+from ldp_client.documents.errors import InputError
+from ldp_client.shuffling.reports import towards_set
+from ldp_client.shuffling.telling import lines_of
 from ldp_client.words.text import counted, rounded_up, visible
 from schemas import Question, Study
+from summaries.influence import FALSE_SHARE
 
 TITLE = "ldpkit: local differential privacy with honest posteriors"
 AUTHORS = "The ldpkit developers"
@@ -50,6 +54,7 @@ def methods_of(study: Study, posteriors: Mapping[str, Posterior], made: Made) ->
     asked = [question for question in study.questions if question.id in posteriors]
     return [
         _privacy(study),
+        *_towards_set(study, [posteriors[question.id].n for question in asked]),
         *[_question(study, question, posteriors[question.id]) for question in asked],
         *drawing_of(list(posteriors.values()), made),
     ]
@@ -92,6 +97,23 @@ def _privacy(study: Study) -> str:
         f"{'' if holders else 'locally '}differentially private for each {whose} with {epsilon}{delta}. "
         f"Neighbours are any two {'values of one record' if holders else 'answers of one person'}."
     )
+
+
+def _towards_set(study: Study, counts: Sequence[int]) -> list[str]:
+    """What the set of the reports tells by itself, of a study that wants them to be nobody's.
+
+    counts: reports that answer each question. Fewer than there are only make the bound larger. Nothing where
+    reports hide among those of equal public values, of which the fewest are not known here.
+    """
+    people = sum(counts) if study.ask_one else min(counts, default=0)
+    if study.channel is None or study.public or not people:
+        return []
+    try:
+        found = towards_set(study, people, false_reports=str(FALSE_SHARE))
+    except InputError:
+        # Of noise with a δ no bound is certified.
+        return []
+    return [" ".join(lines_of(study, found))]
 
 
 def _delta(delta: Any) -> str:

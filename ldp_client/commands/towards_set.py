@@ -7,16 +7,13 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from ldp_client.documents.errors import InputError, UsageError
-from ldp_client.words.text import ENGLISH, Words, rounded_up, say, visible
+from ldp_client.words.text import say, visible
 
 if TYPE_CHECKING:
     from ldp_client.documents.study import Study
-    from ldp_client.shuffling.reports import TowardsSet
 
 # Of a number of people: the whole of mankind has ten.
 MOST_DIGITS = 12
-# Of figures that people read; a program gets all.
-SHOWN_DIGITS = 4
 OWN = ("delta", "false_reports", "smallest_cell")
 
 
@@ -64,6 +61,7 @@ def set_in_words(
     """
     from ldp_client.shuffling.mechanisms import law_of_report
     from ldp_client.shuffling.reports import towards_set
+    from ldp_client.shuffling.telling import lines_of
 
     given = stated(arguments)
     try:
@@ -72,24 +70,3 @@ def set_in_words(
         return [str(error)], None
     found = towards_set(study, people, **given)
     return lines_of(study, found), asdict(found)
-
-
-def lines_of(study: Study, found: TowardsSet, words: Words = ENGLISH) -> list[str]:
-    """The bound in words, with towards whom it holds, and towards whom it does not."""
-    among, total = f"{found.hidden_among:,}", f"{found.people:,}"
-    left_out = ""
-    if found.false_reports:
-        left_out = words.say("set.left_out", false=f"{found.false_reports:,}", people=total)
-    shown = {
-        "epsilon": rounded_up(found.epsilon, SHOWN_DIGITS),
-        "delta": rounded_up(found.delta, SHOWN_DIGITS),
-    }
-    lines = [words.say("set.value", among=among, left_out=left_out, **shown)]
-    if found.cells > 1:
-        how = "set.even" if found.is_even_spread else "set.smallest"
-        lines += [words.say("set.cell", among=among, how=words.say_of(how, {"cells": f"{found.cells:,}"}))]
-    own = rounded_up(found.device_epsilon, SHOWN_DIGITS)
-    lines += [words.say("set.not_towards", own=own)]
-    if study.channel is None:
-        return [*lines, words.say("set.no_channel")]
-    return [*lines, words.say("set.batches", hours=study.channel.hours)]

@@ -27,7 +27,9 @@ from ldp_client.documents.catalogue import MECHANISMS
 from ldp_client.documents.errors import InputError
 from schemas import Study
 from tests import studies
+from tests.schemas.test_channel import OBLIVIOUS, channel
 
+REGION = {"id": "region", "choices": ["north", "south"]}
 HOSTILE = ["=1+1", "a & b_c%$#{}~^\\", "[x] | <b>*y*</b> `z`"]
 STUDY = Study(
     studies.document(
@@ -137,6 +139,23 @@ def test_methods_name_what_the_study_and_the_fit_say(folder):
     for said in ("with ε = 1", "Warner 1965", "4 chains of 1,000 kept draws", "seed 0", STUDY.digest):
         assert said in page
     assert "these reports do not show who added it" in page
+
+
+def test_methods_say_what_the_set_tells_of_studies_that_hide_whose_reports_are():
+    def said(question=studies.YES_NO, **fields):
+        study = Study(studies.document(question, **fields))
+        posterior = posterior_of(question["id"], ["p"], study=study)
+        return " ".join(methods.methods_of(study, {question["id"]: posterior}, made_now()))
+
+    relayed = said(channel=channel(oblivious=OBLIVIOUS))
+    assert "only the set of reports, in no order: epsilon 0.21" in relayed
+    assert "among 495 true reports (5 of 500 left out as false)" in relayed
+    assert "nor towards relay and collector together" in relayed
+    assert "towards it this does not hold" in said(channel=channel())
+    assert "the set of reports" not in said()
+    # Of a cell the fewest people are not known here, and of noise with a delta no bound is certified.
+    assert "the set of reports" not in said(channel=channel(oblivious=OBLIVIOUS), public=[REGION])
+    assert "the set of reports" not in said(studies.NORMAL, channel=channel(oblivious=OBLIVIOUS))
 
 
 def test_every_mechanism_has_its_papers_and_a_short_form():

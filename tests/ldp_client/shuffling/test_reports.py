@@ -9,6 +9,7 @@ from ldp_client.documents.errors import InputError
 from ldp_client.shuffling.reports import shuffled_epsilon, towards_set
 from schemas import Study
 from tests import studies
+from tests.schemas.test_channel import OBLIVIOUS, channel, tokens
 
 REGION = {"id": "region", "choices": ["north", "south"]}
 CHANNEL = {"batches": {"hours": 24}}
@@ -110,6 +111,17 @@ def test_study_check_says_it_and_towards_whom(checked):
     assert "no channel with batches" in said.out
     _, without = checked(document)
     assert "the set of reports" not in without.out
+
+
+def test_towards_the_collector_it_holds_through_a_relay_alone(checked):
+    """Without one the collector sees whose report each is by its address, however they are batched."""
+    for parts, says in (
+        ({"tokens": tokens()}, "without a relay: their collector sees the address"),
+        ({"oblivious": OBLIVIOUS}, "towards it alone this holds where so many true reports leave in one"),
+        ({"tokens": tokens(), "oblivious": OBLIVIOUS}, "the set of each batch of 24 hours"),
+    ):
+        _, said = checked(studies.document(studies.YES_NO, channel=channel(**parts)), "--people", "1000")
+        assert says in said.out
 
 
 def test_study_check_gives_programs_all_of_it(checked):

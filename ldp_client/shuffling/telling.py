@@ -1,0 +1,37 @@
+"""What the set of reports tells, in words: the bound, towards whom it holds, and towards whom it does not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ldp_client.words.text import ENGLISH, Words, rounded_up
+
+if TYPE_CHECKING:
+    from ldp_client.documents.study import Study
+    from ldp_client.shuffling.reports import TowardsSet
+
+# Of figures that people read; a program gets all.
+SHOWN_DIGITS = 4
+
+
+def lines_of(study: Study, found: TowardsSet, words: Words = ENGLISH) -> list[str]:
+    """The bound in words, with towards whom it holds, and towards whom it does not."""
+    among, total = f"{found.hidden_among:,}", f"{found.people:,}"
+    left_out = ""
+    if found.false_reports:
+        left_out = words.say("set.left_out", false=f"{found.false_reports:,}", people=total)
+    shown = {
+        "epsilon": rounded_up(found.epsilon, SHOWN_DIGITS),
+        "delta": rounded_up(found.delta, SHOWN_DIGITS),
+    }
+    lines = [words.say("set.value", among=among, left_out=left_out, **shown)]
+    if found.cells > 1:
+        how = "set.even" if found.is_even_spread else "set.smallest"
+        lines += [words.say("set.cell", among=among, how=words.say_of(how, {"cells": f"{found.cells:,}"}))]
+    own = rounded_up(found.device_epsilon, SHOWN_DIGITS)
+    lines += [words.say("set.not_towards", own=own)]
+    if study.channel is None:
+        return [*lines, words.say("set.no_channel")]
+    if study.channel.oblivious is None:
+        return [*lines, words.say("set.no_relay")]
+    return [*lines, words.say("set.batches", hours=study.channel.hours)]
