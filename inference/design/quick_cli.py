@@ -17,6 +17,7 @@ from ldp_client.commands.towards_set import OWN as OF_REPORTS
 from ldp_client.commands.towards_set import add_set, lines_of, stated
 from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.files.disk import load_study
+from ldp_client.shuffling.telling import lines_of
 from ldp_client.words.text import visible
 
 if TYPE_CHECKING:
