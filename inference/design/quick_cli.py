@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ldp_client.commands.output import show_written
 from ldp_client.commands.towards_set import OWN as OF_REPORTS
-from ldp_client.commands.towards_set import add_set, lines_of, stated
+from ldp_client.commands.towards_set import add_set, stated
 from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.files.disk import load_study
 from ldp_client.shuffling.telling import lines_of
