@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Union
 
-Definition = Union[ast.FunctionDef, ast.ClassDef]
+KINDS = (ast.Module, ast.FunctionDef, ast.ClassDef)
+Definition = Union[ast.Module, ast.FunctionDef, ast.ClassDef]
 
 
 def make_lean(package: Path) -> None:
@@ -33,12 +34,12 @@ def names_of_users(package: Path) -> frozenset[str]:
 
 
 def lean(source: str, used: frozenset[str]) -> str:
-    """A module's text without comments, and without docstrings but its own and those of these names."""
+    """A module's text without comments, and without docstrings but those of these names."""
     lines = source.split("\n")
     for definition in _undocumented(ast.parse(source), used):
         text = definition.body[0]
         lines[text.lineno - 1 : text.end_lineno] = [""] * ((text.end_lineno or 0) - text.lineno + 1)
-        if len(definition.body) == 1:
+        if len(definition.body) == 1 and not isinstance(definition, ast.Module):
             lines[text.lineno - 1] = " " * text.col_offset + "pass"
     for token in tokenize.generate_tokens(io.StringIO("\n".join(lines)).readline):
         if token.type == tokenize.COMMENT:
@@ -55,7 +56,7 @@ def _undocumented(tree: ast.Module, used: frozenset[str]) -> Iterator[Definition
             methods = [one for one in top.body if isinstance(one, ast.FunctionDef)]
             kept |= {top, *(one for one in methods if not one.name.startswith("_"))}
     for node in ast.walk(tree):
-        if not isinstance(node, (ast.FunctionDef, ast.ClassDef)) or node in kept:
+        if not isinstance(node, KINDS) or node in kept:
             continue
         if ast.get_docstring(node, clean=False) is not None:
             yield node

@@ -25,6 +25,7 @@ APART = {
     CORE: FOLDER + "/en.core.json",
     "cli.": FOLDER + "/../commands/en.json",
     "files.": FOLDER + "/../commands/en.json",
+    "set.": FOLDER + "/../commands/en.json",
 }
 # The digits that privacy is shown with where nothing else is said.
 DIGITS = 12

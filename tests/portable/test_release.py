@@ -117,7 +117,7 @@ def without_docstrings(source):
     """What runs, and where: a docstring that goes leaves nothing, or a pass where nothing else stands."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+        if isinstance(node, (ast.Module, ast.FunctionDef, ast.ClassDef)):
             rest = node.body[1:] if ast.get_docstring(node) is not None else node.body
             node.body = [one for one in rest if not isinstance(one, ast.Pass)]
         # A class of a docstring alone ends earlier without it.
@@ -141,7 +141,6 @@ def test_the_wheel_runs_the_sources_line_by_line(dist):
     assert "max_epsilon: the privacy budget" in found["Device"]
     assert "Raises:" in found["answer"]
     assert found["_record"] is None
-    assert all(ast.get_docstring(ast.parse(installed[name])) for name in modules if "documents/" in name)
 
 
 def test_a_fault_of_what_makes_it_lean_is_seen():
