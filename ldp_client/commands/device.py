@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ldp_client.device.device import Device
-    from ldp_client.device.sending import Flushed
+    from ldp_client.device.flushed import Flushed
     from ldp_client.documents.study import Study
 
 
@@ -302,7 +302,7 @@ def _flush(device: "Device") -> "Flushed":
     """Flush, and say what was refused or still waits."""
     flushed = device.flush()
     for line in flushed.refused:
-        print(visible(say("cli.refused", report=line)), file=sys.stderr)
+        print(visible(say("device.refused", report=line)), file=sys.stderr)
     waiting = flushed.waiting + flushed.undeleted
     if waiting:
         print(visible(say("cli.waiting", count=waiting, reason=flushed.reason)), file=sys.stderr)
@@ -312,7 +312,7 @@ def _flush(device: "Device") -> "Flushed":
 
 
 def _sent(flushed: "Flushed") -> str:
-    return say("cli.sent", count=flushed.sent, deleted=flushed.deleted)
+    return say("device.sent", count=flushed.sent, deleted=flushed.deleted)
 
 
 def split_settings(study: "Study", settings: "list[str]") -> "dict[str, str]":

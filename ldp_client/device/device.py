@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any, Optional
 
-    from ldp_client.device.sending import Flushed
+    from ldp_client.device.flushed import Flushed
     from ldp_client.device.terms import Terms
     from ldp_client.documents.study import Study
     from ldp_client.mechanisms import Mechanism
@@ -256,10 +256,7 @@ class Device:
 
         All pinned keys are one publisher's: keys change. Before one was pinned, rows named the collector.
         """
-        return Publisher(key_id or self.collector, [self.collector, *self._pinned()])
-
-    def _pinned(self) -> "list[str]":
-        return [key.id for key in self.policy.keys]
+        return Publisher(key_id or self.collector, [self.collector, *self.policy.key_ids])
 
     def _publisher_of(self, connection: "sqlite3.Connection", study: "Study") -> Publisher:
         return self._publisher(signer_of(connection, study, self.policy.keys))
@@ -267,16 +264,12 @@ class Device:
     def _publishers_here(self, connection: "sqlite3.Connection", study_id: str) -> Publisher:
         """The publisher whose study this device answers: its collector, or who signs with a pinned key."""
         at = publishers_at(connection, study_id, self.collector)
-        return Publisher(self.collector, [*self._pinned(), *at])
+        return Publisher(self.collector, [*self.policy.key_ids, *at])
 
     def _refuse(self, connection: "sqlite3.Connection", study: "Study", publisher: Publisher) -> None:
         self.policy.refuse_unpublished(study)
         note_version(connection, study, publisher)
         self.policy.refuse_places(study)
-        if study.channel is not None and study.channel.oblivious is not None:
-            from ldp_client.oblivious.encapsulation import require_hpke
-
-            require_hpke()
         if self.require_consent:
             refuse_without_consent(connection, study, publisher)
 

@@ -63,14 +63,23 @@ class Policy:
                 say("device.unpublished", study=study.id, version=study.version, digest=study.digest)
             )
 
+    @property
+    def key_ids(self) -> "list[str]":
+        """The pinned keys' ids."""
+        return [key.id for key in self.keys]
+
     def refuse_places(self, study: "Study") -> None:
-        """Raises RefusedError for a node, issuer or relay that is not allowed, UsageError without https."""
+        """Raises RefusedError for a node, issuer or relay that is not allowed, UsageError without https, and
+        MissingExtraError where a relay is needed and what encapsulates for it is not installed."""
         for node in study.route.nodes if study.route else ():
             self.node_url(node.url)
         if study.channel is not None and study.channel.tokens is not None:
             self.base_url(study.channel.tokens.issuer)
         if study.channel is not None and study.channel.oblivious is not None:
+            from ldp_client.oblivious.encapsulation import require_hpke
+
             self.base_url(study.channel.oblivious.relay)
+            require_hpke()
 
     def node_url(self, text: str) -> str:
         """`base_url` of a node of a secure sum, which the owner has to trust besides. Raises RefusedError."""

@@ -17,6 +17,7 @@ from itertools import zip_longest
 from ldp_client.device import clock, outbox
 from ldp_client.device.channels import Channels, postpone
 from ldp_client.device.exchange import backoff, exchange
+from ldp_client.device.flushed import Flushed
 from ldp_client.device.known_studies import note_publisher, publisher_of
 from ldp_client.device.ledger import Ledger
 from ldp_client.device.locking import BusyError, locked, mark
@@ -106,38 +107,6 @@ MOST_DELETIONS = 10
 PERIOD_SECONDS = 60.0
 # Of all requests, and of the deletions among them.
 _TABLES = ("attempts", "deletions")
-
-
-class Flushed:
-    """The result of a flush.
-
-    sent, waiting, refused (for good, with reasons; deletions too): reports. later: reports whose time has not
-    come; batched: those of them that leave together with others, at a time that nobody hurries.
-    deleted, undeleted: withdrawn reports whose deletion the collector did or did not acknowledge.
-    waiting and undeleted count those of other collectors too. reason: why something waits.
-    """
-
-    def __init__(self) -> None:
-        self.sent = 0
-        self.waiting = 0
-        self.later = 0
-        self.batched = 0
-        self.refused: "list[str]" = []
-        self.deleted = 0
-        self.undeleted = 0
-        self.reason = ""
-
-    def __repr__(self) -> str:
-        parts = [say("cli.sent", count=self.sent, deleted=self.deleted)]
-        waiting = self.waiting + self.undeleted
-        if waiting:
-            parts.append(say("device.waiting", count=waiting, reason=self.reason))
-        if self.later:
-            parts.append(say("device.later", count=self.later))
-        if self.batched:
-            parts.append(say("device.batched", count=self.batched))
-        parts += [say("cli.refused", report=line) for line in self.refused]
-        return "; ".join(parts)
 
 
 class Sender:

@@ -35,10 +35,12 @@ console.log(JSON.stringify([Object.keys(JSON.parse(body).payloads), mechanismFor
 # What an app does; and what it is told of what only ldpkit has.
 APP = """
 from ldp_client import Device, Study, mechanism_for
+from ldp_client.device.flushed import Flushed
 from ldp_client.documents.errors import MissingExtraError
 study = Study.from_json(open("../../study.json").read())
 device = Device("device", "9", require_consent=False)
 print(len(device.answer(study, {"ever": "yes"})))
+print(Flushed())
 for use in (
     lambda: mechanism_for(study.questions[0]).perturb_many(["yes"]),
     lambda: __import__("ldp_client.mechanisms").mechanisms._of_table(None),
@@ -109,7 +111,7 @@ def test_the_device_library_stands_alone(dist, tmp_path):
         )
         assert (
             done.stdout
-            == "32\nldp_client.bulk pip install ldpkit\nldp_client.mechanisms.tables pip install ldpkit\n"
+            == "32\n0 reports sent, 0 deleted\nldp_client.bulk pip install ldpkit\nldp_client.mechanisms.tables pip install ldpkit\n"
         ), done.stderr
 
 

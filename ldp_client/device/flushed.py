@@ -1,0 +1,35 @@
+"""What a flush has done, and how it is said."""
+
+from ldp_client.words.text import say
+
+
+class Flushed:
+    """The result of a flush.
+
+    sent, waiting, refused (for good, with reasons; deletions too): reports. later: reports whose time has not
+    come; batched: those of them that leave together with others, at a time that nobody hurries.
+    deleted, undeleted: withdrawn reports whose deletion the collector did or did not acknowledge.
+    waiting and undeleted count those of other collectors too. reason: why something waits.
+    """
+
+    def __init__(self) -> None:
+        self.sent = 0
+        self.waiting = 0
+        self.later = 0
+        self.batched = 0
+        self.refused: "list[str]" = []
+        self.deleted = 0
+        self.undeleted = 0
+        self.reason = ""
+
+    def __repr__(self) -> str:
+        parts = [say("device.sent", count=self.sent, deleted=self.deleted)]
+        waiting = self.waiting + self.undeleted
+        if waiting:
+            parts.append(say("device.waiting", count=waiting, reason=self.reason))
+        if self.later:
+            parts.append(say("device.later", count=self.later))
+        if self.batched:
+            parts.append(say("device.batched", count=self.batched))
+        parts += [say("device.refused", report=line) for line in self.refused]
+        return "; ".join(parts)
