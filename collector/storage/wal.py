@@ -27,6 +27,8 @@ MARK_AT, MARK_BYTES, MARKS = 60, 4, 2**31
 NOTE = "-wal.of"
 # How long a server that stops waits for somebody who reads the file, twice.
 BUSY_SECONDS = 2.0
+# How often a log is begun anew where others begin one at the same moment.
+MOST_TURNS = 20
 # The byte of the index beside a log that every connection holds a shared lock on.
 USERS_AT = 128
 # Kept open: closing any handle of a file drops the locks that SQLite holds on it in this process.
@@ -52,9 +54,16 @@ def folding_wal(file: Path | None) -> Iterator[None]:
 
 def take_log(connection: sqlite3.Connection, file: Path) -> None:
     """Put an SQLite file into WAL mode; a log that is made now is bound to it. Raises sqlite3.Error."""
-    if not _size(_beside(file, "-wal")):
-        _mark_anew(connection, file)
-    connection.execute("PRAGMA journal_mode = WAL")
+    for _ in range(MOST_TURNS):
+        if not _size(_beside(file, "-wal")):
+            _mark_anew(connection, file)
+        connection.execute("PRAGMA journal_mode = WAL")
+        # Only what reads opens the log: until then another process may draw another mark, and has it.
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if connection.execute("PRAGMA journal_mode").fetchone() == ("wal",):
+            break
+    else:
+        raise sqlite3.OperationalError("database is locked")
     # From here on this connection keeps others from drawing another mark.
     if not _size(_beside(file, "-wal")) and not _fits(file):
         _note(file, mark_of(file))
@@ -86,7 +95,8 @@ def save_log(file: Path) -> None:
     SQLite writes the log's pages into whatever the file is by then as soon as its last connection is closed.
     """
     log = _beside(file, "-wal")
-    if not _size(log):
+    # One that a note says to be this file's holds what another process acknowledged.
+    if not _size(log) or (_beside(file, NOTE).exists() and not has_foreign_log(file)):
         return
     aside = _name_aside(file)
     try:

@@ -28,7 +28,7 @@ def refuse_below_itself(census: pd.DataFrame, counts: Values) -> None:
     if len(often) < len(census) and len(set(often)) == 1 and not np.all(counts == 1):
         raise InputError(
             f"the census: every row stands {often[0]} times, count and all, which would multiply each total "
-            "by as much: give each row once"
+            "by as much: give each row once, or, where they are other people, once with all their counts"
         )
 
 

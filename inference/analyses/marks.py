@@ -11,6 +11,8 @@ from ldp_client.documents.errors import InputError
 
 # Where a frame keeps which of its columns were written so, with one number of each.
 MARKED = "ldpkit.marked"
+# Cells that are missing; "none" is left alone: it is a common answer.
+BLANK_CELLS = ("", "na", "n/a", "nan", "null")
 _MARKED = re.compile(r"[+-]?[1-9]\d{0,2}([.,]\d{3})+")
 _PLAIN = re.compile(r"[+-]?\d{1,3}")
 
@@ -28,7 +30,7 @@ def _marked(cells: Iterable[str]) -> str:
     """
     first = ""
     for cell in cells:
-        if not cell or _PLAIN.fullmatch(cell):
+        if cell.lower() in BLANK_CELLS or _PLAIN.fullmatch(cell):
             continue
         if not _MARKED.fullmatch(cell):
             return ""

@@ -17,11 +17,12 @@ from inference.analyses.design_file import ColumnDesign, Design, Part
 from inference.analyses.dice import Channel
 from inference.analyses.formula import known_column
 from inference.analyses.joining import joined
+from inference.analyses.marks import BLANK_CELLS
 from inference.analyses.matrices import columns_of
 from inference.analyses.naming import Name
 from inference.analyses.reports import table_of_reports
 from inference.analyses.same_rows import BY_CHANCE
-from inference.analyses.survey import BLANK_CELLS, REFUSE, read_rows, survey_of
+from inference.analyses.survey import REFUSE, read_rows, survey_of
 from inference.analyses.table import Table
 from ldp_client.commands.paper import RECORD, SHEET, sheet_columns, sheet_name
 from ldp_client.documents.errors import AnswerError, InputError

@@ -14,7 +14,7 @@ import pandas as pd
 from inference.analyses.design_file import ColumnDesign, Design, read_design
 from inference.analyses.formula import known_column
 from inference.analyses.joining import POOLED, WAVE
-from inference.analyses.marks import MARKED, marked, refuse_marked
+from inference.analyses.marks import BLANK_CELLS, MARKED, marked, refuse_marked
 from inference.analyses.matrices import columns_of
 from inference.analyses.naming import Name
 from inference.analyses.public_columns import as_taken, notes_of
@@ -25,10 +25,8 @@ from ldp_client.words.text import counted
 
 REFUSE, LEAVE_OUT = "refuse", "leave-out"
 BLANKS = (REFUSE, LEAVE_OUT)
-# "none" is left alone: it is a common answer.
 # From so many numbers on, a column is one of numbers.
 MIXED = 0.5
-BLANK_CELLS = ("", "na", "n/a", "nan", "null")
 
 
 def load_survey(

@@ -12,7 +12,7 @@ from math import exp
 from pathlib import Path
 
 from inference.design.pack_consent import consent
-from inference.design.pack_parts import Part, Section, blank, listed, once, says, together
+from inference.design.pack_parts import Part, Section, blank, how_it_leaves, listed, once, says, together
 from inference.results import rendering
 from inference.results.folder import OwnFiles, whole_folder
 from ldp_client import mechanisms_of
@@ -129,6 +129,7 @@ def _leaves(study: Study) -> Iterator[Part]:
         yield listed([visible(line.strip()) for line in public_lines(study)])
     else:
         yield says("Nothing about a person is sent in clear beside the noisy answers.")
+    yield from how_it_leaves(study)
     yield says(
         "The collector keeps no name, address, cookie or clock of a device. A proxy or a host in front of it "
         "may keep addresses."

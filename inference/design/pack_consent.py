@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from inference.design.pack_parts import Part, blank, listed, once, says, together
+from inference.design.pack_parts import Part, blank, how_it_leaves, listed, once, says, together
 from ldp_client import mechanisms_of
 from ldp_client.describing import odds_of, who_asks
 from ldp_client.words.text import visible
@@ -32,6 +32,7 @@ def consent(study: Study) -> Iterator[Part]:
     if study.public:
         fields = ", ".join(visible(field.text or field.id) for field in study.public)
         yield says(f"This is sent as it is, without chance: {fields}.")
+    yield from how_it_leaves(study)
     yield says(
         "Taking part is voluntary; nothing is sent unless you agree. You can withdraw later, on this device; "
         "what was calculated, copied or published before then stays."

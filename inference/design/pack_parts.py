@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from ldp_client.words.channel import channel_lines
 from schemas import Study
 
 
@@ -56,3 +57,11 @@ def once(study: Study) -> str:
 def together(study: Study) -> str:
     """What all that a device tells is called, in tables."""
     return "all that a device answers" if study.ask_one else "all questions together"
+
+
+def how_it_leaves(study: Study) -> Iterator[Part]:
+    """Who else takes part in sending a report, where the study states a channel."""
+    head, *lines = channel_lines(study) or [""]
+    if lines:
+        yield says(head)
+        yield listed([line.strip() for line in lines])

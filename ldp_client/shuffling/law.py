@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from math import prod
 
 from ldp_client.shuffling.lattice import MASS_BITS, Atom
 from ldp_client.shuffling.slots import VALUE_BITS
@@ -20,15 +21,18 @@ class Law:
         growth: at least the largest ratio of a payload's probabilities, e^ε₀.
         kinds: (A, B, mass) of each kind: every answer sends such a payload at least with probability `mass`,
             the one answer with A · mass, the other with B · mass.
+        is_beside: whether it is the worst law also of one answer among several in a report (METHODS 1.6).
 
     Attributes:
         growth: as given.
         kinds: as given.
+        is_beside: as given.
     """
 
-    def __init__(self, growth: Fraction, kinds: Sequence[Kind]) -> None:
+    def __init__(self, growth: Fraction, kinds: Sequence[Kind], is_beside: bool = False) -> None:
         self.growth = growth
         self.kinds = tuple(kinds)
+        self.is_beside = is_beside
 
     def atoms(self, ratio: Fraction) -> list[Atom]:
         """The law of A − ratio · B, rounded up, without what is 0 (see `slots.py`)."""
@@ -51,7 +55,7 @@ def any_law(growth: Fraction) -> Law:
 
     It is randomized response of two choices (METHODS 1.6).
     """
-    return choice_law(growth, (growth - 1) / (growth + 1), Fraction(0))
+    return bounded_law(growth, Fraction(1))
 
 
 def bounded_law(growth: Fraction, variation: Fraction) -> Law:
@@ -77,27 +81,37 @@ def choice_law(growth: Fraction, difference: Fraction, both: Fraction) -> Law:
     if growth <= 1:
         return Law(Fraction(1), [])
     share = difference / (growth - 1)
-    return _law(growth, share, both / growth, 1 - (growth + 1) * share - both)
+    return _law(growth, share, both / growth, 1 - (growth + 1) * share - both, is_beside=True)
 
 
-def _law(growth: Fraction, share: Fraction, both: Fraction, neither: Fraction) -> Law:
+def _law(
+    growth: Fraction, share: Fraction, both: Fraction, neither: Fraction, is_beside: bool = False
+) -> Law:
     one = Fraction(1)
     kinds = [(growth, one, share), (one, growth, share), (growth, growth, both), (one, one, neither)]
-    return Law(growth, [kind for kind in kinds if kind[2] > 0])
+    return Law(growth, [kind for kind in kinds if kind[2] > 0], is_beside)
 
 
 def together(laws: Sequence[Law]) -> Law:
-    """That of a report with the payloads of several independent answers, which may differ in all of them."""
-    whole = Law(Fraction(1), [(Fraction(1), Fraction(1), Fraction(1))])
+    """That of a report with the payloads of several independent answers, which may differ in all of them.
+
+    Where the worst law of one of them alone need not be the worst beside others, it is the general one.
+    """
+    if len(laws) == 1:
+        return laws[0]
+    if not all(law.is_beside for law in laws):
+        return any_law(prod(law.growth for law in laws))
+    whole = Law(Fraction(1), [(Fraction(1), Fraction(1), Fraction(1))], is_beside=True)
     for law in laws:
         if len(whole.kinds) * len(law.kinds) > MOST_KINDS:
-            whole = any_law(whole.growth)
+            return any_law(prod(law.growth for law in laws))
         merged: dict[tuple[Fraction, Fraction], Fraction] = {}
         for one, other, mass in whole.kinds:
             for a, b, weight in law.kinds:
                 pair = (one * a, other * b)
                 merged[pair] = merged.get(pair, Fraction(0)) + mass * weight
-        whole = Law(whole.growth * law.growth, [(*pair, mass) for pair, mass in merged.items()])
+        kinds = [(*pair, mass) for pair, mass in merged.items()]
+        whole = Law(whole.growth * law.growth, kinds, is_beside=True)
     return whole
 
 
@@ -105,4 +119,4 @@ def one_of(laws: Sequence[Law]) -> Law:
     """That of a report with one of several payloads, drawn evenly whatever the answers are, and named."""
     count = len(laws)
     kinds = [(one, other, mass / count) for law in laws for one, other, mass in law.kinds]
-    return Law(max(law.growth for law in laws), kinds)
+    return Law(max(law.growth for law in laws), kinds, all(law.is_beside for law in laws))

@@ -24,16 +24,18 @@ def law_of(mechanism: Mechanism) -> Law:
         mechanism: one with pure ε, not of a secure sum.
 
     Returns:
-        The law; of a memoized one that of the permanent answer, from which all reports are made.
+        The law.
 
     Raises:
-        InputError: its noise has a δ of its own.
+        InputError: its noise has a δ of its own; or one permanent answer is reported again and again, among
+            other people each time, which tells more with each version.
     """
     if mechanism.privacy.delta != Rational(0):
         raise InputError(say("set.has_delta", question=mechanism.field))
-    permanent = getattr(mechanism, "first", mechanism)
-    if isinstance(permanent, ChoiceMechanism):
-        return _of_choice(permanent)
+    if mechanism.name == "memoized":
+        raise InputError(say("set.memoized", question=mechanism.field))
+    if isinstance(mechanism, ChoiceMechanism):
+        return _of_choice(mechanism)
     if mechanism.name == "sampled_products":
         return _of_patterns(mechanism)
     growth = exp_above(mechanism.privacy.epsilon)
@@ -82,17 +84,13 @@ def law_of_report(study: Study) -> Law:
         study: one that is asked of people, without a secure sum.
 
     Returns:
-        The law of a whole report; of memoized questions that of all reports of a person together.
+        The law of a whole report.
 
     Raises:
-        InputError: the study has a secure sum, is for data holders, or has a question whose noise has a δ.
+        InputError: the study has a secure sum, is for data holders, or has a question for which no bound is
+            known (see `law_of`).
     """
     if study.route is not None or study.unit == "holder":
         raise InputError(say("set.no_reports", study=study.id))
     laws = {name: law_of(mechanism) for name, mechanism in mechanisms_of(study).items()}
-    if not study.ask_one:
-        return together(list(laws.values()))
-    repeated = [laws[question.id] for question in study.questions if question.repeats]
-    drawn = [laws[question.id] for question in study.questions if not question.repeats]
-    # Each version draws again, and a device may come to answer all that are memoized.
-    return together([*repeated, one_of(drawn)] if drawn else repeated)
+    return one_of(list(laws.values())) if study.ask_one else together(list(laws.values()))

@@ -34,4 +34,6 @@ def lines_of(study: Study, found: TowardsSet, words: Words = ENGLISH) -> list[st
         return [*lines, words.say("set.no_channel")]
     if study.channel.oblivious is None:
         return [*lines, words.say("set.no_relay")]
+    if study.channel.tokens is None:
+        return [*lines, words.say("set.no_tokens", hours=study.channel.hours)]
     return [*lines, words.say("set.batches", hours=study.channel.hours)]

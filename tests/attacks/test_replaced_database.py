@@ -15,7 +15,7 @@ from sqlalchemy.exc import DatabaseError
 
 from collector.storage import queries, wal
 from collector.storage.backup import back_up
-from collector.storage.database import Database
+from collector.storage.database import Bounds, Database
 from collector.storage.migrating import check, make, migrate
 from ldp_client.documents.errors import InputError
 from tests.collector.answered import problem
@@ -282,6 +282,25 @@ def test_a_served_file_over_a_running_servers_is_noticed(habits, study):
     overwritten(habits.path)
     assert problem(habits.put(build_report(study))) == (503, "unavailable")
     assert habits.client.get("/readyz").status_code == 503
+
+
+def test_two_that_start_at_once_have_one_log(tmp_path):
+    """Who had connected and not read yet found another's mark, and emptied the log of a file that it was of."""
+    path = tmp_path / "collector.sqlite3"
+    made = beside(path)
+    make(made)
+    made.engine.dispose()
+    first, second = (Database(f"sqlite:///{path}", 10, Bounds(2, 10)) for _ in range(2))
+    # As a worker does that is stopped between both.
+    waiting = first.engine.raw_connection()
+    with second.write() as session:
+        session.execute(text("INSERT INTO upkeep (day) VALUES ('2026-01-01')"))
+    waiting.close()
+    with first.read() as session:
+        assert session.execute(text("SELECT count(*) FROM upkeep")).scalar() == 1
+    first.engine.dispose()
+    second.engine.dispose()
+    assert not [*tmp_path.glob("*.replaced-*")]
 
 
 def test_a_damaged_file_takes_nothing_more(habits, study, caplog):

@@ -36,7 +36,11 @@ def test_marks_between_thousands_are_refused_in_a_census(rows: str, tmp_path: Pa
 
 def test_marks_between_thousands_are_refused_in_tables(tmp_path: Path) -> None:
     """All numbers that have one have three digits behind it, and no number shows that these are decimals."""
-    for shown in (lambda row: f"{1 + row % 9}.250", lambda row: "1.200.000" if row % 2 else "900"):
+    for shown in (
+        lambda row: f"{1 + row % 9}.250",
+        lambda row: "1.200.000" if row % 2 else "900",
+        lambda row: f"{row}.250" if row else "NA",
+    ):
         with pytest.raises(InputError, match="column income has numbers such as"):
             load(tmp_path, shown)
     for plain in (

@@ -68,9 +68,11 @@ def test_it_is_the_worst_pairs_law_of_the_sampler(name):
         assert excess(stated, ratio) <= worst * (1 + Fraction(1, 20 if has_all else 10**9))
 
 
-def test_of_a_memoized_answer_it_is_the_permanent_ones():
-    kept, plain = built(studies.MEMOIZED), built(studies.with_epsilon(studies.YES_NO, "2"))
-    assert law_of(kept).kinds == law_of(plain).kinds
+@pytest.mark.parametrize("question", [studies.MEMOIZED, studies.MEMOIZED_BITS])
+def test_of_a_permanent_answer_none_is_certified(question):
+    """Among others each time, every version tells more: at 8 versions 0.52 where one has 0.28."""
+    with pytest.raises(InputError, match="permanent answer"):
+        law_of(built(question))
 
 
 def test_of_numbers_it_is_near_the_exact_one():

@@ -40,6 +40,15 @@ def test_a_whole_report_tells_more_than_each_answer_and_less_than_the_sum():
     assert drawn.device_epsilon == pytest.approx(1)
 
 
+def test_answers_whose_worst_law_is_known_alone_have_the_general_bound_together():
+    """Beside others the worst law of any mechanism is not that of two choices: at ε 1 and 2 by 13 % of δ."""
+    number = studies.with_epsilon(studies.NUMBER, "1")
+    both = towards_set(study(number, *two("1")[:1]), 10_000)
+    assert both.epsilon == pytest.approx(shuffled_epsilon(2, 10_000), abs=2e-6)
+    drawn = towards_set(study(number, *two("1")[:1], ask_one=True), 10_000)
+    assert drawn.epsilon <= shuffled_epsilon(1, 10_000) + 2e-6
+
+
 def test_false_reports_hide_nobody():
     for false in ("0.1", 1000, "1000"):
         found = towards_set(study(), 10_000, false_reports=false)
@@ -80,13 +89,13 @@ def test_every_kind_of_question_with_pure_epsilon_has_one():
     names = []
     for question in [*studies.ALL, *studies.NEWER]:
         one = study(question)
-        if float(one.delta):
+        if float(one.delta) or one.questions[0].repeats:
             continue
         names.append(question["mechanism"]["name"])
         found = towards_set(one, 20_000)
         assert 0 < found.epsilon < 0.05 * found.device_epsilon
         assert found.epsilon <= shuffled_epsilon(found.device_epsilon, 20_000) + 2e-6
-    assert {"laplace", "oue", "sue", "olh", "hadamard", "memoized", "sampled_products"} <= set(names)
+    assert {"laplace", "oue", "sue", "olh", "hadamard", "sampled_products"} <= set(names)
 
 
 @pytest.fixture
@@ -117,7 +126,7 @@ def test_towards_the_collector_it_holds_through_a_relay_alone(checked):
     """Without one the collector sees whose report each is by its address, however they are batched."""
     for parts, says in (
         ({"tokens": tokens()}, "without a relay: their collector sees the address"),
-        ({"oblivious": OBLIVIOUS}, "towards it alone this holds where so many true reports leave in one"),
+        ({"oblivious": OBLIVIOUS}, "towards it alone this holds where it gave none, and so many"),
         ({"tokens": tokens(), "oblivious": OBLIVIOUS}, "the set of each batch of 24 hours"),
     ):
         _, said = checked(studies.document(studies.YES_NO, channel=channel(**parts)), "--people", "1000")
