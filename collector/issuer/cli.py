@@ -99,6 +99,8 @@ def _with_database(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
 
 def run_init(arguments: argparse.Namespace) -> int:
     """ldpkit issuer init [FOLDER] --address URL"""
+    from sqlalchemy import insert
+
     from collector.issuer.models import ISSUER, IssuerRow
     from collector.settings import sqlite_url
     from collector.storage.database import Database
@@ -114,9 +116,8 @@ def run_init(arguments: argparse.Namespace) -> int:
     except OSError as error:
         raise InputError(f"cannot make {folder}: {error.strerror}") from None
     database = Database(arguments.database or sqlite_url(folder / DATABASE_NAME), BUSY_SECONDS)
-    make(database, ISSUER)
-    with database.write() as session:
-        session.add(IssuerRow(address=address.rstrip("/")))
+    row = insert(IssuerRow).values(address=address.rstrip("/"))
+    make(database, ISSUER, lambda connection: connection.execute(row))
     database.engine.dispose()
     print(NEXT.format(database=database.shown, folder=folder, address=address), end="", file=sys.stderr)
     return 0

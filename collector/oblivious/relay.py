@@ -22,6 +22,8 @@ from ldp_client.oblivious.encapsulation import ANSWER_TYPE, REQUEST_TYPE
 
 # Of a body either way; a collector takes 1 MiB unless its operator says otherwise.
 MOST_BYTES = 2 << 20
+# Of a stated length: leading zeros hide none.
+MOST_DIGITS = 12
 MOST_CONNECTIONS = 256
 # Of a connection, from its first byte to its last, and of the gateway's part in it: the same for everybody.
 CONNECTION_SECONDS = 30.0
@@ -106,7 +108,7 @@ class Handler(BaseHTTPRequestHandler):
             self._say(415)
         elif not (length.isascii() and length.isdecimal()):
             self._say(411)
-        elif int(length[:12]) > MOST_BYTES:
+        elif len(length) > MOST_DIGITS or int(length) > MOST_BYTES:
             self._say(413)
         else:
             body = self.rfile.read(int(length))

@@ -61,9 +61,12 @@ class UnreachedError(InputError):
     exit_code = EXIT_NETWORK
 
 
-def make(database: Database, schema: Schema = COLLECTOR) -> None:
+def make(
+    database: Database, schema: Schema = COLLECTOR, fill: Callable[[Connection], object] = lambda _: None
+) -> None:
     """Make the tables where nothing is, and an SQLite file if need be, in one transaction.
 
+    fill: writes what they are not whole without.
     Raises InputError where there are tables already.
     """
     database.make_file()
@@ -72,6 +75,7 @@ def make(database: Database, schema: Schema = COLLECTOR) -> None:
         if set(inspect(connection).get_table_names()) - {"alembic_version"}:
             raise InputError(f"{database.shown} has tables already: there is nothing to make")
         command.upgrade(_config(connection, schema), "head")
+        fill(connection)
 
 
 def check(database: Database, or_earlier: bool = False, schema: Schema = COLLECTOR) -> None:

@@ -153,11 +153,19 @@ def unfinished_documents(session: Session) -> list[tuple[bytes, bool]]:
 
 
 def documents_with(session: Session, part: bytes) -> list[bytes]:
-    """The current version of every study that is not deleted, where its canonical bytes have that part."""
-    joined = (DocumentRow.study == StudyRow.number) & (DocumentRow.version == StudyRow.version)
+    """Every version of every study that is not deleted, where its canonical bytes have that part."""
+    joined = DocumentRow.study == StudyRow.number
     statement = select(DocumentRow.canonical).join(StudyRow, joined).where(StudyRow.deleted.is_(False))
     # Not in SQL: databases compare bytes each in their own way.
     return [canonical for canonical in session.scalars(statement) if part in canonical]
+
+
+def all_versions(session: Session) -> list[tuple[int, int]]:
+    """(number, version) of every version of every study that is not deleted, in their order."""
+    columns = (DocumentRow.study, DocumentRow.version)
+    joined = select(*columns).join(StudyRow, DocumentRow.study == StudyRow.number)
+    rows = session.execute(joined.where(StudyRow.deleted.is_(False)).order_by(*columns))
+    return [(study, version) for study, version in rows]
 
 
 def canonical_bytes(session: Session, study_id: str, version: int) -> bytes | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import secrets
 from collections.abc import Iterable, Sequence
 from datetime import date
@@ -15,6 +16,7 @@ from flask import (
     Blueprint,
     Response,
     abort,
+    current_app,
     make_response,
     render_template,
     request,
@@ -34,6 +36,7 @@ from collector.views.hundred import hundred_of
 from collector.views.parameters import is_study_id
 from ldp_client.describing import in_words, odds_of
 from ldp_client.device.policy import LOOPBACK
+from ldp_client.documents.errors import StudyError
 from ldp_client.documents.rational import Rational
 from ldp_client.words.public import values_in_words
 from ldp_client.words.text import Words
@@ -50,6 +53,8 @@ ASSET_FOLDER = Path(__file__).parents[1] / "assets"
 SCRIPT = "text/javascript"
 # page.js and worker.js: participant.js and sender.js with all that they import, as `make page` bundles them.
 ASSETS = {"participant.css": "text/css", "page.js": SCRIPT, "worker.js": SCRIPT}
+ORIGINS = "ldpkit-origins"
+CHANNEL_KEY = '"channel":{'
 FOR_EVER = "public, max-age=31536000, immutable"
 # What one browser may spend on all studies of this collector, in nats.
 BUDGET = "10"
@@ -94,7 +99,7 @@ def page(study_id: str) -> Response:
     text = _rendered(rules, rules.needs_invitation(published.state), season, language).replace(
         ADDRESS.encode(), address
     )
-    response = _secured(make_response(text), language, origins_of(rules.study.channel))
+    response = _secured(make_response(text), language, _all_origins())
     response.headers["Cache-Control"] = "no-cache"
     response.set_etag(hashlib.sha256(text).hexdigest())
     response.make_conditional(request)
@@ -257,12 +262,33 @@ def _connected(origins: Iterable[str]) -> str:
 
 def _connected_of(name: str) -> str:
     """What an asset may connect to: the worker, which sends for all studies, to where any of them wants."""
-    if name != "worker.js":
-        return _connected([])
+    return _connected(_all_origins() if name == "worker.js" else [])
+
+
+def _all_origins() -> list[str]:
+    """Where any version's reports may wait to go: a device sends them all, from whichever page is open.
+
+    Read once after each publication, as anybody may ask, and often.
+    """
     with current_collector().database.read() as session:
-        texts = queries.documents_with(session, b'"channel":{')
-    channels = [Study.from_json(text).channel for text in texts]
-    return _connected(sorted({origin for channel in channels for origin in origins_of(channel)}))
+        published = queries.all_versions(session)
+        known: tuple[object, list[str]] = current_app.extensions.get(ORIGINS, (None, []))
+        if known[0] != published:
+            texts = queries.documents_with(session, CHANNEL_KEY.encode())
+            found = {origin for text in texts for origin in origins_of(_channel_in(text))}
+            known = current_app.extensions[ORIGINS] = (published, sorted(found))
+    return known[1]
+
+
+def _channel_in(text: bytes | str) -> Channel:
+    """The channel of a canonical document that has one, without reading the rest of it."""
+    from ldp_client.documents.channel import CHANNEL, Channel
+
+    document = text if isinstance(text, str) else text.decode()
+    # Within a text its quotes would be escaped.
+    start = document.index(CHANNEL_KEY) + len(CHANNEL_KEY) - 1
+    channel, _ = json.JSONDecoder().raw_decode(document, start)
+    return Channel(CHANNEL.read(channel, "channel", StudyError))
 
 
 def _address_of(name: str) -> str:

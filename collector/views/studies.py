@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flask import Blueprint, Response, jsonify, make_response, request, url_for
+from flask import Blueprint, Response, current_app, jsonify, make_response, request, url_for
 from sqlalchemy.orm import Session
 
 from collector import problems
@@ -17,6 +17,7 @@ from collector.studies import publishing
 from collector.studies.publishing import Published, fetch_signed, is_signed, publish_signed, signed_by
 from collector.views.auth import acting_key, given_key, no_key, require_reach, requires
 from collector.views.bodies import json_and_bytes
+from collector.views.gateway import EXTENSION as GATEWAY
 from collector.views.openapi import (
     BODY,
     ENCODING,
@@ -63,6 +64,7 @@ def publish() -> Response:
     size = Rules.of(study).form.size
     if collector.node is None:
         _check_taken(study, size, collector.settings.body_limit)
+        _check_opened(study)
     publish_here = publishing.publish if collector.node is None else collector.node.publish
     by = audit_log.BY_SIGNATURE if key is None else key.name
 
@@ -92,6 +94,16 @@ def _check_taken(study: Study, size: int, limit: int) -> None:
             f"make reports of {size} bytes, and this collector takes {limit}: ask less, or raise body_limit"
         )
         raise StudyError("questions", problem)
+
+
+def _check_opened(study: Study) -> None:
+    """Raises StudyError for a gateway's key that is not here: reports would wait for ever."""
+    oblivious = study.channel.oblivious if study.channel else None
+    gateway = current_app.extensions.get(GATEWAY)
+    own = [key.configuration for key in gateway.keys.keys] if gateway else []
+    if oblivious is not None and oblivious.keys not in own:
+        problem = "is no key of this gateway: state what `ldpkit oblivious show` prints, and set ohttp_keys"
+        raise StudyError("channel.oblivious.keys", problem)
 
 
 def _read_study() -> SignedStudy:

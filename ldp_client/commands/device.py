@@ -113,6 +113,9 @@ def run_answer(arguments: argparse.Namespace) -> int:
     if not device.ledger.spent():
         print(visible(say("cli.new_device", folder=os.path.abspath(arguments.folder))), file=sys.stderr)
     try:
+        if _leaves_unseen(device, study_id):
+            # To fetch the study now would show the address beside the report.
+            raise AlreadyAnsweredError(say("cli.waits_unseen"))
         report = _answer(device, study_id, arguments)
     except TransferError:
         _tell_waiting(device, study_id)
@@ -124,6 +127,18 @@ def run_answer(arguments: argparse.Namespace) -> int:
     left = float(device.epsilon_left)
     line = say("cli.answered", study=study_id, report=report, left=left)
     return _show_sent(arguments, line, {"study": study_id, "report": report, "epsilon_left": left}, device)
+
+
+def _leaves_unseen(device: "Device", study_id: str) -> bool:
+    """Whether a report to the study waits for its way through a relay."""
+    from ldp_client.device.channels import Channels
+    from ldp_client.device.outbox import pending
+
+    with device.ledger.reading() as connection:
+        channels = Channels(connection)
+        waiting = pending(connection)
+    its = [channels.of(one) for one in waiting if one.study == study_id and one.collector == device.collector]
+    return any([channel is not None and channel.oblivious is not None for channel in its])
 
 
 def _send_earlier(device: "Device", study_id: str, arguments: argparse.Namespace, is_answered: bool) -> None:

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 from ldp_client.answering import perturb_answers
 from ldp_client.core.randomness import urandom
+from ldp_client.device import clock
 from ldp_client.device.channels import note_channel
 from ldp_client.device.in_clear import refuse_asked_behind_noise, with_public
 from ldp_client.device.known_studies import (
@@ -114,6 +115,8 @@ class Device:
         self.ledger = Ledger(folder_of(folder))
         # Digests of studies of which the collector said so.
         self._closed: "set[str]" = set()
+        # When the collector last saw this device's address.
+        self._seen = 0.0
         # An audit gives bytes that it knows.
         self._random = urandom
 
@@ -138,6 +141,7 @@ class Device:
 
         collector = self._needed_collector()
         refuse_no_text("study_id", study_id)
+        self._seen = clock.now()
         found: "tuple[Study | SignedStudy, str, bool]"
         found = (fetch_signed if self.policy.keys else fetch_document)(collector, study_id)
         study = self.accept(found[0])
@@ -340,7 +344,7 @@ class Device:
         from ldp_client.device.sending import Sender
 
         collector = self._needed_collector()
-        return Sender(self.ledger, collector, self.policy).flush(attempts, now)
+        return Sender(self.ledger, collector, self.policy, self._seen).flush(attempts, now)
 
     def withdraw(self, study_id: str, *, everywhere: bool = False) -> int:
         """Wipe what this device holds of its answers to a study, and ask for the deletion of its reports.

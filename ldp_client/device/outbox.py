@@ -133,6 +133,8 @@ def invite(connection: sqlite3.Connection, study_id: str, publisher: "Publisher"
     given = [] if invitation in [kept for _, kept in rows] else rows[:1]
     for report_id, _ in given if invitation else rows:
         connection.execute("UPDATE reports SET invitation = ? WHERE id = ?", (invitation, report_id))
+        # Of another stratum, perhaps: the issuer may name its key.
+        connection.execute("UPDATE tokens SET turned = 0 WHERE report = ?", (report_id,))
 
 
 def pending(connection: sqlite3.Connection) -> "list[Queued]":

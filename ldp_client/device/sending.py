@@ -105,6 +105,9 @@ MOST_REQUESTS = 15
 # Of these. The others are kept for uploads, as a deletion is asked for until it is acknowledged.
 MOST_DELETIONS = 10
 PERIOD_SECONDS = 60.0
+# After the collector saw a device's address nothing leaves through a relay for so long: its time would tell
+# whose it is.
+APART_SECONDS = 3600.0
 # Of all requests, and of the deletions among them.
 _TABLES = ("attempts", "deletions")
 
@@ -112,7 +115,9 @@ _TABLES = ("attempts", "deletions")
 class Sender:
     """Sends what a ledger holds for one collector, and for the nodes of secure sums."""
 
-    def __init__(self, ledger: Ledger, collector: str, policy: "Policy") -> None:
+    def __init__(self, ledger: Ledger, collector: str, policy: "Policy", seen: float = 0.0) -> None:
+        """seen: when the collector last saw this device's address, seconds since 1970; 0 for never."""
+        self._seen = seen
         self._ledger = ledger
         self._collector = collector
         self._policy = policy
@@ -170,7 +175,12 @@ class Sender:
         for report in queued:
             obstacle = self._obstacle(report)
             wait = self._channels.longest_wait(report)
-            if not ((now and not wait) or outbox.is_due(report, wait or outbox.LONGEST_WINDOW)):
+            if wait and report.due - clock.now() > wait:
+                # The clock was moved back: at once would be right behind its token.
+                self._postpone(report, Outcome("kept"))
+                result.later += 1
+                result.batched += 1
+            elif not ((now and not wait) or outbox.is_due(report, wait or outbox.LONGEST_WINDOW)):
                 result.later += 1
                 result.batched += wait > 0
             elif obstacle:
@@ -178,7 +188,30 @@ class Sender:
                 result.reason = result.reason or obstacle
             else:
                 due.append(report)
-        return due
+        return self._apart(due, result)
+
+    def _apart(self, due: "list[Queued]", result: Flushed) -> "list[Queued]":
+        """Those that may leave beside what the person is known by: a token's request has their invitation, a
+        study's their address.
+
+        Beside the former a report waits for the next window, beside the latter for another flush.
+        """
+        asks = any([self._channels.awaits_token(report) and report.invitation for report in due])
+        was_seen = abs(clock.now() - self._seen) < APART_SECONDS
+        left = []
+        for report in due:
+            channel = self._channels.of(report)
+            leaves = channel is not None and not self._channels.awaits_token(report)
+            is_relayed = channel is not None and channel.oblivious is not None
+            if channel is None or not leaves or not (asks or (was_seen and is_relayed)):
+                left.append(report)
+                continue
+            result.later += 1
+            result.batched += 1
+            if asks:
+                with self._ledger.writing() as connection:
+                    postpone(connection, report.report_id, channel.hours)
+        return left
 
     def _withdrawn(self, asked: "set[str]") -> "list[Queued]":
         """The reports to delete but those in `asked`."""

@@ -35,8 +35,12 @@ export async function encode(message, salt, size) {
   return integer([...masked, ...digest, 0xbc]);
 }
 
-/** What is sent to be signed, of what is encoded and a secret below the modulus. */
-export const blind = (encoded, secret, modulus) => (encoded * raised(secret, modulus)) % modulus;
+/**
+ * What is sent to be signed, of what is encoded and a secret below the modulus; 0 where either shares a factor with that,
+ * as with no honest one: what is blinded would tell it (RFC 9474, section 4.2).
+ */
+export const blind = (encoded, secret, modulus) =>
+  (encoded * secret * inverse(encoded * secret, modulus)) % modulus > 1n ? 0n : (encoded * raised(secret, modulus)) % modulus;
 
 /** The signature of what is encoded, from that of what was sent; false where it is none. */
 export function finalise(encoded, secret, modulus, signed) {

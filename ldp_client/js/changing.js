@@ -26,8 +26,11 @@ export function consent(memory, collector, { digest }) {
 export function invite(memory, collector, studyId, invitation) {
   const isIts = ofStudy(memory, collector, studyId);
   // Held, queued or uninvited.
-  const waits = memory.reports.findLast((report) => isIts(report) && /^[hqu]/.test(report.state));
-  if (waits) waits.invitation = invitation;
+  const waits = memory.reports.findLast((report) => isIts(report) && /^[hqu]/.test(report.state) && !report.token);
+  if (!waits) return;
+  waits.invitation = invitation;
+  // Of another stratum, perhaps: the issuer may name its key.
+  if (waits.asked) waits.asked.isOther = false;
 }
 
 /** Wipe what is held of answers to a study, and have those reports deleted that may have left: how many these are. */

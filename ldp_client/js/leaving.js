@@ -13,9 +13,9 @@ export function drawDue({ batches: { hours } }, now = Date.now(), random = syste
 
 /**
  * The next request for a report, as `step` of upload.js is one: that, once its time has come; before that for its token,
- * as such a study has them. left: how often it may be made now, with this time.
+ * as such a study has them. left: how often it may be made now, with this time; asks: whether another one's token is asked for now.
  */
-export const inBatches = (step, move, left) => async (url, kept) => {
+export const inBatches = (step, move, left, asks) => async (url, kept) => {
   const { body, channel, token, due } = kept;
   // All about it goes through the relay that its study states, if any, and in no other way.
   const report = channel.oblivious
@@ -32,6 +32,7 @@ export const inBatches = (step, move, left) => async (url, kept) => {
   // Also where the clock was moved so far back that the moment would never come.
   if (!due || due - Date.now() > 2 * channel.batches.hours * HOUR_MS) return { changes: drawn };
   if (due > Date.now()) return { changes: {} };
+  if (asks) return { changes: drawn };
   // Never both: an invitation says who somebody is.
   const its = token && { invitation: "", more: { Authorization: `PrivateToken token="${token}"` } };
   const { changes, again } = await step(url, { ...report, ...its });

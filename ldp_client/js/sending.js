@@ -20,6 +20,10 @@ export const send = (
     const until = Date.now() + longestMs;
     // What is to be deleted has no body.
     const left = await read(({ reports }) => reports.sort((a, b) => !b.body - !a.body));
+    // Nothing leaves in a batch beside a request for a token, which says who somebody is.
+    const asks = left.some(
+      ({ state, body, channel, token, invitation }) => /^[qu]/.test(state) && body && channel?.tokens && !token && invitation,
+    );
     // Each once before any a second time: what is never settled holds nothing else up.
     let attempt = 0;
     for (; left[0] && attempt < attempts; attempt++) {
@@ -36,7 +40,7 @@ export const send = (
       if (!request || !isFor(collector, report)) return true;
       const step = report.publisher ? request : findPublisher;
       const its = report.channel
-        ? (await import("./leaving.js").catch(unloaded)).inBatches(step, move, attempts - attempt)
+        ? (await import("./leaving.js").catch(unloaded)).inBatches(step, move, attempts - attempt, asks)
         : step;
       const { changes, again } = await its(`${collector}/v1/studies/${report.study}`, report);
       await move(id, { [report.state]: changes });

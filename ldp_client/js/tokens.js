@@ -20,7 +20,7 @@ export function draw(spki, random = systemRandom) {
   return { secret, nonce: take(random, 32), salt: take(random, 48) };
 }
 
-/** {body, finish}: what the issuer is sent, and from what it answers to the token, "" where its key did not sign that. */
+/** {body, finish}: what the issuer is sent, nothing but zeros where its key would tell what is blinded, and from what it answers to the token, "" where its key did not sign that. */
 export async function requestOf(spki, challenge, { secret, nonce, salt }) {
   const modulus = modulusOf(spki);
   const id = await hash("SHA-256", spki);
@@ -64,8 +64,8 @@ export async function obtain(report, move) {
   if (problem === "token-key-other" && !asked.isOther && place !== asked.place && keys[place]?.key) {
     return obtain({ ...report, asked: { place, isOther: true } }, move);
   }
-  // Another one will be.
-  const isUsed = /^(invitation-needed|token-issued)$/.test(problem);
+  // invitation-needed, token-issued: another one will be.
+  const isUsed = /^(inv|token-is)/.test(problem);
   return { changes: { state: isUsed ? "uninvited" : "queued", reason: `issuer ${reason}` }, again };
 }
 

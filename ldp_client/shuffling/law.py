@@ -100,11 +100,11 @@ def together(laws: Sequence[Law]) -> Law:
     if len(laws) == 1:
         return laws[0]
     if not all(law.is_beside for law in laws):
-        return any_law(prod(law.growth for law in laws))
+        return any_law(_growth(laws))
     whole = Law(Fraction(1), [(Fraction(1), Fraction(1), Fraction(1))], is_beside=True)
     for law in laws:
         if len(whole.kinds) * len(law.kinds) > MOST_KINDS:
-            return any_law(prod(law.growth for law in laws))
+            return any_law(_growth(laws))
         merged: dict[tuple[Fraction, Fraction], Fraction] = {}
         for one, other, mass in whole.kinds:
             for a, b, weight in law.kinds:
@@ -113,6 +113,11 @@ def together(laws: Sequence[Law]) -> Law:
         kinds = [(*pair, mass) for pair, mass in merged.items()]
         whole = Law(whole.growth * law.growth, kinds, is_beside=True)
     return whole
+
+
+def _growth(laws: Sequence[Law]) -> Fraction:
+    """Of all that they tell together."""
+    return prod((law.growth for law in laws), start=Fraction(1))
 
 
 def one_of(laws: Sequence[Law]) -> Law:

@@ -14,7 +14,7 @@ from collector.issuer.models import ISSUER, IssuerRow
 from collector.storage.database import Database
 from collector.storage.migrating import make
 from ldp_client.core.tokens import token_in
-from ldp_client.device import clock, token_asking, upload
+from ldp_client.device import clock, relayed, token_asking, upload
 from ldp_client.device.exchange import Answer
 from schemas import Study
 from tests import studies
@@ -66,7 +66,7 @@ class World:
             "/v1/studies", json=self.study.document, headers=operator
         )
         assert published.status_code == 201
-        for module in (token_asking, upload):
+        for module in (token_asking, upload, relayed):
             monkeypatch.setattr(module, "exchange", self.exchange)
 
     def exchange(self, request, *_):

@@ -285,7 +285,7 @@ def test_a_served_file_over_a_running_servers_is_noticed(habits, study):
 
 
 def test_two_that_start_at_once_have_one_log(tmp_path):
-    """Who had connected and not read yet found another's mark, and emptied the log of a file that it was of."""
+    """Who had connected and not read yet found another mark, and emptied a log that was in use."""
     path = tmp_path / "collector.sqlite3"
     made = beside(path)
     make(made)

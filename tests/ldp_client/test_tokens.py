@@ -235,6 +235,11 @@ def test_a_clock_that_was_wrong_keeps_no_report_for_ever(tmp_path, places, at):
     at(NOON + 400 * DAY)
     device.flush()
     at(NOON)
+    # At once it would be right behind its token.
+    assert device.flush().sent == 0
+    drawn = due(device)
+    assert drawn // DAY == NOON // DAY + 1
+    at(drawn)
     assert device.flush().sent == 1
 
 

@@ -1,0 +1,79 @@
+"""What a device does beside a report: asks for another token, has its clock set right, gets another code."""
+
+import pytest
+
+from collector.issuer import book
+from collector.issuer.book import Person
+from ldp_client.device import relayed, sending
+from schemas import Study
+from tests import studies
+from tests.attacks.test_joining_people_and_reports import COLLECTOR, DAY, START, World
+from tests.ldp_client.devices import consenting
+
+YES = {"ever": True}
+
+
+@pytest.fixture
+def world(tmp_path, monkeypatch):
+    made = World(tmp_path, monkeypatch)
+    monkeypatch.setattr(relayed, "exchange", made.exchange)
+    monkeypatch.setattr(sending, "backoff", lambda _attempt: 0)
+    yield made
+    made.close()
+
+
+def another(world, study_id, strata, people, **changes):
+    """A further study of that issuer and collector, and people's codes."""
+    with world.issuer.extensions["issuer"].write() as session:
+        for stratum in strata:
+            book.add_key(session, study_id, stratum)
+        codes = book.add_codes(session, study_id, people)
+        tokens = book.tokens_block(session, study_id)
+    channel = {"batches": {"hours": 24}, "tokens": tokens}
+    study = Study({**studies.document(studies.YES_NO, channel=channel, **changes), "id": study_id})
+    operator = {"Authorization": "Bearer operators-token-for-tests"}
+    client = world.collector.test_client()
+    assert client.post("/v1/studies", json=study.document, headers=operator).status_code == 201
+    return study, codes
+
+
+def test_no_report_leaves_beside_another_ones_request(world, tmp_path):
+    """The issuer knows whose the request is, and both servers the second."""
+    other, codes = another(world, "second", [{}], [Person("Ada", {})])
+    device = consenting(tmp_path / "device", "8", COLLECTOR)
+    device.answer(world.study, YES, world.codes[0])
+    device.flush()
+    world.now = START + 3 * DAY + 1234
+    device.answer(other, YES, codes[0])
+    world.asked.clear()
+    flushed = device.flush()
+    assert (len(world.asked), len(world.sent), flushed.later) == (1, 0, 2)
+    for _ in range(2):
+        world.now = min(queued.due for queued in device.ledger.queued())
+        assert device.flush().sent == 1
+
+
+def test_a_clock_set_right_sends_nothing_behind_its_token(world, tmp_path):
+    device = consenting(tmp_path / "device", "8", COLLECTOR)
+    world.now = START + 40 * DAY
+    device.answer(world.study, YES, world.codes[0])
+    device.flush()
+    world.now = START + 10
+    assert device.flush().sent == 0
+    (queued,) = device.ledger.queued()
+    assert START + DAY <= queued.due < START + 2 * DAY
+
+
+def test_another_code_may_be_of_another_stratum(world, tmp_path):
+    """Once the issuer had named a key, no other one was taken any more."""
+    field = {"id": "region", "choices": ["north", "south", "west"], "source": "invitation"}
+    strata = [{"region": value} for value in field["choices"]]
+    study, codes = another(world, "third", strata, [Person("", one) for one in strata[1:]], public=[field])
+    first, second = (consenting(tmp_path / name, "8", COLLECTOR) for name in ("first", "second"))
+    for device in (first, second):
+        device.answer(study, YES, codes[0])
+        device.flush()
+    second.invite("third", codes[1])
+    assert second.flush().waiting == 0
+    world.now = second.ledger.queued()[0].due
+    assert second.flush().sent == 1
