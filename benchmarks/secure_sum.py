@@ -208,7 +208,8 @@ def measure(d: int, clients: int, folder: Path) -> None:
         flush=True,
     )
     for stored in (words, seeds):
-        stored.file.unlink()
+        for file in stored.file.parent.glob(f"{stored.file.name}*"):
+            file.unlink()
         stored.key_file.unlink()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
+import time
 from collections.abc import Iterable, Sequence
 from datetime import date
 from functools import cache, lru_cache, partial
@@ -32,6 +33,7 @@ from collector.reports.intake import EARLY
 from collector.reports.rules import Rules
 from collector.storage import queries
 from collector.storage.queries import StudyState
+from collector.studies.publishing import LIFETIME
 from collector.views.hundred import hundred_of
 from collector.views.parameters import is_study_id
 from ldp_client.describing import in_words, odds_of
@@ -99,7 +101,8 @@ def page(study_id: str) -> Response:
     text = _rendered(rules, rules.needs_invitation(published.state), season, language).replace(
         ADDRESS.encode(), address
     )
-    response = _secured(make_response(text), language, _all_origins())
+    origins = {*_all_origins(), *origins_of(rules.study.channel)}
+    response = _secured(make_response(text), language, sorted(origins))
     response.headers["Cache-Control"] = "no-cache"
     response.set_etag(hashlib.sha256(text).hexdigest())
     response.make_conditional(request)
@@ -268,16 +271,19 @@ def _connected_of(name: str) -> str:
 def _all_origins() -> list[str]:
     """Where any version's reports may wait to go: a device sends them all, from whichever page is open.
 
-    Read once after each publication, as anybody may ask, and often.
+    As they were at most LIFETIME ago, and read once after each publication: anybody may ask, and often.
     """
-    with current_collector().database.read() as session:
-        published = queries.all_versions(session)
-        known: tuple[object, list[str]] = current_app.extensions.get(ORIGINS, (None, []))
-        if known[0] != published:
-            texts = queries.documents_with(session, CHANNEL_KEY.encode())
-            found = {origin for text in texts for origin in origins_of(_channel_in(text))}
-            known = current_app.extensions[ORIGINS] = (published, sorted(found))
-    return known[1]
+    until, known, origins = current_app.extensions.get(ORIGINS, (0.0, None, []))
+    now = time.monotonic()
+    if known is None or now >= until:
+        with current_collector().database.read() as session:
+            published = queries.all_versions(session)
+            if known != published:
+                texts = queries.documents_with(session, CHANNEL_KEY.encode())
+                origins = sorted({origin for text in texts for origin in origins_of(_channel_in(text))})
+        current_app.extensions[ORIGINS] = (now + LIFETIME, published, origins)
+    found: list[str] = origins
+    return found
 
 
 def _channel_in(text: bytes | str) -> Channel:

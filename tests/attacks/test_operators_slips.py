@@ -37,7 +37,7 @@ def test_a_place_may_have_any_name(tmp_path, monkeypatch, capsys, name):
     """Each command works on the file in the place, and makes none elsewhere."""
     place = tmp_path / name
     assert main(["init", name]) == 0
-    assert sorted(file.name for file in place.iterdir()) == ["ldpkit.sqlite3", "ldpkit.toml"]
+    assert sorted(file.name for file in place.iterdir()) == ["ldpkit.sqlite3", "ldpkit.toml", "ohttp.keys"]
     assert tomllib.loads((place / "ldpkit.toml").read_text())["database"] == "sqlite:///ldpkit.sqlite3"
     monkeypatch.setenv("LDPKIT_CONFIG", str(place / "ldpkit.toml"))
     assert main(["admin", "keys", "add", "ann", "--role", "read"]) == 0

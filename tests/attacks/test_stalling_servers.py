@@ -121,10 +121,10 @@ def test_a_circle_of_redirects_is_left(tmp_path):
 def test_one_bad_report_blocks_no_other_and_deletions_go_first(tmp_path, monkeypatch):
     put = sending.put_report
 
-    def failing(url, body, invitation):
+    def failing(url, *what):
         if "/survey/" in url:
             raise ValueError("an odd one")
-        return put(url, body, invitation)
+        return put(url, *what)
 
     monkeypatch.setattr(sending, "put_report", failing)
     third = Study(studies.document(studies.YES_NO, id="third"))

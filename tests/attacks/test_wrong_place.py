@@ -188,7 +188,7 @@ def test_no_study_is_bound_to_the_key_of_another_place(elsewhere, capsys, monkey
         assert (
             "the invitation_key of ldpkit.toml is for the database that it names" in capsys.readouterr().err
         )
-    assert sorted(os.listdir()) == ["ldpkit.sqlite3", "ldpkit.toml"]
+    assert sorted(os.listdir()) == ["ldpkit.sqlite3", "ldpkit.toml", "ohttp.keys"]
     with database.read() as session:
         assert queries.study_state(session, study.id).spending is None
     assert main([*invite[:3], "--lift", "--database", other]) == 0

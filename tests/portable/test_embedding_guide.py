@@ -7,7 +7,7 @@ import pytest
 
 from collector.remote.download import fetch_reports
 from ldp_client import Device
-from ldp_client.device import upload
+from ldp_client.device import sending, upload
 from ldp_client.documents.errors import AlreadyAnsweredError, RefusedError, TransferError
 from ldp_client.files.signing import new_key
 from schemas import Report
@@ -82,7 +82,8 @@ def test_a_gateway_sends_later_what_it_could_not(server, tmp_path, monkeypatch):
     names = {"FOLDER": tmp_path, "COLLECTOR": server.url}
     exec(code("python", "answer_for").replace("flush()", "flush(attempts=1)"), names)
     with monkeypatch.context() as patched:
-        patched.setattr(upload, "exchange", down)
+        for module in (upload, sending):
+            patched.setattr(module, "exchange", down)
         assert names["answer_for"]("c", build_study(), ANSWERS) is False
     (waiting,) = Device(tmp_path / "c", max_epsilon="4").ledger.queued()
     assert names["answer_for"]("c", build_study(), ANSWERS) is True
