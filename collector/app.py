@@ -59,7 +59,7 @@ def create_app(
         )
         _register(app, gateway)
         app.wsgi_app = FastUploads(app.wsgi_app, collector)  # type: ignore[method-assign]
-        if settings.ohttp_keys:
+        if settings.ohttp_keys and settings.node_key is None:
             # What is inside comes here, past what keeps the same out in the clear.
             app.extensions[GATEWAY] = Gateway(GatewayKeys.load(settings.ohttp_keys), app.wsgi_app)
         if settings.only_ohttp:

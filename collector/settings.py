@@ -163,9 +163,7 @@ def _check_token(token: str | None) -> None:
 
 
 def _check_gateway(settings: Settings) -> None:
-    """Raises UsageError where no device could send anything, or shares would."""
-    if settings.ohttp_keys and settings.node_key is not None:
-        raise UsageError("setting ohttp_keys: is for collectors: a node's shares are sealed to it already")
+    """Raises UsageError where no device could send anything. A node has no gateway, whatever its place has."""
     if settings.only_ohttp and not settings.ohttp_keys:
         raise UsageError("setting only_ohttp: needs ohttp_keys, from `ldpkit oblivious keygen`")
 

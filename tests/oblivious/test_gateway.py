@@ -172,7 +172,7 @@ def test_where_only_relays_are_heard_devices_are_told_so_in_the_clear(make_gatew
 
 
 @pytest.mark.parametrize(
-    "settings", [{"only_ohttp": True}, {"ohttp_keys": "keys", "node_key": "key"}, {"only_ohttp": "perhaps"}]
+    "settings", [{"only_ohttp": True}, {"only_ohttp": "perhaps"}]
 )
 def test_settings_that_make_no_sense_are_refused(settings):
     with pytest.raises(InputError, match="ohttp"):
