@@ -171,9 +171,7 @@ def test_where_only_relays_are_heard_devices_are_told_so_in_the_clear(make_gatew
     assert stored(gateway) == 0
 
 
-@pytest.mark.parametrize(
-    "settings", [{"only_ohttp": True}, {"only_ohttp": "perhaps"}]
-)
+@pytest.mark.parametrize("settings", [{"only_ohttp": True}, {"only_ohttp": "perhaps"}])
 def test_settings_that_make_no_sense_are_refused(settings):
     with pytest.raises(InputError, match="ohttp"):
         Settings.from_mapping(settings)
