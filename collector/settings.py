@@ -163,7 +163,7 @@ def _check_token(token: str | None) -> None:
 
 
 def _check_gateway(settings: Settings) -> None:
-    """Raises UsageError where no device could send anything. A node has no gateway, whatever its place has."""
+    """Raises UsageError where no device could send anything. A node has no gateway, whatever is set."""
     if settings.only_ohttp and not settings.ohttp_keys:
         raise UsageError("setting only_ohttp: needs ohttp_keys, from `ldpkit oblivious keygen`")
 
