@@ -22,6 +22,11 @@ class Flushed:
         self.undeleted = 0
         self.reason = ""
 
+    def count_batched(self) -> None:
+        """Add one that leaves in a batch, later."""
+        self.later += 1
+        self.batched += 1
+
     def __repr__(self) -> str:
         parts = [say("device.sent", count=self.sent, deleted=self.deleted)]
         waiting = self.waiting + self.undeleted

@@ -22,6 +22,7 @@ from ldp_client.device.known_studies import note_publisher, publisher_of
 from ldp_client.device.ledger import Ledger
 from ldp_client.device.locking import BusyError, locked, mark
 from ldp_client.device.outbox import Queued
+from ldp_client.device.pacing import MOST_REQUESTS, allows, forget_moments
 from ldp_client.device.relayed import way_of
 from ldp_client.device.token_asking import ask_token
 from ldp_client.device.upload import (
@@ -101,15 +102,9 @@ def _at_all(
 STILL_WAITS = ("waiting", "kept", "paced")
 # No request begins later than that after a flush did: a server that stalls holds nothing up for longer.
 LONGEST_FLUSH_SECONDS = 300.0
-MOST_REQUESTS = 15
-# Of these. The others are kept for uploads, as a deletion is asked for until it is acknowledged.
-MOST_DELETIONS = 10
-PERIOD_SECONDS = 60.0
 # After the collector saw a device's address nothing leaves through a relay for so long: its time would tell
 # whose it is.
 APART_SECONDS = 3600.0
-# Of all requests, and of the deletions among them.
-_TABLES = ("attempts", "deletions")
 
 
 class Sender:
@@ -178,8 +173,7 @@ class Sender:
             if wait and report.due - clock.now() > wait:
                 # The clock was moved back: at once would be right behind its token.
                 self._postpone(report, Outcome("kept"))
-                result.later += 1
-                result.batched += 1
+                result.count_batched()
             elif not ((now and not wait) or outbox.is_due(report, wait or outbox.LONGEST_WINDOW)):
                 result.later += 1
                 result.batched += wait > 0
@@ -206,8 +200,7 @@ class Sender:
             if channel is None or not leaves or not (asks or (was_seen and is_relayed)):
                 left.append(report)
                 continue
-            result.later += 1
-            result.batched += 1
+            result.count_batched()
             if asks:
                 with self._ledger.writing() as connection:
                     postpone(connection, report.report_id, channel.hours)
@@ -270,8 +263,7 @@ class Sender:
     @staticmethod
     def _count_token(outcome: Outcome, result: Flushed) -> None:
         if outcome.state == "sent":
-            result.later += 1
-            result.batched += 1
+            result.count_batched()
         elif outcome.state in STILL_WAITS:
             result.waiting += 1
 
@@ -386,25 +378,3 @@ def _shuffled_together(deletions: "list[Queued]", uploads: "list[Queued]") -> "l
     """Both kinds in turn, a deletion first, each kind in an order of its own."""
     kinds = [random.sample(kind, len(kind)) for kind in (deletions, uploads)]
     return [report for pair in zip_longest(*kinds) for report in pair if report]
-
-
-def allows(connection: sqlite3.Connection, now: float, is_deletion: bool = False) -> bool:
-    """Count one more request now (seconds since 1970) if it may be made: whether it may."""
-    forget_moments(connection, now)
-    limits = {"attempts": MOST_REQUESTS, **({"deletions": MOST_DELETIONS} if is_deletion else {})}
-    for table, most in limits.items():
-        if connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0] >= most:
-            return False
-    for table in limits:
-        connection.execute(f"INSERT INTO {table} VALUES (?)", (now,))
-    return True
-
-
-def forget_moments(connection: sqlite3.Connection, now: float) -> None:
-    """Delete when requests were made, a minute later: for longer it would tell when somebody answered.
-
-    A moment that is a minute in the future was noted before the clock was moved.
-    """
-    for table in _TABLES:
-        connection.execute(f"CREATE TABLE IF NOT EXISTS {table} (moment REAL NOT NULL)")
-        connection.execute(f"DELETE FROM {table} WHERE ABS(? - moment) >= ?", (now, PERIOD_SECONDS))
