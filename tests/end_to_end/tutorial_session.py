@@ -6,7 +6,9 @@ python -m tests.end_to_end.tutorial_session PAGE… writes into the pages what t
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
+import random
 import re
 import signal
 import socket
@@ -91,10 +93,12 @@ def blocks(text: str) -> Iterator[Block]:
 
 
 def free_port() -> str:
-    """A port of loopback that nobody has."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return str(found.getsockname()[1])
+    """A port of loopback that nobody has: below those that are given out by chance before the server asks."""
+    while True:
+        port = random.SystemRandom().randrange(20_000, 30_000)
+        with socket.socket() as found, contextlib.suppress(OSError):
+            found.bind(("127.0.0.1", port))
+            return str(port)
 
 
 def play(text: str, folder: Path) -> list[Step]:
