@@ -38,8 +38,8 @@ class Work:
     """Tasks 0 … count − 1 with the same parameters.
 
     prepare: makes what is `Prepared`: a function of a module or a class with its arguments, which another
-    process can be sent. said: in words, with {} for how many of the `items` are done; each task does `size` of
-    them, the last what is left.
+    process can be sent. said: in words, with {} for how many of the `items` are done; each task does `size`
+    of them, the last what is left.
     """
 
     prepare: partial[Any]
@@ -113,16 +113,25 @@ class Many:
         Raises InputError for a journal of other parameters, or one that cannot be written, and what the place
         raises.
         """
+        found = {(task.work.digest, task.number): one for task, one in self.results(works, progress)}
+        return [[found[work.digest, number] for number in range(work.count)] for work in works]
+
+    def results(
+        self, works: Sequence[Work], progress: Progress = lambda _line: None
+    ) -> Iterator[tuple[Task, Any]]:
+        """Each task with what it gave, once that is known; those of the journal first. Raises as `run`."""
         known = self.journal.read([work.digest for work in works])
         tasks = [Task(work, number) for work in works for number in range(work.count)]
         left = [task for task in tasks if (task.work.digest, task.number) not in known]
         if known:
             there = len(tasks) - len(left)
             progress(f"{self.journal.path}: {there} of {len(tasks)} parts are known from an interrupted run")
+        for task in tasks:
+            if (task.work.digest, task.number) in known:
+                yield task, known[task.work.digest, task.number]
         for task, found in self._results(left, len(tasks), progress):
             self.journal.keep(task.work.digest, task.number, found)
-            known[task.work.digest, task.number] = found
-        return [[known[work.digest, number] for number in range(work.count)] for work in works]
+            yield task, found
 
     def _results(self, left: Sequence[Task], of: int, progress: Progress) -> Iterator[tuple[Task, Any]]:
         """Results of what is left, as JSON reads them again; how far all is, is told."""

@@ -1,40 +1,26 @@
 """Many fits: numbered tasks give the same here and on a cluster, and go on where they were interrupted."""
 
 import json
-import os
 import sys
 from functools import partial
 
 import numpy as np
 import pytest
 
-from inference.design import cluster, many
+from inference.design import calibration, cluster, many
 from inference.design.calibration import calibrate, generator_of
 from inference.design.cluster import place_of
 from inference.design.journal import Journal
 from inference.design.many import Many, Work, plain
 from inference.design.simulated_posteriors import batches_of
+from inference.limits import FEWEST_STUDIES
 from ldp_client.cli import main
 from ldp_client.documents.errors import InputError, MissingExtraError, TransferError, UsageError
 from schemas import Study
 from tests import studies
+from tests.inference.sums import Sums, died
 
 STUDY = Study(studies.document(studies.YES_NO))
-
-
-class Sums:
-    """Sums of a study's own random numbers; where told to, the process dies once in a task."""
-
-    def __init__(self, seed, dies_at=None, marker=None):
-        self.seed, self.dies_at, self.marker = seed, dies_at, marker
-
-    def __call__(self, number, tell):
-        tell(0.5)
-        if number == self.dies_at and not os.path.exists(self.marker):
-            with open(self.marker, "w") as file:
-                file.write("died once")
-            os._exit(1)
-        return {"sum": float(generator_of(self.seed, number).normal(size=100).sum()), "number": number}
 
 
 @pytest.fixture(scope="module")
@@ -61,9 +47,9 @@ def test_a_cluster_gives_what_this_process_gives(processes):
 
 
 def test_a_worker_that_is_killed_changes_nothing(processes, tmp_path):
-    died = work_of(1, 4, str(tmp_path / "marker"))
-    found = Many(processes).run([died])
-    assert (tmp_path / "marker").exists()
+    marker = str(tmp_path / "marker")
+    found = Many(processes).run([work_of(1, 4, marker)])
+    assert died(marker)
     assert found == Many().run([work_of(1)])
 
 
@@ -76,19 +62,15 @@ def test_a_worker_with_another_version_is_refused(processes, monkeypatch):
         Many(processes).run([work_of(3)])
 
 
-def test_a_calibration_on_two_processes_has_the_same_numbers(processes, tmp_path):
-    """Two batches, of which the second is smaller."""
-    question = STUDY.questions[0]
-    journal = Journal(tmp_path / "kept")
-    here = calibrate(question, 52, 200, seed=3)
-    there = calibrate(question, 52, 200, seed=3, many=Many(processes, journal))
-    assert there.to_document() == here.to_document()
-    assert len(here.ranks["p"]) == 52
-    lines = journal.path.read_text().splitlines()
-    assert sorted(json.loads(line)["task"] for line in lines) == [0, 1]
-    # All is known: nothing is fitted again.
-    again = calibrate(question, 52, 200, seed=3, many=Many(journal=journal))
-    assert again.to_document() == here.to_document()
+def test_a_calibration_on_a_cluster_has_the_same_numbers(processes, tmp_path, monkeypatch):
+    journal, given = Journal(tmp_path / "kept"), (STUDY.questions[0], FEWEST_STUDIES, 200, 3)
+    here = calibrate(*given)
+    assert calibrate(*given, many=Many(processes, journal)).to_document() == here.to_document()
+    (line,) = journal.path.read_text().splitlines()
+    assert sorted(json.loads(line)["found"]["below"]) == ["p"]
+    # All is known: nothing is simulated again.
+    monkeypatch.setattr(calibration.Fits, "__init__", None)
+    assert calibrate(*given, many=Many(journal=journal)).to_document() == here.to_document()
 
 
 def test_an_interrupted_run_goes_on(tmp_path, monkeypatch):
