@@ -1,6 +1,6 @@
 """Do intervals of analyses contain the truth? Simulated surveys, truths from the prior, ranks and coverage.
 
-    python -m benchmarks.analyses [--studies 200] [--case NAME …]
+    python -m benchmarks.analyses [--studies 200] [--case NAME …] [--cluster ADDRESS]
 
 Of every case so many surveys are simulated and fitted with NUTS, side by side in one program. Of each
 parameter it prints how many of the 90 % intervals contain the truth, and the p-value of uniform ranks (Talts
@@ -22,6 +22,7 @@ import pandas as pd
 from numpyro import handlers
 from scipy import stats
 
+from benchmarks.on_cluster import add_place, rows_of
 from inference.analyses.analysing import model_of
 from inference.analyses.assembling import assemble
 from inference.analyses.cells import cells_of, joint_vectors
@@ -233,15 +234,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--studies", type=int, default=200)
     parser.add_argument("--case", choices=list(CASES), action="append")
+    add_place(parser)
     arguments = parser.parse_args()
-    for name in arguments.case or CASES:
-        begin, used = time.time(), time.process_time()
-        simulated = CASES[name](arguments.studies, np.random.default_rng(1))
-        rows = measured(simulated)
-        used, wall = time.process_time() - used, time.time() - begin
-        print(f"{name}: {arguments.studies} studies in {wall:.0f} s, {used:.0f} s of one core", flush=True)
-        for parameter, row in rows.items():
-            print(f"  {parameter:32} {row.coverage:6.1%}   ranks p = {row.ranks_p:.3f}")
+    asked = [(name, arguments.studies) for name in arguments.case or CASES]
+    for lines in rows_of(arguments, lines_of, asked):
+        print(*lines, sep="\n", flush=True)
+
+
+def lines_of(name: str, studies: int) -> list[str]:
+    """What is printed of one case."""
+    begin, used = time.time(), time.process_time()
+    rows = measured(CASES[name](studies, np.random.default_rng(1)))
+    used, wall = time.process_time() - used, time.time() - begin
+    return [
+        f"{name}: {studies} studies in {wall:.0f} s, {used:.0f} s of one core",
+        *[f"  {name:32} {row.coverage:6.1%}   ranks p = {row.ranks_p:.3f}" for name, row in rows.items()],
+    ]
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Whether sets hold the truth when a share of the reports is false, and how wide they are.
 
-python -m benchmarks.false_reports [--only CASE …] [--share 0.01] [--runs 1000]
+python -m benchmarks.false_reports [--only CASE …] [--share 0.01] [--runs 1000] [--cluster ADDRESS]
 
 Honest people answer and their reports follow their mechanism's law; the others send what they like: random
 possible reports; the report that moves the plain estimate most (maximal gain), up or down; the one that moves
@@ -23,6 +23,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from benchmarks.on_cluster import add_place, rows_of
 from inference.false_reports.choices import shares_of_reports
 from inference.false_reports.functionals import NINETY
 from inference.false_reports.influence import Cells
@@ -294,15 +295,21 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=list(CASES))
     parser.add_argument("--share", type=float, default=0.01)
     parser.add_argument("--runs", type=int, default=1000)
+    add_place(parser)
     given = parser.parse_args()
-    for name in given.only:
-        for attack, found in measured(CASES[name](), given.share, given.runs, seed=1):
-            good = "" if found.coverage >= 0.9 and found.width <= ALLOWED else "  <- not as wanted"
-            print(
-                f"{name:40} {attack:9} set {100 * found.coverage:5.1f} %  interval {100 * found.plain:5.1f} %"
-                f"  width {found.width:.2f}{good}",
-                flush=True,
-            )
+    for lines in rows_of(given, lines_of, [(name, given.share, given.runs) for name in given.only]):
+        print(*lines, sep="\n", flush=True)
+
+
+def lines_of(name: str, share: float, runs: int) -> list[str]:
+    lines = []
+    for attack, found in measured(CASES[name](), share, runs, seed=1):
+        good = "" if found.coverage >= 0.9 and found.width <= ALLOWED else "  <- not as wanted"
+        lines.append(
+            f"{name:40} {attack:9} set {100 * found.coverage:5.1f} %  interval {100 * found.plain:5.1f} %"
+            f"  width {found.width:.2f}{good}"
+        )
+    return lines
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """How often the intervals of `free`, a number without a law, hold the truth, and how wide they are.
 
 python -m benchmarks.free [--only LAW …] [--epsilon 1 4] [--people 2000 100000] [--studies 200] [--draws 2000]
+    [--cluster ADDRESS]
 
 Answers of each law are clipped to 0 … 1 under Laplace noise. As the likelihood is that of the reports' cells,
 exactly, a study is one multinomial draw of them. Chains run once for all studies of a line of the table, on
@@ -23,6 +24,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from benchmarks.on_cluster import add_place, rows_of
 from inference.compiling import use_compile_cache
 from inference.likelihoods.numbers.shares import noise_channel
 from inference.models import model_for
@@ -199,12 +201,12 @@ def main() -> None:
     parser.add_argument("--studies", type=int, default=200)
     parser.add_argument("--draws", type=int, default=2_000, help="of each of four chains")
     parser.add_argument("--seed", type=int, default=0)
+    add_place(parser)
     given = parser.parse_args()
     use_compile_cache()
-    for law in given.only:
-        for epsilon in given.epsilon:
-            for n in given.people:
-                print(row(law, epsilon, n, given.studies, given.seed, given.draws), flush=True)
+    asked = [(law, epsilon, n) for law in given.only for epsilon in given.epsilon for n in given.people]
+    for line in rows_of(given, row, [(*one, given.studies, given.seed, given.draws) for one in asked]):
+        print(line, flush=True)
 
 
 if __name__ == "__main__":

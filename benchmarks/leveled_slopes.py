@@ -1,7 +1,7 @@
 """Whether 90 % intervals hold logistic slopes whose features are no normal numbers, from one sign a person.
 
 python -m benchmarks.leveled_slopes [--studies 200] [--people 20000 200000] [--epsilon 1] [--only NAME]
-    [--truths prior]
+    [--truths prior] [--cluster ADDRESS]
 
 Fixed populations, not draws of a prior: a yes/no of a tenth of the people, three levels, a skewed number in
 eight bins, all three, of which the number depends on the others, and three levels whose slopes are others for
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from scipy import stats
 from scipy.special import expit
 
+from benchmarks.on_cluster import add_place, rows_of, settings_of
 from inference.design.calibration import prior_truths
 from inference.design.simulated_posteriors import posterior_draws
 from inference.models import model_for
@@ -171,12 +172,12 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", nargs="+", choices=POPULATIONS, default=list(POPULATIONS))
     parser.add_argument("--truths", choices=["fixed", "prior"], default="fixed")
+    add_place(parser)
     given = parser.parse_args()
     print("population         people slope            truth    mean     sd  its sd  covered")
-    for n in given.people:
-        for name in given.only:
-            for line in lines_of(name, n, given):
-                print(line, flush=True)
+    asked = [(name, n, settings_of(given)) for n in given.people for name in given.only]
+    for lines in rows_of(given, lines_of, asked):
+        print(*lines, sep="\n", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Private numbers in analyses: coverage where one is a predictor, and false alarms of checks of outcomes.
 
-    python -m benchmarks.private_numbers [--studies 60] [--case NAME …]
+    python -m benchmarks.private_numbers [--studies 60] [--case NAME …] [--cluster ADDRESS]
 
 Of every case so many studies are simulated, with reports of a number of 0 to 12 under Laplace noise, and
 fitted by a Gaussian at the posterior's mode. It prints how many of the 90 % intervals contain the truth, and
@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 from scipy import optimize
 
+from benchmarks.on_cluster import add_place, rows_of
 from inference.analyses.analysing import model_of
 from inference.analyses.assembling import assemble
 from inference.analyses.checking import checked
@@ -182,13 +183,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--studies", type=int, default=60)
     parser.add_argument("--case", choices=list(CASES), action="append")
+    add_place(parser)
     arguments = parser.parse_args()
-    for name in arguments.case or CASES:
-        begin = time.time()
-        coverage, wrong = measured(CASES[name], arguments.studies)
-        print(f"{name}: {arguments.studies} studies in {time.time() - begin:.0f} s, {wrong:.1%} called wrong")
-        for parameter, share in coverage.items():
-            print(f"  {parameter:20} {share:6.1%}")
+    asked = [(name, arguments.studies) for name in arguments.case or CASES]
+    for lines in rows_of(arguments, lines_of, asked):
+        print(*lines, sep="\n", flush=True)
+
+
+def lines_of(name: str, studies: int) -> list[str]:
+    """What is printed of one case."""
+    begin = time.time()
+    coverage, wrong = measured(CASES[name], studies)
+    return [
+        f"{name}: {studies} studies in {time.time() - begin:.0f} s, {wrong:.1%} called wrong",
+        *[f"  {parameter:20} {share:6.1%}" for parameter, share in coverage.items()],
+    ]
 
 
 if __name__ == "__main__":

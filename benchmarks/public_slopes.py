@@ -1,6 +1,7 @@
 """Whether 90 % intervals hold slopes of a record's regression that has a public field beside its features.
 
 python -m benchmarks.public_slopes [--studies 60] [--people 20000] [--epsilon 1] [--only NAME]
+    [--cluster ADDRESS]
 
 The populations of `leveled_slopes`, with log-odds half a unit higher in one of two regions, which reports
 carry in clear. As many people of each region answer in every study; what they send is drawn from its exact
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.leveled_slopes import DRAWS, HEAD, POPULATIONS, PRODUCTS, SLOPES, asked_of, people_of, row_of
+from benchmarks.on_cluster import add_place, rows_of, settings_of
 from inference.analyses.record_formula import record_formula
 from inference.analyses.record_moments import regression_beside
 from inference.analyses.record_regression import beside_of
@@ -70,17 +72,22 @@ def main() -> None:
     parser.add_argument("--epsilon", default="1")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", nargs="+", choices=POPULATIONS, default=list(POPULATIONS))
+    add_place(parser)
     given = parser.parse_args()
     print("population         people slope            truth    mean     sd  its sd  covered")
-    for n in given.people:
-        for name in given.only:
-            models = models_of(POPULATIONS[name], n, given)
-            found = posterior_draws(models, given.seed, DRAWS, 1)
-            for slope, truth in TRUTHS.items():
-                draws = found.get(f"coefficient[{slope}]")
-                if draws is not None:
-                    row = row_of(np.full(given.studies, truth), draws)
-                    print(f"{name:16} {n:8,} {slope:15} {row}", flush=True)
+    asked = [(name, n, settings_of(given)) for n in given.people for name in given.only]
+    for lines in rows_of(given, lines_of, asked):
+        print(*lines, sep="\n", flush=True)
+
+
+def lines_of(name: str, n: int, given: argparse.Namespace) -> list[str]:
+    found = posterior_draws(models_of(POPULATIONS[name], n, given), given.seed, DRAWS, 1)
+    lines = []
+    for slope, truth in TRUTHS.items():
+        draws = found.get(f"coefficient[{slope}]")
+        if draws is not None:
+            lines.append(f"{name:16} {n:8,} {slope:15} {row_of(np.full(given.studies, truth), draws)}")
+    return lines
 
 
 if __name__ == "__main__":

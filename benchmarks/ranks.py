@@ -1,6 +1,6 @@
 """Where ranks of the truth among a posterior's draws are uniform, and where they are not.
 
-python -m benchmarks.ranks [--only ROW …] [--studies 300]
+python -m benchmarks.ranks [--only ROW …] [--studies 300] [--cluster ADDRESS]
 
 Truths are drawn from the prior, and each row simulates and fits its own studies. Printed for each parameter:
 the Kolmogorov–Smirnov p-value of its ranks, how far their mean lies from the middle, in sds of a uniform law
@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import stats
 
-from inference.design.calibration import DRAWS, calibrate, covered
+from benchmarks.on_cluster import add_place, place_of
+from inference.design.calibration import DRAWS, Calibration, calibrate, covered
 from schemas import Question, Study
 
 HEAD = {"format": "ldpkit.study/1", "id": "ranks", "version": 1, "title": "Ranks"}
@@ -93,19 +94,21 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=ROWS, default=list(ROWS), metavar="ROW")
     parser.add_argument("--studies", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
+    add_place(parser)
     given = parser.parse_args()
-    for name in given.only:
-        row = ROWS[name]
-        found = calibrate(question_of(row), given.studies, row.n, given.seed, row.clip)
-        print(f"{name}: {given.studies} studies", flush=True)
-        for parameter, ranks in found.ranks.items():
-            places = (ranks + 0.5) / (DRAWS + 1)
-            p = stats.kstest(places, "uniform").pvalue
-            shift = (places.mean() - 0.5) * np.sqrt(12)
-            print(
-                f"  {parameter:18} KS {p:.4f}  shift {shift:+.2f}  90 %: {covered(ranks, 0.9):.1%}",
-                flush=True,
-            )
+    with place_of(given) as many:
+        for name in given.only:
+            row = ROWS[name]
+            show(name, calibrate(question_of(row), given.studies, row.n, given.seed, row.clip, print, many))
+
+
+def show(name: str, found: Calibration) -> None:
+    print(f"{name}: {found.to_document()['studies']} studies", flush=True)
+    for parameter, ranks in found.ranks.items():
+        places = (ranks + 0.5) / (DRAWS + 1)
+        p = stats.kstest(places, "uniform").pvalue
+        shift = (places.mean() - 0.5) * np.sqrt(12)
+        print(f"  {parameter:18} KS {p:.4f}  shift {shift:+.2f}  90 %: {covered(ranks, 0.9):.1%}", flush=True)
 
 
 if __name__ == "__main__":

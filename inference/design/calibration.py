@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from zlib import crc32
 
@@ -12,11 +13,14 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from inference.design.bands import Band, leaves, simultaneous_band
+from inference.design.many import Many, Tell, Work
 from inference.design.simulated_posteriors import (
     FEWEST_EFFECTIVE,
+    MOST_SIDE_BY_SIDE,
+    Batches,
     Parameters,
-    poorly_mixed,
-    posterior_draws,
+    batches_of,
+    poor_chains,
 )
 from inference.design.simulation import clipped_share, for_clients, simulate
 from inference.limits import check_devices, check_seed, check_studies
@@ -25,7 +29,6 @@ from inference.models.base import Model, Truth
 from inference.results.diagnostics import listed
 from inference.sampling import sample_prior
 from ldp_client import mechanism_for
-from ldp_client.commands.output import Step
 from ldp_client.documents.errors import InputError
 from schemas import Question
 from summaries import QuestionSummary
@@ -39,8 +42,8 @@ STUDIES, DEVICES = 100, 10_000
 DRAWS, THIN = 99, 3
 FALSE_ALARM = 0.01
 BINS = 10
-# For the time that is left: about so many times as long as simulating a study takes fitting it.
-FITS_A_SIMULATION = 9
+# For the time that is left: about so much of it goes into simulating a study, the rest into fitting it.
+SIMULATION = 0.1
 # Where the chains of more studies than the first mix poorly that is said; beyond the second the ranks are
 # those of the sampler.
 SOME_MIX_POORLY, MOST_MIX_POORLY = 0.05, 0.5
@@ -123,6 +126,7 @@ def calibrate(
     seed: int = 0,
     clip: bool = False,
     progress: Progress = lambda _message: None,
+    many: Many | None = None,
 ) -> Calibration:
     """Calibrate one question's posterior by simulation: rank each truth among the draws of its own fit.
 
@@ -135,6 +139,7 @@ def calibrate(
         seed: of everything that is drawn.
         clip: whether simulated records are clipped as devices do, which the regression models do not know of.
         progress: is told in words what was done.
+        many: where studies are simulated and fitted; in this process without.
 
     Returns:
         The ranks by parameter, the band that ranks of a sound fit stay in, and which parameters leave it.
@@ -143,27 +148,94 @@ def calibrate(
         InputError: a seed or a number of studies or devices that cannot be, or a question that cannot be
             simulated.
     """
-    check_simulation(question, studies, n, seed)
-    own_seed = crc32(f"{seed} {question.id}".encode())
-    question = for_clients(question, n)
-    truths = prior_truths(question, studies, own_seed)
-    models = _simulated_models(question, truths, n, own_seed, clip, progress)
+    return calibrate_each([question], studies, n, seed, clip, progress, many)[0]
 
-    def told(done: int) -> None:
-        said = f"{question.id}: fitted {done} of {studies} simulated studies"
-        progress(Step(said, studies + FITS_A_SIMULATION * done, (1 + FITS_A_SIMULATION) * studies))
 
-    draws = posterior_draws(models, own_seed, DRAWS, THIN, told)
-    ranks = ranks_of(truths, draws, own_seed)
-    band = simultaneous_band(studies, DRAWS, FALSE_ALARM / len(ranks))
-    outside = tuple(name for name, found in ranks.items() if leaves(band, found))
-    poor = poorly_mixed(draws)
-    notes = (
-        *models[0].notes,
-        *_clipping(question, truths, own_seed, clip),
-        *mixing_notes(poor, SOME_MIX_POORLY),
-    )
-    return Calibration(question.id, question.model.name, n, seed, ranks, band, outside, poor, notes)
+def calibrate_each(
+    questions: Sequence[Question],
+    studies: int = STUDIES,
+    n: int = DEVICES,
+    seed: int = 0,
+    clip: bool = False,
+    progress: Progress = lambda _message: None,
+    many: Many | None = None,
+) -> list[Calibration]:
+    """`calibrate` for several questions, the studies of all of which may be fitted at the same time."""
+    each = []
+    for question in questions:
+        check_simulation(question, studies, n, seed)
+        each.append(_Simulation(question, studies, n, seed, clip))
+    found = (many or Many()).run([one.work for one in each], progress)
+    return [one.judged(parts) for one, parts in zip(each, found, strict=True)]
+
+
+class _Simulation:
+    """The simulated studies of one question."""
+
+    def __init__(self, question: Question, studies: int, n: int, seed: int, clip: bool) -> None:
+        self._seed, self._clip, self._stated = crc32(f"{seed} {question.id}".encode()), clip, (n, seed)
+        self._question = for_clients(question, n)
+        self._truths = prior_truths(self._question, studies, self._seed)
+        fits = partial(Fits, self._question, self._truths, n, self._seed, clip)
+        said = f"{question.id}: fitted {{}} of {studies} simulated studies of {n} devices"
+        self.work = Work(fits, studies, said, MOST_SIDE_BY_SIDE)
+
+    def judged(self, parts: Sequence[Mapping[str, Any]]) -> Calibration:
+        """What the parts found, together."""
+        below, ties, poor = (_joined(parts, name) for name in ("below", "ties", "poor"))
+        ranks = _broken(below, ties, self._seed)
+        band = simultaneous_band(len(self._truths), DRAWS, FALSE_ALARM / len(ranks))
+        outside = tuple(name for name, found in ranks.items() if leaves(band, found))
+        shares = {name: float(np.mean(found)) for name, found in poor.items()}
+        notes = (
+            *parts[0]["notes"],
+            *_clipping(self._question, self._truths, self._seed, self._clip),
+            *mixing_notes(shares, SOME_MIX_POORLY),
+        )
+        head = (self._question.id, self._question.model.name, *self._stated)
+        return Calibration(*head, ranks, band, outside, shares, notes)
+
+
+class Fits:
+    """Batches of simulated studies, each fitted: of every study how many draws are below its truth."""
+
+    def __init__(self, question: Question, truths: Sequence[Truth], n: int, seed: int, clip: bool) -> None:
+        self._question, self._truths, self._n, self._seed, self._clip = question, truths, n, seed, clip
+        self._mechanism = mechanism_for(question)
+        self._first = self._model(0)
+        self._batches = Batches(self._first, len(truths), seed, DRAWS, THIN)
+
+    def _model(self, study: int) -> Model:
+        """Of one simulated study."""
+        random, truth = generator_of(self._seed, study), self._truths[study]
+        summary = simulate(self._question, self._mechanism, truth, self._n, random, self._clip)
+        return model_for(self._question, summary)
+
+    def __call__(self, number: int, tell: Tell) -> dict[str, Any]:
+        places = batches_of(len(self._truths))[number]
+        models = []
+        for done, place in enumerate(places, 1):
+            models.append(self._model(place) if place else self._first)
+            tell(SIMULATION * done / len(places))
+        draws = self._batches.draws(models, places)
+        below, ties = _counted(self._truths[places.start : places.stop], draws)
+        each: dict[str, Mapping[str, NDArray[Any]]] = {
+            "below": below,
+            "ties": ties,
+            "poor": poor_chains(draws),
+        }
+        lists = {what: {name: one.tolist() for name, one in of.items()} for what, of in each.items()}
+        return {**lists, "notes": list(self._first.notes)}
+
+
+def generator_of(seed: int, place: int) -> np.random.Generator:
+    """That of one study: the place-th that `numpy.random.default_rng(seed).spawn` gives."""
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(place,)))
+
+
+def _joined(parts: Sequence[Mapping[str, Any]], what: str) -> dict[str, NDArray[Any]]:
+    """{parameter: (studies,)} of all parts."""
+    return {name: np.concatenate([one[what][name] for one in parts]) for name in parts[0][what]}
 
 
 def check_simulation(question: Question, studies: int, n: int, seed: int) -> None:
@@ -210,30 +282,23 @@ def prior_truths(question: Question, count: int, seed: int) -> list[Truth]:
     ]
 
 
-def _simulated_models(
-    question: Question, truths: list[Truth], n: int, seed: int, clip: bool, progress: Progress
-) -> list[Model]:
-    mechanism = mechanism_for(question)
-    models = []
-    for done, (truth, random) in enumerate(
-        zip(truths, np.random.default_rng(seed).spawn(len(truths)), strict=True), 1
-    ):
-        models.append(model_for(question, simulate(question, mechanism, truth, n, random, clip)))
-        if done % 50 == 0 or done == len(truths):
-            said = f"{question.id}: simulated {done} of {len(truths)} studies of {n} devices"
-            progress(Step(said, done, (1 + FITS_A_SIMULATION) * len(truths)))
-    return models
-
-
-def ranks_of(truths: list[Truth], draws: Parameters, seed: int) -> dict[str, Ranks]:
+def ranks_of(truths: Sequence[Truth], draws: Parameters, seed: int) -> dict[str, Ranks]:
     """{parameter: how many of its draws are below the truth, for each study}; ties are broken at random."""
-    random = np.random.default_rng([seed, 2])
-    ranks = {}
+    return _broken(*_counted(truths, draws), seed)
+
+
+def _counted(truths: Sequence[Truth], draws: Parameters) -> tuple[dict[str, Ranks], dict[str, Ranks]]:
+    """{parameter: how many of its draws are below the truth, for each study}, and how many are the truth."""
+    below, ties = {}, {}
     for name, found in draws.items():
         truth = np.asarray([one.parameters[name] for one in truths])[:, None]
-        ties = np.sum(found == truth, axis=1)
-        ranks[name] = np.sum(found < truth, axis=1) + random.integers(0, ties + 1)
-    return ranks
+        below[name], ties[name] = np.sum(found < truth, axis=1), np.sum(found == truth, axis=1)
+    return below, ties
+
+
+def _broken(below: Mapping[str, Ranks], ties: Mapping[str, Ranks], seed: int) -> dict[str, Ranks]:
+    random = np.random.default_rng([seed, 2])
+    return {name: found + random.integers(0, ties[name] + 1) for name, found in below.items()}
 
 
 def chi_square_p(ranks: Ranks) -> float:

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from inference.design.cluster_cli import add_cluster, beside, many_of, refuse_cluster
 from inference.design.formula_cli import (
     add_formula,
     refuse_without_formula,
@@ -77,6 +78,7 @@ def _add_common(command: argparse.ArgumentParser, nargs: str | None = None) -> N
     command.add_argument("--question", metavar="ID", help="default: every question")
     command.add_argument("--out", required=True, metavar="DIR")
     command.add_argument("--seed", type=int, default=0, metavar="N", help=SAME_NUMBERS)
+    add_cluster(command)
     add_output(command)
 
 
@@ -93,6 +95,7 @@ def run_pack(arguments: argparse.Namespace) -> int:
 
 def run_plan(arguments: argparse.Namespace) -> int:
     """ldpkit plan STUDY.json [--width W] [--devices N,…] [--epsilon E,…] [--truth NAME=X,…] --out DIR"""
+    refuse_cluster(arguments)
     quick = run_quick(arguments)
     if quick is not None:
         return quick
@@ -103,9 +106,8 @@ def run_plan(arguments: argparse.Namespace) -> int:
     from inference.compiling import use_compile_cache
     from inference.design.comparing import offer_lines
     from inference.design.folders import PLAN_FILES, plan_folder, save_plans
-    from inference.design.plan import DEVICES, plan, questions_to_plan
+    from inference.design.plan import DEVICES, plan_each, questions_to_plan
     from inference.design.truth import parse_truth
-    from inference.design.unfinished import Unfinished
     from inference.results.folder import whole_folder
 
     out = plan_folder(arguments.study, arguments.out)
@@ -118,19 +120,15 @@ def run_plan(arguments: argparse.Namespace) -> int:
         questions_to_plan(study, name, devices, epsilons, arguments.seed)
     use_compile_cache()
     progress = progress_of(arguments)
-    unfinished = Unfinished(None if arguments.at_once else out.with_name(f"{out.name}.unfinished"))
-    with whole_folder(out, PLAN_FILES) as folder:
+    kept = None if arguments.at_once else beside(arguments.out)
+    with whole_folder(out, PLAN_FILES) as folder, many_of(arguments.cluster, kept, progress) as many:
         options = {"parameter": arguments.parameter, "mechanisms": arguments.mechanisms}
-        options |= {"simulated": not arguments.at_once, "unfinished": unfinished}
-        head = (devices, epsilons, truth, arguments.seed)
-        found = [
-            plan(study, name, *head, progress.part(place, len(asked)), **options)
-            for place, name in enumerate(asked)
-        ]
+        options |= {"simulated": not arguments.at_once, "many": many}
+        found = plan_each(study, asked, devices, epsilons, truth, arguments.seed, progress, **options)
         lines = [line for one in found for line in plan_lines(one, arguments.width, arguments.parameter)]
         lines += [line for one in found for line in offer_lines(one.question, one.offers)]
         save_plans(study, found, folder, arguments.width)
-    unfinished.done()
+    many.journal.done()
     show_written(arguments, lines, "plan.json")
     return 0
 
@@ -170,7 +168,7 @@ def run_calibrate(arguments: argparse.Namespace) -> int:
     """ldpkit calibrate STUDY.json [--studies N] [--n DEVICES] [--question ID] [--device] --out DIR"""
     study = load_study(arguments.study)
     from inference.compiling import use_compile_cache
-    from inference.design.calibration import DEVICES, STUDIES, calibrate, check_simulation
+    from inference.design.calibration import DEVICES, STUDIES, calibrate_each, check_simulation
     from inference.design.folders import CALIBRATION_FILES, save_calibrations
     from inference.design.plan import answers_of
     from inference.results.folder import whole_folder
@@ -186,13 +184,16 @@ def run_calibrate(arguments: argparse.Namespace) -> int:
         check_simulation(study.question(name), studies, devices, arguments.seed)
     use_compile_cache()
     progress = progress_of(arguments)
-    with whole_folder(Path(arguments.out), CALIBRATION_FILES) as folder:
-        found = []
-        for place, name in enumerate(asked):
-            part = progress.part(place, len(asked))
-            question = study.question(name)
-            found.append(calibrate(question, studies, devices, arguments.seed, arguments.device, part))
+    out, kept = Path(arguments.out), beside(arguments.out)
+    with (
+        whole_folder(out, CALIBRATION_FILES) as folder,
+        many_of(arguments.cluster, kept, progress) as many,
+    ):
+        questions = [study.question(name) for name in asked]
+        head = (studies, devices, arguments.seed, arguments.device)
+        found = calibrate_each(questions, *head, progress, many)
         save_calibrations(study, found, folder)
+    many.journal.done()
     lines = [line for one in found for line in calibration_lines(one)]
     show_written(arguments, lines, "calibration.json")
     return 0 if all(one.ok for one in found) else EXIT_NOT_TRUSTED

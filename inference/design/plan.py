@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -14,17 +14,14 @@ from inference.design import at_once
 from inference.design.budgets import around, at_epsilon
 from inference.design.calibration import empty_model, mixing_notes, prior_truths
 from inference.design.comparing import Offer, offers
-from inference.design.simulated_posteriors import poorly_mixed, posterior_draws
-from inference.design.simulation import clipped_share, for_clients, simulate
+from inference.design.many import Many, Work
+from inference.design.simulation import clipped_share, for_clients
 from inference.design.truth import with_truth
-from inference.design.unfinished import Unfinished
+from inference.design.widths import DRAWS, TAILS, Widths, largest, widths_of, works_of
 from inference.limits import check_devices, check_seed
-from inference.models import model_for
 from inference.models.base import Truth
 from inference.results.diagnostics import listed
 from inference.results.prior_notes import DROWNED
-from ldp_client import mechanism_for
-from ldp_client.commands.output import Step
 from ldp_client.documents.errors import InputError, UsageError
 from schemas import Question, Study
 from summaries import check_study
@@ -34,10 +31,7 @@ Vector = NDArray[np.float64]
 
 DEVICES = (1_000, 10_000, 100_000)
 REPEATS = 10
-DRAWS, THIN = 400, 1
 SIMULATED = f"NUTS on {REPEATS} simulated studies a cell; median half width of the 90 % interval"
-# Half of the 90 % interval: the ± that a width speaks of.
-TAILS = (0.05, 0.95)
 # Of answers beyond their bounds a planner hears; a truth that leaves hardly any between them is refused.
 FEW_CLIPPED, NEARLY_ALL = 0.01, 0.99
 # Enough for the prior's 5 % and 95 % quantiles to two digits or so.
@@ -101,7 +95,7 @@ def plan(
     parameter: str | None = None,
     mechanisms: bool = False,
     simulated: bool = True,
-    unfinished: Unfinished | None = None,
+    many: Many | None = None,
 ) -> Plan:
     """Expect the posterior widths of one question, for numbers of devices and budgets.
 
@@ -116,7 +110,7 @@ def plan(
         parameter: one that the plan must have.
         mechanisms: whether to compare the mechanisms that could ask a record's regression.
         simulated: whether to simulate studies; else all is from a formula, at once.
-        unfinished: keeps what was simulated, so that a call that was interrupted goes on.
+        many: where studies are simulated; in this process without.
 
     Returns:
         Half widths of 90 % intervals, medians over simulated studies, by epsilon, devices and parameter.
@@ -126,35 +120,108 @@ def plan(
             a question without a formula where nothing is simulated.
         StudyError: an epsilon that the mechanism cannot have.
     """
-    questions = questions_to_plan(study, question_id, devices, epsilons, seed)
-    chosen, own_seed = tuple(sorted(set(devices))), crc32(f"{seed} {question_id}".encode())
-    answers = [answers_of(study, n) for n in chosen]
-    truths = truths_of(questions[0], truth or {}, parameter, own_seed)
-    notes = _clipping(questions[0], truths, truth or {}, own_seed)
-    prior = prior_half_widths(questions[0], own_seed)
-    known = _at_once(questions, truths, answers, prior)
-    if simulated:
-        for said in _in_words(known, chosen):
+    return plan_each(
+        study,
+        [question_id],
+        devices,
+        epsilons,
+        truth,
+        seed,
+        progress,
+        parameter=parameter,
+        mechanisms=mechanisms,
+        simulated=simulated,
+        many=many,
+    )[0]
+
+
+def plan_each(
+    study: Study,
+    question_ids: Sequence[str],
+    devices: Sequence[int] = DEVICES,
+    epsilons: Sequence[str] = (),
+    truth: Mapping[str, float] | None = None,
+    seed: int = 0,
+    progress: Progress = lambda _message: None,
+    *,
+    parameter: str | None = None,
+    mechanisms: bool = False,
+    simulated: bool = True,
+    many: Many | None = None,
+) -> list[Plan]:
+    """`plan` for several questions, the simulated studies of all of which may be fitted at the same time."""
+    each = [
+        _Planned(study, name, devices, epsilons, truth or {}, seed, parameter, simulated, progress)
+        for name in question_ids
+    ]
+    found = (many or Many()).run([work for one in each for work in one.works], progress)
+    plans = []
+    for one in each:
+        own, found = found[: len(one.works)], found[len(one.works) :]
+        plans.append(one.plan(own, mechanisms, progress))
+    return plans
+
+
+class _Planned:
+    """One question that is to be planned; works: what is to be simulated for it."""
+
+    def __init__(
+        self,
+        study: Study,
+        question_id: str,
+        devices: Sequence[int],
+        epsilons: Sequence[str],
+        truth: Mapping[str, float],
+        seed: int,
+        parameter: str | None,
+        simulated: bool,
+        progress: Progress,
+    ) -> None:
+        self._study, self._stated, self._seed = study, truth, seed
+        self._questions = questions_to_plan(study, question_id, devices, epsilons, seed)
+        self._devices, self._own_seed = tuple(sorted(set(devices))), crc32(f"{seed} {question_id}".encode())
+        self._answers = [answers_of(study, n) for n in self._devices]
+        first, self._simulated = self._questions[0], simulated
+        self._truths = truths_of(first, truth, parameter, self._own_seed)
+        self._notes = _clipping(first, self._truths, truth, self._own_seed)
+        self._prior = prior_half_widths(first, self._own_seed)
+        self._known = _at_once(self._questions, self._truths, self._answers, self._prior)
+        self.works: list[Work] = []
+        self._works_of: dict[str, slice] = {}
+        if not simulated:
+            return
+        for said in _in_words(self._known, self._devices):
             progress(f"{question_id}: {said}")
-        kept = Unfinished() if unfinished is None else unfinished
-        found = _simulated(study, questions, truths, answers, own_seed, progress, kept)
-    else:
-        found = _formula(questions[0], known)
-        notes += _rough(found, chosen, prior)
-    notes += mixing_notes(_largest([one.poor for one in found.values()]), SOME_MIX_POORLY)
-    names = next(reversed(found.values())).parameters
-    notes += prior_widths(found, chosen, prior)
-    offered = _offered(study, question_id, truths, answers[-1], own_seed, progress) if mechanisms else ()
-    head = (question_id, questions[0].model.name, seed, chosen, names, truth or {})
-    by_formula = {epsilon: one.half for epsilon, one in (known or {}).items() if one.parameters == names}
-    return Plan(*head, _halves(found), notes, offered, by_formula, simulated)
+        for question in self._questions:
+            begin = len(self.works)
+            self.works += works_of(question, self._truths, self._answers, self._own_seed)
+            self._works_of[str(question.mechanism.epsilon)] = slice(begin, len(self.works))
 
+    def plan(
+        self, results: Sequence[Sequence[Mapping[str, Any]]], mechanisms: bool, progress: Progress
+    ) -> Plan:
+        """The plan, from what the works gave."""
+        first, chosen, notes = self._questions[0], self._devices, self._notes
+        if self._simulated:
+            found = {
+                epsilon: widths_of(results[own], len(self._truths)) for epsilon, own in self._works_of.items()
+            }
+        else:
+            found = _formula(first, self._known)
+            notes += _rough(found, chosen, self._prior)
+        notes += mixing_notes(largest([one.poor for one in found.values()]), SOME_MIX_POORLY)
+        names = next(reversed(found.values())).parameters
+        notes += prior_widths(found, chosen, self._prior)
+        offered = self._offered(first.id, progress) if mechanisms else ()
+        head = (first.id, first.model.name, self._seed, chosen, names, self._stated)
+        known = (self._known or {}).items()
+        by_formula = {epsilon: one.half for epsilon, one in known if one.parameters == names}
+        return Plan(*head, _halves(found), notes, offered, by_formula, self._simulated)
 
-def _offered(
-    study: Study, question_id: str, truths: list[Truth], answers: int, seed: int, progress: Progress
-) -> tuple[Offer, ...]:
-    progress(f"{question_id}: comparing mechanisms")
-    return offers(study, question_id, truths, answers, seed, DRAWS, TAILS)
+    def _offered(self, question_id: str, progress: Progress) -> tuple[Offer, ...]:
+        progress(f"{question_id}: comparing mechanisms")
+        most = self._answers[-1]
+        return offers(self._study, question_id, self._truths, most, self._own_seed, DRAWS, TAILS)
 
 
 def _halves(found: Mapping[str, Widths]) -> dict[str, Vector]:
@@ -199,40 +266,6 @@ def _at_once(
             return None
         widths = np.stack(list(known.values()), axis=-1)
         found[str(question.mechanism.epsilon)] = Widths(tuple(known), widths, dict.fromkeys(known, 0.0))
-    return found
-
-
-def _simulated(
-    study: Study,
-    questions: Sequence[Question],
-    truths: list[Truth],
-    answers: Sequence[int],
-    seed: int,
-    progress: Progress,
-    unfinished: Unfinished,
-) -> dict[str, Widths]:
-    """{ε: half widths}, of one question with a budget each; those that are kept already are not repeated."""
-    found: dict[str, Widths] = {}
-    for place, question in enumerate(questions):
-        epsilon = str(question.mechanism.epsilon)
-        key: dict[str, Any] = {
-            "study": study.digest,
-            "question": question.id,
-            "epsilon": epsilon,
-            "answers": list(answers),
-        }
-        key |= {"truths": [dict(one.parameters) for one in truths], "seed": seed}
-        kept = unfinished.get(key)
-        doing = "simulating" if kept is None else "an interrupted plan has simulated"
-        said = f"{doing} {REPEATS} studies for each number of devices at epsilon {epsilon}"
-        progress(Step(f"{question.id}: {said}", place, len(questions)))
-        if kept is None:
-            widths = _half_widths if question.route is None else _summed_half_widths
-            one = widths(question, truths, answers, seed)
-            unfinished.keep(key, [list(one.parameters), one.half.tolist(), dict(one.poor)])
-        else:
-            one = Widths(tuple(kept[0]), np.asarray(kept[1], float), kept[2])
-        found[epsilon] = one
     return found
 
 
@@ -308,43 +341,6 @@ def answers_of(study: Study, devices: int) -> int:
             f"each device answers one of {len(study.questions)} questions: {devices} are too few for that"
         )
     return devices // len(study.questions)
-
-
-class Widths(NamedTuple):
-    """half: (devices, parameters). poor: {parameter: the share of studies whose chain mixes poorly}."""
-
-    parameters: tuple[str, ...]
-    half: Vector
-    poor: Mapping[str, float]
-
-
-def _half_widths(question: Question, truths: Sequence[Truth], devices: Sequence[int], seed: int) -> Widths:
-    mechanism = mechanism_for(question)
-    generators = np.random.default_rng(seed).spawn(len(devices) * len(truths))
-    cells = [(n, truth) for n in devices for truth in truths]
-    models = [
-        model_for(question, simulate(question, mechanism, truth, n, random, clip=False))
-        for (n, truth), random in zip(cells, generators, strict=True)
-    ]
-    draws = posterior_draws(models, seed, DRAWS, THIN)
-    shape = (len(devices), len(truths))
-    halves = [
-        np.diff(np.quantile(found, TAILS, axis=1), axis=0).reshape(shape) / 2 for found in draws.values()
-    ]
-    return Widths(tuple(draws), np.median(np.stack(halves, axis=-1), axis=1), poorly_mixed(draws))
-
-
-def _summed_half_widths(
-    question: Question, truths: Sequence[Truth], devices: Sequence[int], seed: int
-) -> Widths:
-    """The same for a secure sum, in which each device's noise depends on how many there are."""
-    found = [_half_widths(for_clients(question, n), truths, (n,), seed) for n in devices]
-    poor = _largest([widths.poor for widths in found])
-    return Widths(found[0].parameters, np.concatenate([widths.half for widths in found]), poor)
-
-
-def _largest(shares: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    return {name: max(one[name] for one in shares) for name in shares[0]}
 
 
 def prior_half_widths(question: Question, seed: int) -> dict[str, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import jax
 import numpy as np
@@ -31,39 +31,56 @@ MOST_SIDE_BY_SIDE = 50
 FEWEST_EFFECTIVE = 25.0
 
 
-def posterior_draws(
-    models: Sequence[Model],
-    seed: int,
-    draws: int,
-    thin: int = 1,
-    progress: Callable[[int], None] = lambda _done: None,
-) -> Parameters:
+def posterior_draws(models: Sequence[Model], seed: int, draws: int, thin: int = 1) -> Parameters:
     """{parameter: (models, draws)}: one NUTS chain for each model, every `thin`-th of its draws.
 
-    The models are those of one question under different summaries. progress: told how many are done.
+    The models are those of one question under different summaries.
     """
-    width = min(MOST_SIDE_BY_SIDE, len(models))
-    parts = []
-    with jax.enable_x64(True):
-        beside = SideBySide(models[0], seed)
-        for first in range(0, len(models), width):
-            # The last ones stand more than once, so that the program need not be compiled again.
-            index = np.minimum(np.arange(first, first + width), len(models) - 1)
-            found = beside.draws([models[i] for i in index], index, draws * thin)
-            parts.append(
-                models[0].parameters({name: value[:, thin - 1 :: thin] for name, value in found.items()})
-            )
-            progress(min(first + width, len(models)))
-    return {name: np.concatenate([part[name] for part in parts])[: len(models)] for name in parts[0]}
+    batches = Batches(models[0], len(models), seed, draws, thin)
+    parts = [batches.draws([models[i] for i in places], places) for places in batches_of(len(models))]
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def batches_of(count: int) -> list[range]:
+    """Which of so many models are fitted together: what a model's numbers are depends on nothing else."""
+    return [range(at, min(at + MOST_SIDE_BY_SIDE, count)) for at in range(0, count, MOST_SIDE_BY_SIDE)]
+
+
+class Batches:
+    """The models of one question, which are fitted batch by batch with one program, in any order.
+
+    first: of all `count` models, whose program all have. seed, draws, thin: as of `posterior_draws`.
+    """
+
+    def __init__(self, first: Model, count: int, seed: int, draws: int, thin: int = 1) -> None:
+        self._first, self._draws, self._thin = first, draws, thin
+        self._width = min(MOST_SIDE_BY_SIDE, count)
+        with jax.enable_x64(True):
+            self._beside = SideBySide(first, seed)
+
+    def draws(self, models: Sequence[Model], places: Sequence[int]) -> Parameters:
+        """{parameter: (models, draws)} of one batch; places: of its models among all."""
+        # The last one stands more than once, so that the program need not be compiled again.
+        index = np.minimum(np.arange(self._width), len(models) - 1)
+        with jax.enable_x64(True):
+            padded, numbers = [models[i] for i in index], np.asarray(places)[index]
+            found = self._beside.draws(padded, numbers, self._draws * self._thin)
+            thinned = {name: value[:, self._thin - 1 :: self._thin] for name, value in found.items()}
+            return {name: value[: len(models)] for name, value in self._first.parameters(thinned).items()}
 
 
 def poorly_mixed(draws: Parameters) -> dict[str, float]:
     """{parameter: the share of the models whose chain has too few effective draws of it, or never moved}."""
+    return {name: float(np.mean(found)) for name, found in poor_chains(draws).items()}
+
+
+def poor_chains(draws: Parameters) -> dict[str, NDArray[np.bool_]]:
+    """{parameter: (models,)}: whether the chain has too few effective draws of it, or never moved."""
     effective = {
         name: array_stats.ess(found[:, None], chain_axis=1, draw_axis=2, method="bulk")
         for name, found in draws.items()
     }
-    return {name: float(np.mean(~(found >= FEWEST_EFFECTIVE))) for name, found in effective.items()}
+    return {name: ~(found >= FEWEST_EFFECTIVE) for name, found in effective.items()}
 
 
 class SideBySide:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -14,6 +15,29 @@ from numpyro.distributions import Distribution, constraints
 from numpyro.distributions.util import validate_sample
 
 _STIRLING_FROM = 16.0
+# Reports whose density is found at once: of ten features 1.4 MB a number, beside the reports themselves.
+CHUNK = 1 << 14
+
+
+def summed_in_chunks(density: Callable[[Array], Array], reports: Array, chunk: int = CHUNK) -> Array:
+    """Σ density over the rows of reports (n, …), in memory that n does not decide.
+
+    What a gradient needs of a chunk is found again on the way back, rather than kept of all of them.
+    """
+    whole = len(reports) // chunk
+    if whole < 1 or len(reports) == chunk:
+        return jnp.sum(density(reports))
+
+    @jax.checkpoint
+    def of_chunk(place: Array) -> Array:
+        # Sliced here: what goes in is kept of every chunk.
+        return jnp.sum(density(jax.lax.dynamic_slice_in_dim(reports, place * chunk, chunk)))
+
+    def add(total: Array, place: Array) -> tuple[Array, None]:
+        return total + of_chunk(place), None
+
+    rest = jnp.sum(density(reports[whole * chunk :]))
+    return jax.lax.scan(add, rest, jnp.arange(whole))[0]
 
 
 def _stirling_remainder(count: Array) -> Array:

@@ -171,7 +171,7 @@ def logistic_from_records(question: Question, mechanism: Mechanism, summary: Que
             # NumPyro cannot validate a value of no rows.
             validate_args=False,
         )
-        numpyro.factor("reports", jnp.sum(law.log_prob(jnp.asarray(rows))))
+        numpyro.factor("reports", law.summed_log_prob(rows))
 
     start = first_values(len(question.features))
     return Model(

@@ -75,14 +75,14 @@ def test_a_sound_study_is_calibrated_on_the_command_line(tmp_path, capsys):
 def test_chains_that_do_not_mix_are_told(monkeypatch, walks, ok, says):
     """A random walk in place of some chains."""
 
-    def stuck(models, seed, draws, *_options):
-        random = np.random.default_rng(seed)
-        found = random.random((len(models), draws))
-        slow = np.cumsum(random.normal(size=(walks, draws)), axis=1)
+    def stuck(_batches, models, _places):
+        random = np.random.default_rng(1)
+        found = random.random((len(models), job.DRAWS))
+        slow = np.cumsum(random.normal(size=(walks, job.DRAWS)), axis=1)
         found[:walks] = 0.5 + 0.4 * np.tanh(slow / 5)
         return {"p": found}
 
-    monkeypatch.setattr(job, "posterior_draws", stuck)
+    monkeypatch.setattr(job.Batches, "draws", stuck)
     monkeypatch.setattr(job, "leaves", lambda _band, _ranks: False)
     found = calibrate(STUDY.questions[0], STUDIES, 500)
     assert found.ok == ok

@@ -13,8 +13,9 @@ from inference.design.calibration import prior_truths
 from inference.design.cli import plan_lines
 from inference.design.comparing import _others, offer_lines, offers, suited_weights
 from inference.design.needed import devices_for, rounded_up
-from inference.design.plan import Plan, Widths, plan, prior_widths
+from inference.design.plan import Plan, plan, prior_widths
 from inference.design.truth import parse_truth, with_truth
+from inference.design.widths import Widths
 from inference.models.base import Truth
 from ldp_client import mechanism_for
 from ldp_client.cli import build_parser, main

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from inference.design import plan as planning
+from inference.design import widths
 from inference.design.at_once import HALF, _masses, half_widths, share_variances
 from inference.design.budgets import with_epsilons
 from inference.design.difference import plan_difference
-from inference.design.plan import Widths, plan
+from inference.design.plan import plan
 from inference.design.splitting import split_epsilon
 from inference.models import family_of
 from inference.models.base import Truth
@@ -84,7 +84,7 @@ def test_of_those_who_say_a_share_is_a_ratio():
 
 
 def test_a_plan_at_once_simulates_nothing(monkeypatch):
-    monkeypatch.setattr(planning, "posterior_draws", None)
+    monkeypatch.setattr(widths, "Batches", None)
     found = plan(STUDY, "ever", [1000, 100_000], ["1"], {"p": 0.3}, simulated=False)
     assert found.to_document()["method"].startswith("half the 90 % interval from a formula")
     ratio = found.half_widths["1"][:, 0]
@@ -105,13 +105,17 @@ def test_an_interrupted_plan_goes_on(tmp_path, monkeypatch, capsys):
     (tmp_path / "study.json").write_text(STUDY.to_json())
     made = []
 
-    def simulated(question, _truths, devices, _seed):
-        made.append(str(question.mechanism.epsilon))
-        if made == ["0.5", "1"]:
-            raise KeyboardInterrupt
-        return Widths(("p",), np.full((len(devices), 1), 0.1), {"p": 0.0})
+    class Simulated:
+        def __init__(self, question, truths, _devices, _seed):
+            self.epsilon, self.studies = str(question.mechanism.epsilon), len(truths)
 
-    monkeypatch.setattr(planning, "_half_widths", simulated)
+        def __call__(self, _number, _tell):
+            made.append(self.epsilon)
+            if made == ["0.5", "1"]:
+                raise KeyboardInterrupt
+            return {"half": {"p": [0.1] * self.studies}, "poor": {"p": [False] * self.studies}}
+
+    monkeypatch.setattr(widths, "WidthFits", Simulated)
     command = ["plan", f"{tmp_path}/study.json", "--question", "ever", "--out", f"{tmp_path}/plan"]
     command += ["--epsilon", "0.5,1", "--devices", "1000"]
     assert main(command) == 130
@@ -119,7 +123,7 @@ def test_an_interrupted_plan_goes_on(tmp_path, monkeypatch, capsys):
     assert kept.exists()
     assert not (tmp_path / "plan").exists()
     assert main(command) == 0
-    assert "an interrupted plan has simulated 10 studies" in capsys.readouterr().err
+    assert "1 of 2 parts are known from an interrupted run" in capsys.readouterr().err
     assert made == ["0.5", "1", "1"]
     assert not kept.exists()
     assert (tmp_path / "plan" / "plan.json").exists()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import jax
@@ -14,7 +15,8 @@ from jax.typing import ArrayLike
 from numpyro.distributions import Distribution, constraints
 from numpyro.distributions.util import not_jax_tracer, validate_sample
 
-from inference.likelihoods.regression.sigmoid import expected_sigmoid, expected_sigmoids
+from inference.likelihoods.common import summed_in_chunks
+from inference.likelihoods.regression.sigmoid import expected_sigmoid, sigmoid_table
 
 _LOG_2PI = 1.8378770664093453
 
@@ -194,24 +196,42 @@ class PerturbedLogisticRecords(Distribution):
     @validate_sample
     def log_prob(self, value: ArrayLike, intermediates: list[Any] | None = None) -> Array:
         del intermediates
-        value = jnp.asarray(value)
-        away, told = value[..., :-1] - self.feature_mean, value[..., -1]
+        return self._density()(jnp.asarray(value))
+
+    def summed_log_prob(self, reports: ArrayLike) -> Array:
+        """The joint log density of independent reports of one law, in memory that n does not decide.
+
+        Args:
+            reports: shape (n, d + 1), as values are.
+
+        Returns:
+            A number, whose gradient goes through the reports by CHUNK again.
+        """
+        return summed_in_chunks(self._density(), jnp.asarray(reports))
+
+    def _density(self) -> Callable[[Array], Array]:
+        """The log density of reports (..., d + 1); what all of them need is found once."""
         factor = jnp.linalg.cholesky(_with_noise(self.feature_covariance, self.feature_noise_sd))
-        white = solve_triangular(factor, jnp.broadcast_to(jnp.eye(away.shape[-1]), factor.shape), lower=True)
+        d = self.feature_mean.shape[-1]
+        white = solve_triangular(factor, jnp.broadcast_to(jnp.eye(d), factor.shape), lower=True)
         # Of the predictor given the report: its slope in the whitened features, and what it still varies.
         cross = jnp.einsum("...ij,...j->...i", self.feature_covariance, self.coefficients)
         along = jnp.einsum("...ij,...j->...i", white, cross)
         loc = self.intercept + jnp.sum(self.coefficients * self.feature_mean, -1)
-        scores = jnp.einsum("...ij,...j->...i", white, away)
         variance = jnp.maximum(jnp.sum(self.coefficients * cross, -1) - jnp.sum(along**2, -1), 0.0)
         # Exact to 1e-8; from a table where all reports share one variance.
-        mean = expected_sigmoid if variance.ndim else expected_sigmoids
-        chance = mean(loc + jnp.sum(along * scores, -1), variance)
-        yes = self.q + (self.p - self.q) * chance
+        mean = partial(expected_sigmoid, variance=variance) if variance.ndim else sigmoid_table(variance)
         log_det = jnp.log(jnp.diagonal(factor, axis1=-2, axis2=-1)).sum(-1)
-        of_features = -jnp.sum(scores**2, -1) / 2 - log_det - away.shape[-1] * _LOG_2PI / 2
-        of_response = jnp.where(told > 0.5, yes, 1 - yes)
-        return of_features + jnp.log(jnp.maximum(of_response, jnp.finfo(yes.dtype).tiny))
+
+        def density(value: Array) -> Array:
+            away, told = value[..., :-1] - self.feature_mean, value[..., -1]
+            scores = jnp.einsum("...ij,...j->...i", white, away)
+            yes = self.q + (self.p - self.q) * mean(loc + jnp.sum(along * scores, -1))
+            of_features = -jnp.sum(scores**2, -1) / 2 - log_det - d * _LOG_2PI / 2
+            of_response = jnp.where(told > 0.5, yes, 1 - yes)
+            return of_features + jnp.log(jnp.maximum(of_response, jnp.finfo(yes.dtype).tiny))
+
+        return density
 
 
 def _with_noise(covariance: Array, noise_sd: Array) -> Array:

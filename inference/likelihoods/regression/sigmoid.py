@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -76,15 +78,24 @@ def expected_sigmoids(loc: Array, variance: Array) -> Array:
 
     The table costs 400 evaluations of the rule, each entry a few operations.
     """
+    return sigmoid_table(variance)(loc)
+
+
+def sigmoid_table(variance: Array) -> Callable[[Array], Array]:
+    """`expected_sigmoids` of one variance (), whose table is made once for loc in several parts."""
     width = jnp.maximum(1.0, jnp.sqrt(variance + _VARIANCE_FLOOR) / 2)
     count = round(2 * _TABLE_END / _TABLE_STEP)
     nodes = np.linspace(-_TABLE_END, _TABLE_END, count + 1)
     value, slope, bend = _values_and_slopes(width * jnp.asarray(nodes, width.dtype), variance)
-    x = jnp.clip((loc / width + _TABLE_END) / _TABLE_STEP, 0.0, count)
-    k = jnp.clip(jnp.floor(x).astype(int), 0, count - 1)
-    step = _TABLE_STEP * width
-    ends = [(value[i], slope[i] * step, bend[i] * step**2) for i in (k, k + 1)]
-    return _quintic(x - k, *ends)
+
+    def read(loc: Array) -> Array:
+        x = jnp.clip((loc / width + _TABLE_END) / _TABLE_STEP, 0.0, count)
+        k = jnp.clip(jnp.floor(x).astype(int), 0, count - 1)
+        step = _TABLE_STEP * width
+        ends = [(value[i], slope[i] * step, bend[i] * step**2) for i in (k, k + 1)]
+        return _quintic(x - k, *ends)
+
+    return read
 
 
 def _values_and_slopes(loc: Array, variance: Array) -> tuple[Array, Array, Array]:

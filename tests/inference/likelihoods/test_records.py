@@ -10,6 +10,7 @@ from likelihood_references import FALSE_ALARM, gradient
 from scipy import special, stats
 
 from inference.likelihoods import PerturbedLinearRecords, PerturbedLogisticRecords
+from inference.likelihoods.common import summed_in_chunks
 from inference.likelihoods.regression.sigmoid import expected_sigmoid, expected_sigmoids
 
 MEAN, COVARIANCE = np.array([0.2, -0.1]), np.array([[0.3, 0.1], [0.1, 0.2]])
@@ -198,3 +199,31 @@ def test_float32_is_finite_far_out_in_the_tails():
                     assert value.dtype == jnp.float32
                     assert np.isfinite(value).all(), (size, sd, noise)
                     assert all(np.isfinite(slope).all() for slope in slopes), (size, sd, noise)
+
+
+def test_reports_in_chunks_have_the_density_and_the_slope_of_all_at_once():
+    """And need a tenth of the memory, for the gradient."""
+    rows = np.column_stack([np.random.default_rng(1).normal(0, 2, (4_099, 2)), np.arange(4_099) % 3 == 0])
+
+    def at_once(slopes):
+        law = PerturbedLogisticRecords(
+            slopes, INTERCEPT, MEAN, COVARIANCE, feature_noise_sd=0.8, p=0.7, q=0.3, validate_args=False
+        )
+        return law.log_prob(rows).sum()
+
+    def in_chunks(slopes, chunk=256):
+        law = PerturbedLogisticRecords(
+            slopes, INTERCEPT, MEAN, COVARIANCE, feature_noise_sd=0.8, p=0.7, q=0.3, validate_args=False
+        )
+        return summed_in_chunks(law._density(), jnp.asarray(rows), chunk)
+
+    with jax.enable_x64(True):
+        slopes, programs = jnp.asarray(SLOPES), []
+        found = []
+        for function in (at_once, in_chunks):
+            compiled = jax.jit(jax.value_and_grad(function)).lower(slopes).compile()
+            programs.append(compiled.memory_analysis().temp_size_in_bytes)
+            found.append(compiled(slopes))
+    np.testing.assert_allclose(found[1][0], found[0][0], rtol=1e-12)
+    np.testing.assert_allclose(found[1][1], found[0][1], rtol=1e-12)
+    assert programs[1] < programs[0] / 3

@@ -1,0 +1,171 @@
+"""Tasks on a Dask cluster: one that is there, at its scheduler's address, or processes of this machine.
+
+A task that was on a worker that died is done again elsewhere, and gives the same numbers there.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from threading import Lock
+from typing import Any
+
+from inference.design.many import DECIDING, Here, Place, Prepared, Progress, Task, Tell, versions
+from ldp_client.documents.errors import InputError, MissingExtraError, TransferError, UsageError
+
+LOCAL = "local:"
+SCHEMES = ("tcp://", "tls://")
+SECONDS_TO_CONNECT = 10
+MOST_PROCESSES = 1024
+# Programs that a worker holds at once.
+MOST_PREPARED = 4
+
+_one_at_a_time = Lock()
+_prepared: dict[str, Prepared] = {}
+
+
+@contextmanager
+def place_of(address: str | None, progress: Progress = lambda _line: None) -> Iterator[Place]:
+    """Where tasks run: in this process for None, else on a cluster, to which this process stays connected.
+
+    Args:
+        address: "tcp://HOST:PORT" or "tls://HOST:PORT" of a scheduler, or "local:N" for N processes of this
+            machine, which end with the work.
+        progress: is told where there is no worker yet.
+
+    Raises:
+        UsageError: an address of no such form.
+        MissingExtraError: Dask is not installed.
+        TransferError: nothing answers there.
+        InputError: a worker has another version of what decides numbers, or not at all.
+    """
+    if address is None:
+        yield Here()
+        return
+    processes = _checked(address)
+    try:
+        import distributed
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("dask", error.name or "distributed") from None
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    if processes is None:
+        with _client(distributed, address) as client:
+            yield Dask(client, address, progress)
+        return
+    import dask
+
+    # Workers compute as this process does: Dask would give their linear algebra one thread, and other bits.
+    with (
+        dask.config.set({"distributed.nanny.pre-spawn-environ": {}}),
+        distributed.LocalCluster(
+            n_workers=processes,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=None,
+            silence_logs=logging.CRITICAL,
+        ) as cluster,
+        _client(distributed, cluster.scheduler_address) as client,
+    ):
+        yield Dask(client, address, progress)
+
+
+def _checked(address: str) -> int | None:
+    """How many processes of this machine; None for a cluster elsewhere. Raises UsageError."""
+    if address.startswith(SCHEMES) and len(address) > len(SCHEMES[0]):
+        return None
+    number = address.removeprefix(LOCAL)
+    if address.startswith(LOCAL) and number.isdecimal() and 1 <= int(number) <= MOST_PROCESSES:
+        return int(number)
+    raise UsageError(
+        f"--cluster {address}: must be tcp://HOST:PORT or tls://HOST:PORT of a Dask scheduler, or local:N "
+        "for N processes of this machine"
+    )
+
+
+@contextmanager
+def _client(distributed: Any, address: str) -> Iterator[Any]:
+    try:
+        client = distributed.Client(address, timeout=SECONDS_TO_CONNECT, set_as_default=False)
+    except (OSError, ValueError, RuntimeError) as error:
+        said = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise TransferError(f"no Dask scheduler answers at {address}: {said}") from None
+    with client:
+        yield client
+
+
+class Dask:
+    """A cluster as a place for tasks."""
+
+    def __init__(self, client: Any, address: str, progress: Progress) -> None:
+        self._client, self._address = client, address
+        self._check_workers()
+        if not client.nthreads():
+            progress(f"{address} has no worker yet: waiting for one")
+
+    def _check_workers(self) -> None:
+        """Raises InputError for a worker that has not what this process has; later ones say it themselves."""
+        for name, own in zip(DECIDING, versions(), strict=True):
+            # A function that workers without ldpkit have too.
+            for worker, other in self._client.run(version, name, on_error="return").items():
+                if isinstance(other, PackageNotFoundError):
+                    raise InputError(f"worker {worker} has no {name}: install {name} {own} there")
+                if isinstance(other, str) and other != own:
+                    raise _unlike(worker, name, other, own)
+
+    def results(self, tasks: Sequence[Task], tell: Tell) -> Iterator[tuple[Task, Any]]:
+        """Each task as it is done. Raises TransferError where the cluster is lost."""
+        from distributed import KilledWorker, as_completed
+
+        del tell
+        own = versions()
+        run = partial(self._client.submit, run_task, pure=False)
+        futures = {run(task.work.digest, task.work.prepare, task.number, own): task for task in tasks}
+        try:
+            with self._client.as_current():
+                done = as_completed(list(futures))
+            for future in done:
+                task = futures.pop(future)
+                yield task, _known(future.result(), own)
+        except KilledWorker:
+            raise TransferError(
+                f"{self._address}: one part ended worker after worker, which may have too little memory"
+            ) from None
+        except (CancelledError, OSError):
+            raise TransferError(
+                f"{self._address}: the scheduler was lost; the same command goes on from there"
+            ) from None
+
+
+def run_task(digest: str, prepare: Callable[[], Prepared], number: int, wanted: list[str]) -> Any:
+    """Do one task, on a worker: its address and versions, and what was found where those are the wanted."""
+    from distributed import get_worker
+
+    from inference.compiling import use_compile_cache
+
+    own, address = versions(), get_worker().address
+    if own != wanted:
+        return address, own, None
+    # JAX traces in one thread at a time, and a program holds memory.
+    with _one_at_a_time:
+        use_compile_cache()
+        if digest not in _prepared:
+            while len(_prepared) >= MOST_PREPARED:
+                del _prepared[next(iter(_prepared))]
+            _prepared[digest] = prepare()
+        return address, own, _prepared[digest](number, lambda _share: None)
+
+
+def _known(told: tuple[str, list[str], Any], wanted: list[str]) -> Any:
+    worker, own, found = told
+    for name, other, here in zip(DECIDING, own, wanted, strict=True):
+        if other != here:
+            raise _unlike(worker, name, other, here)
+    return found
+
+
+def _unlike(worker: str, name: str, other: str, own: str) -> InputError:
+    return InputError(f"worker {worker} has {name} {other}, this process {own}: install the same there")
