@@ -366,10 +366,10 @@ def report_page(
     conditions.append(REPORTS.c.version <= newest)
     if through is not None:
         conditions.append(REPORTS.c.day <= through)
-    return _select_rows(session, *conditions, limit=limit, more=(REPORTS.c.day,) if dated else ())
+    return select_rows(session, *conditions, limit=limit, more=(REPORTS.c.day,) if dated else ())
 
 
-def _select_rows(
+def select_rows(
     session: Session,
     *conditions: ColumnElement[bool],
     limit: int | None = None,
