@@ -39,6 +39,8 @@ from ldp_client.documents.errors import InputError, UsageError
 
 # To start a process takes as long as writing so many reports.
 REPORTS_PER_PROCESS = 200_000
+# Of an order, how many buckets, through which day, the files that are known, and which bucket.
+Work = Callable[["Order", int, "date | None", dict[str, Part], int], tuple[list[Part], int]]
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,7 @@ def export_from(
         raise UsageError(f"--buckets must be a power of two of at most {MOST_BUCKETS}, is {order.buckets}")
     folder = folder_of(order.study)
     before = _manifest_there(store, folder, order.study)
-    plan = _plan(database, order, before)
+    plan = plan_of(database, order, before)
     scope = plan.scope
     # What it says is for people; that it can be written is known now.
     store.write(f"{folder}/{UNFINISHED}", b'{"see": "manifest.json is written last"}\n')
@@ -105,7 +107,7 @@ def export_from(
         _write_if_other(store, f"{folder}/{document_name(rules.study.version)}", rules.study.canonical())
     parts: list[Part] = []
     written = done = 0
-    for found, new in _each_bucket(order, plan):
+    for found, new in each_bucket(order, plan, write_bucket):
         parts += found
         written += new
         done += sum(part.reports for part in found)
@@ -162,7 +164,7 @@ def _is_power(number: int) -> bool:
     return 1 <= number <= MOST_BUCKETS and number & (number - 1) == 0
 
 
-def _plan(database: Database, order: Order, before: Manifest | None) -> Plan:
+def plan_of(database: Database, order: Order, before: Manifest | None) -> Plan:
     """What there is to do. Raises InputError where there is nothing that could be exported."""
     with database.read() as session:
         state = queries.study_state(session, order.study)
@@ -170,6 +172,10 @@ def _plan(database: Database, order: Order, before: Manifest | None) -> Plan:
             raise InputError(f"there is no study {order.study[:64]!r} in {database.shown}")
         if state.deleted:
             raise InputError(f"{order.study} was deleted: there is nothing to export")
+        if state.archived is not None:
+            raise InputError(
+                f"the reports of {order.study} are archived in {state.archived}: take them there"
+            )
         is_open = not state.closed
         through = order.today - timedelta(1) if is_open and not order.with_today else None
         counts = stored_counts(session, state.number, through)
@@ -180,10 +186,10 @@ def _plan(database: Database, order: Order, before: Manifest | None) -> Plan:
     if before is not None and any(digests.get(number) != name for name, number in before.documents.items()):
         where = f"{order.address}/{folder_of(order.study)}"
         raise InputError(f"{where} has another collector's study of this name: name another place")
-    kept = before.buckets if before is not None else choose_buckets(one.reports for one in counts)
+    kept = before.buckets if before is not None else choose_buckets(counts.values())
     scope = Scope(order.study, state.number, rules, order.buckets or kept, through)
     known = {} if before is None else {part.path: part for part in before.parts}
-    return Plan(scope, is_open, sum(one.reports for one in counts), known)
+    return Plan(scope, is_open, sum(counts.values()), known)
 
 
 def rules_of(database: Database, study_id: str, digests: dict[int, str]) -> dict[int, Rules]:
@@ -194,17 +200,17 @@ def rules_of(database: Database, study_id: str, digests: dict[int, str]) -> dict
     return rules
 
 
-def _each_bucket(order: Order, plan: Plan) -> Iterator[tuple[list[Part], int]]:
-    """Each bucket's files, and how many of them were written, as they are done."""
+def each_bucket(order: Order, plan: Plan, work: Work) -> Iterator[tuple[list[Part], int]]:
+    """What a function gives for each bucket, as it is done: its files, and how many of them were written."""
     buckets = plan.scope.buckets
     processes = order.processes or _processes(plan.total)
     place = (order, buckets, plan.scope.through, plan.known)
     if min(processes, buckets) == 1:
-        yield from (write_bucket(*place, bucket) for bucket in range(buckets))
+        yield from (work(*place, bucket) for bucket in range(buckets))
         return
     context = get_context("spawn")
     with ProcessPoolExecutor(min(processes, buckets), context, initializer=_begin_worker) as pool:
-        waiting = [pool.submit(write_bucket, *place, bucket) for bucket in range(buckets)]
+        waiting = [pool.submit(work, *place, bucket) for bucket in range(buckets)]
         try:
             for done in as_completed(waiting):
                 yield done.result()
@@ -237,17 +243,43 @@ def write_bucket(
     """Make a bucket's files, and write those that are not there; all of them, and how many were written."""
     store, folder = Store(order.address), folder_of(order.study)
     parts, written = [], 0
+    for made in _made(order, buckets, through, bucket):
+        parts.append(made.part)
+        written += _put(store, folder, made, known.get(made.part.path))
+    return parts, written
+
+
+def check_bucket(
+    order: Order, buckets: int, through: date | None, known: dict[str, Part], bucket: int
+) -> tuple[list[Part], int]:
+    """Make a bucket's files and read those that are there; all of them, and how many the database makes other
+    than they were known. Raises InputError where a known one is not there as it was."""
+    store, folder = Store(order.address), folder_of(order.study)
+    parts, changed = [], 0
+    for made in _made(order, buckets, through, bucket):
+        parts.append(made.part)
+        if known.get(made.part.path) == made.part:
+            require_part(store, folder, made.part)
+        else:
+            changed += 1
+    return parts, changed
+
+
+def require_part(store: Store, folder: str, part: Part) -> None:
+    """Raises InputError where a file is not what it was when it was written, or is away."""
+    path = f"{folder}/{part.path}"
+    if store.digest(path) != (part.bytes, part.sha256):
+        raise InputError(f"{store.shown(path)} is not what was written there: no report was dropped")
+
+
+def _made(order: Order, buckets: int, through: date | None, bucket: int) -> Iterator[Written]:
     with opened(order.database, order.busy_timeout) as database:
         with database.read() as session:
             state = queries.study_state(session, order.study)
             assert state is not None
             digests = queries.document_digests(session, state.number)
         rules = rules_of(database, order.study, digests)
-        scope = Scope(order.study, state.number, rules, buckets, through)
-        for made in made_parts(database, scope, bucket):
-            parts.append(made.part)
-            written += _put(store, folder, made, known.get(made.part.path))
-    return parts, written
+        yield from made_parts(database, Scope(order.study, state.number, rules, buckets, through), bucket)
 
 
 def _put(store: Store, folder: str, made: Written, known: Part | None) -> bool:

@@ -46,11 +46,11 @@ class Written(NamedTuple):
 def made_parts(database: Database, scope: Scope, bucket: int) -> Iterator[Written]:
     """The files of a bucket, by version and day."""
     with ExitStack() as stack:
-        files: dict[tuple[int, str], _Growing] = {}
+        files: dict[tuple[int, str], Growing] = {}
         for row in _rows(database, scope, bucket):
             key = (row[1], str(row[3]))
             if key not in files:
-                files[key] = _Growing(stack, scope.study, scope.rules[key[0]])
+                files[key] = Growing(stack, scope.study, scope.rules[key[0]])
             files[key].add(row[:3])
         for version, day in sorted(files):
             yield files[(version, day)].finish(part_path(version, day, bucket))
@@ -68,8 +68,8 @@ def _rows(database: Database, scope: Scope, bucket: int) -> Iterator[tuple[bytes
         ids = ids._replace(after=page[-1][0])
 
 
-class _Growing:
-    """A file under way; it is on no disk until it is large."""
+class Growing:
+    """A file under way, on no disk until it is large. stack: ends what it holds."""
 
     def __init__(self, stack: ExitStack, study: str, rules: Rules) -> None:
         self._study = study

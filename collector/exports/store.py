@@ -69,10 +69,11 @@ class Store:
             except FileNotFoundError:
                 return None
 
-    def open(self, path: str) -> IO[bytes]:
-        """A file, to read. Raises FileNotFoundError too."""
-        opened: IO[bytes] = self._fs.open(self._at(path), "rb")
-        return opened
+    @contextmanager
+    def reading(self, path: str) -> Iterator[IO[bytes]]:
+        """A file, open. Whatever cannot be made of it is said as what cannot be read."""
+        with self._saying("read", path), self._fs.open(self._at(path), "rb") as file:
+            yield file
 
     def write(self, path: str, content: bytes) -> None:
         """Write a file, in the place of what is there."""

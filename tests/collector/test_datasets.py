@@ -50,6 +50,7 @@ class Many:
 @pytest.fixture
 def many(empty, make_study, make_report):
     found = Many(empty, make_study, make_report)
+    # The study.
     empty.close()
     return found
 
