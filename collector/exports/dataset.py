@@ -38,7 +38,7 @@ from collector.storage.migrating import opened
 from ldp_client.documents.errors import InputError, UsageError
 
 # To start a process takes as long as writing so many reports.
-REPORTS_PER_PROCESS = 200_000
+REPORTS_PER_PROCESS = 500_000
 # Of an order, how many buckets, through which day, the files that are known, and which bucket.
 Work = Callable[["Order", int, "date | None", dict[str, Part], int], tuple[list[Part], int]]
 

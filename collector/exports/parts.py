@@ -5,11 +5,11 @@ A file's bytes depend on its reports alone: it is written in row groups of one s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import date
 from tempfile import SpooledTemporaryFile
-from typing import IO, NamedTuple
+from typing import IO, NamedTuple, cast
 
 from pyarrow.parquet import ParquetWriter
 
@@ -24,6 +24,8 @@ from collector.storage.queries import StoredRow
 
 # Of a file that is being written, in memory.
 MOST_IN_MEMORY = 4 << 20
+# With the day behind it, as the driver gives it.
+DatedRow = tuple[bytes, int, bytes, object]
 
 
 class Scope(NamedTuple):
@@ -47,22 +49,34 @@ def made_parts(database: Database, scope: Scope, bucket: int) -> Iterator[Writte
     """The files of a bucket, by version and day."""
     with ExitStack() as stack:
         files: dict[tuple[int, str], Growing] = {}
-        for row in _rows(database, scope, bucket):
-            key = (row[1], str(row[3]))
-            if key not in files:
-                files[key] = Growing(stack, scope.study, scope.rules[key[0]])
-            files[key].add(row[:3])
+        for page in _pages(database, scope, bucket):
+            for key, rows in _apart(page).items():
+                if key not in files:
+                    files[key] = Growing(stack, scope.study, scope.rules[key[0]])
+                files[key].add(rows)
         for version, day in sorted(files):
             yield files[(version, day)].finish(part_path(version, day, bucket))
 
 
-def _rows(database: Database, scope: Scope, bucket: int) -> Iterator[tuple[bytes, int, bytes, object]]:
+def _apart(page: Sequence[DatedRow]) -> dict[tuple[int, str], list[StoredRow]]:
+    """Reports by version and day, in their order."""
+    found: dict[tuple[int, object], list[StoredRow]] = {}
+    for report_id, version, payloads, day in page:
+        rows = found.get((version, day))
+        if rows is None:
+            rows = found[(version, day)] = []
+        rows.append((report_id, version, payloads))
+    # Of one database each day is written in one way.
+    return {(version, str(day)): rows for (version, day), rows in found.items()}
+
+
+def _pages(database: Database, scope: Scope, bucket: int) -> Iterator[Sequence[DatedRow]]:
     ids = ids_of(bucket, scope.buckets)
     limit, newest = page_limit(scope.rules.values()), max(scope.rules)
     while True:
         with database.read() as session:
             page = range_page(session, scope.number, newest, ids, scope.through, limit)
-        yield from page  # type: ignore[misc]
+        yield cast("list[DatedRow]", page)
         if len(page) < limit:
             return
         ids = ids._replace(after=page[-1][0])
@@ -82,10 +96,10 @@ class Growing:
         stack.enter_context(self._file)
         self._writer = stack.enter_context(ParquetWriter(self._file, self._schema, write_page_checksum=True))
 
-    def add(self, row: StoredRow) -> None:
-        """The next report, by id."""
-        self._waiting.append(row)
-        if len(self._waiting) == self._size:
+    def add(self, rows: Sequence[StoredRow]) -> None:
+        """The next reports, by id."""
+        self._waiting += rows
+        while len(self._waiting) >= self._size:
             self._write()
 
     def finish(self, path: str) -> Written:
@@ -97,6 +111,6 @@ class Growing:
         return Written(Part(path, self._reports, size, digest), self._file)
 
     def _write(self) -> None:
-        self._writer.write_batch(packed_batch(self._schema, self._study, self._rules, self._waiting))
-        self._reports += len(self._waiting)
-        self._waiting = []
+        group, self._waiting = self._waiting[: self._size], self._waiting[self._size :]
+        self._writer.write_batch(packed_batch(self._schema, self._study, self._rules, group))
+        self._reports += len(group)

@@ -132,8 +132,7 @@ def _rewrite(store: Store, manifest: Manifest, rules: Mapping[int, Rules], chang
             parts.pop(change.path)
             if change.kept:
                 growing = Growing(stack, manifest.study, rules[change.place[0]])
-                for report in change.kept:
-                    growing.add(report)
+                growing.add(change.kept)
                 made[change.path] = growing.finish(change.path)
         parts.update((path, written.part) for path, written in made.items())
         after = manifest._replace(parts=tuple(sorted(parts.values())))
