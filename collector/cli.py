@@ -19,6 +19,12 @@ from collector.oblivious.cli import add_oblivious, add_relay
 from collector.operator.access_commands import add_access_commands
 from collector.operator.admin_cli import add_admin, add_backup
 from collector.operator.at_a_collector import DEFAULT_URL, token_of
+from collector.operator.dataset_commands import (
+    add_dataset_arguments,
+    at_least_one,
+    run_dataset,
+    wants_dataset,
+)
 from collector.operator.init_cli import TOKEN_BYTES, add_init, make_database
 from collector.operator.posteriors_cli import add_posteriors, fitting_beside
 from collector.operator.retention_commands import add_retention
@@ -76,8 +82,8 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--token", help=f"operator's token; better set {TOKEN_VARIABLE}; without keys one is made"
     )
-    parser.add_argument("--workers", type=_at_least_one, default=1, help="processes (default 1)")
-    parser.add_argument("--threads", type=_at_least_one, default=64, help="threads a process (default 64)")
+    parser.add_argument("--workers", type=at_least_one, default=1, help="processes (default 1)")
+    parser.add_argument("--threads", type=at_least_one, default=64, help="threads a process (default 64)")
     parser.add_argument("--server", choices=sorted(SERVERS), default="granian", help="default granian")
     parser.add_argument("--posteriors", action="store_true", help="run `ldpkit posteriors` beside it")
     parser.add_argument(
@@ -99,19 +105,20 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
         "--from",
         dest="collector",
         metavar="URL",
-        default=DEFAULT_URL,
-        help="the collector (default %(default)s)",
+        help=f"the collector (default {DEFAULT_URL})",
     )
     parser.add_argument("--token", help=f"a key that may read; default {TOKEN_VARIABLE}")
-    parser.add_argument(
-        "--out", required=True, type=Path, metavar="FILE", help="NDJSON, or *.csv, or *.parquet"
+    text = (
+        "NDJSON, or *.csv, or *.parquet; with --format parquet a folder or an address, such as s3://bucket/x"
     )
+    parser.add_argument("--out", required=True, metavar="FILE", help=text)
     what = parser.add_mutually_exclusive_group()
     text = "with columns of what each report says, for people: *.csv, *.parquet, or CSV for -"
     what.add_argument("--decoded", action="store_true", help=text)
     what.add_argument(
         "--summary", action="store_true", help="only what a posterior needs, for `ldpkit fit`; some kilobytes"
     )
+    add_dataset_arguments(parser, what)
     add_output(parser)
     parser.set_defaults(run=run_export)
 
@@ -146,7 +153,10 @@ def run_serve(arguments: argparse.Namespace) -> int:
 
 
 def run_export(arguments: argparse.Namespace) -> int:
-    """ldpkit export STUDY_ID --from URL --out FILE [--summary]"""
+    """ldpkit export STUDY_ID --from URL --out FILE [--summary] | --format parquet --out ADDRESS"""
+    if wants_dataset(arguments):
+        return run_dataset(arguments)
+    arguments.out, arguments.collector = Path(arguments.out), arguments.collector or DEFAULT_URL
     token = token_of(arguments, "an export")
     write = _write_summary if arguments.summary else _write_reports
     line, document = write(arguments, token)
@@ -261,9 +271,3 @@ def _announce(settings: Settings, url: str, ready_file: str | None) -> None:
     if ready_file is not None:
         with replacing(ready_file) as file:
             file.write(url + "\n")
-
-
-def _at_least_one(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, is {text}")
-    return int(text)

@@ -172,7 +172,7 @@ def _rehearse(collector: RemoteCollector, status: dict[str, Any], public: dict[s
     from collector.operator.inviting import values_of
     from schemas import Study
 
-    if status["state"] in ("closed", "deleted"):
+    if status["state"] in ("closed", "archived", "deleted"):
         raise InputError(f"study {status['id']} was {status['state']}: its invitations would let nobody in")
     document = collector.published(status["id"])
     if document is not None:

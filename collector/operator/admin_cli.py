@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +16,13 @@ from collector.operator.access_commands import (
     day_of,
     expiry_of,
     public_values,
+)
+from collector.operator.archive_commands import (
+    add_archive_arguments,
+    opened_database,
+    run_archive,
+    run_delete,
+    warn_of_a_sum,
 )
 from collector.operator.at_a_collector import add_certainty, add_json, require_yes, show
 from collector.settings import FILE_NAME, Settings, settings_to_invite, settings_with
@@ -55,6 +61,9 @@ def add_admin(parser: argparse.ArgumentParser) -> None:
     delete = _add_command(subparsers, "delete-study", text, "delete-study habits --yes", run_delete)
     delete.add_argument("study", metavar="STUDY_ID")
     add_certainty(delete)
+    text = "move the reports of a closed study into a dataset, and out of the database"
+    example = "archive habits --to s3://bucket/studies --yes"
+    add_archive_arguments(_add_command(subparsers, "archive", text, example, run_archive))
     text = "say what operators did, with which key, and when"
     add_audit_arguments(_add_command(subparsers, "audit-log", text, "audit-log", run_audit_log))
     text = "delete a study's reports that came before a day"
@@ -106,13 +115,6 @@ def _add_database(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--database", metavar="URL", help=f"default {Settings.database}")
 
 
-def _opened(arguments: argparse.Namespace) -> AbstractContextManager[Database]:
-    from collector.storage.migrating import opened
-
-    settings = settings_with(database=arguments.database)
-    return opened(settings.database, settings.busy_timeout)
-
-
 def run_token(_arguments: argparse.Namespace) -> int:
     """ldpkit admin token"""
     token = settings_with().token
@@ -140,7 +142,7 @@ def run_add_key(arguments: argparse.Namespace) -> int:
     from collector.storage.keys import Role, add_key, unpublished
 
     expires = expiry_of(arguments)
-    with _opened(arguments) as database, database.write() as session:
+    with opened_database(arguments) as database, database.write() as session:
         key = add_key(session, arguments.name, Role(arguments.role), arguments.study, expires)
         warnings = unpublished(session, arguments.study)
     for line in warnings:
@@ -154,7 +156,7 @@ def run_list_keys(arguments: argparse.Namespace) -> int:
     from collector.operator.overview import key_in_one_line
     from collector.storage.keys import list_keys
 
-    with _opened(arguments) as database, database.read() as session:
+    with opened_database(arguments) as database, database.read() as session:
         found = [key.document() for key in list_keys(session)]
     show(found, arguments.json, lambda keys: map(key_in_one_line, keys))
     return 0
@@ -164,7 +166,7 @@ def run_remove_key(arguments: argparse.Namespace) -> int:
     """ldpkit admin keys remove NAME"""
     from collector.storage.keys import remove_key
 
-    with _opened(arguments) as database, database.write() as session:
+    with opened_database(arguments) as database, database.write() as session:
         remove_key(session, arguments.name)
     return 0
 
@@ -176,7 +178,7 @@ def run_studies(arguments: argparse.Namespace) -> int:
     from collector.storage import overviews
     from collector.storage.upkeep import utc_today
 
-    with _opened(arguments) as database:
+    with opened_database(arguments) as database:
         rules, today = RuleBook(database), utc_today()
         with database.read() as session:
             studies = overviews.study_overviews(session)
@@ -203,7 +205,7 @@ def run_invite(arguments: argparse.Namespace) -> int:
     secret = settings.invitation_secret
     keys = _node_keys(settings) if arguments.file else ""
     public = _public_values(arguments)
-    with _opened(arguments) as database:
+    with opened_database(arguments) as database:
         with database.write() as session:
             if needs_key and not secret:
                 raise InputError(NO_KEY)
@@ -267,25 +269,9 @@ def run_audit_log(arguments: argparse.Namespace) -> int:
     from collector.storage.audit_log import entries
 
     since = None if arguments.since is None else day_of("--since", arguments.since)
-    with _opened(arguments) as database, database.read() as session:
+    with opened_database(arguments) as database, database.read() as session:
         found = [entry._asdict() for entry in entries(session, arguments.limit, since)]
     show(found, arguments.json, lambda lines: map(entry_in_one_line, lines))
-    return 0
-
-
-def run_delete(arguments: argparse.Namespace) -> int:
-    """ldpkit admin delete-study STUDY_ID (--yes | --dry-run)"""
-    from collector.operator.retention import count_reports, delete_study
-
-    with _opened(arguments) as database:
-        found = counted(count_reports(database, arguments.study, date.max), "report")
-        _warn_of_a_sum(database, arguments.study)
-        if arguments.dry_run:
-            print(f"{found} would be deleted in {database.shown}, and the study closed for good")
-            return 0
-        require_yes(arguments, f"deleting every report of {arguments.study} ({found}) in {database.shown}")
-        deleted = counted(delete_study(database, arguments.study), "report")
-        print(f"{deleted} deleted in {database.shown}")
     return 0
 
 
@@ -299,9 +285,9 @@ def run_expire(arguments: argparse.Namespace) -> int:
         raise UsageError(
             f"--before {before} is still to come: today's reports would go too; see delete-study"
         )
-    with _opened(arguments) as database:
+    with opened_database(arguments) as database:
         found = counted(count_reports(database, arguments.study, before), "report")
-        _warn_of_a_sum(database, arguments.study)
+        warn_of_a_sum(database, arguments.study)
         if arguments.dry_run:
             print(f"{found} would be deleted in {database.shown}")
             return _warn_of_days_to_come(database, arguments.study)
@@ -312,14 +298,6 @@ def run_expire(arguments: argparse.Namespace) -> int:
         deleted = counted(delete_reports(database, arguments.study, before), "report")
         print(f"{deleted} deleted in {database.shown}")
         return _warn_of_days_to_come(database, arguments.study)
-
-
-def _warn_of_a_sum(database: Database, study_id: str) -> None:
-    """Say what deleting shares would end."""
-    from collector.operator.retention import ended_by_deleting
-
-    if ended := ended_by_deleting(database, study_id):
-        print(ended, file=sys.stderr)
 
 
 def _doubt(database: Database, today: date) -> str:
@@ -359,7 +337,7 @@ def run_upkeep(arguments: argparse.Namespace) -> int:
         raise InputError(
             f"--date {arguments.date}: this machine's clock says {today} (UTC); set it right first"
         )
-    with _opened(arguments) as database:
+    with opened_database(arguments) as database:
         secret = settings_to_invite(database=arguments.database).invitation_secret
         doubt = _doubt(database, today)
         if doubt and arguments.date is None:
@@ -376,7 +354,7 @@ def run_recount(arguments: argparse.Namespace) -> int:
     """ldpkit admin recount"""
     from collector.reports.running_summary import recount
 
-    with _opened(arguments) as database:
+    with opened_database(arguments) as database:
         wrong = database.act(recount)
     for study, version in wrong:
         print(f"{study}\tversion {version}\tthe summary was wrong, and is right now")

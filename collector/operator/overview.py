@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from collector.operator.fitting import Fitted, last_fitted
 from collector.operator.stated_retention import Kept
 from collector.storage import queries
+from collector.storage.archived import waiting_withdrawals
 from collector.storage.invitations import count_unused
 from collector.storage.overviews import Arrivals, StudyOverview
 from ldp_client.words.text import counted
@@ -28,6 +29,8 @@ def state_of(study: StudyOverview, today: date) -> str:
     """One word or two for whether it takes reports."""
     if study.deleted:
         return "deleted"
+    if study.archived is not None:
+        return "archived"
     if study.closed:
         return "closed"
     if study.closes is not None and today > study.closes:
@@ -116,6 +119,8 @@ def in_lines(status: Mapping[str, Any]) -> list[str]:
     # An earlier release says nothing of it.
     if status.get("issuer") is not None:
         lines.append(f"tokens\tof {status['issuer']}, one a report")
+    if status.get("archived") is not None:
+        lines.append(f"archived\tin {status['archived']}")
     return [*lines, *(f"look after: {line}" for line in status["attention"])]
 
 
@@ -154,6 +159,8 @@ def status_of(
         "posterior": None if fitted is None else _posterior(fitted),
         "refused": dict(sorted(seen.refused.items())),
         "retention": [one.document() for one in seen.kept],
+        "archived": study.archived,
+        "withdrawals_waiting": len(waiting_withdrawals(session, study.number)),
     }
     return {**status, "attention": _attention(status, today)}
 
@@ -177,7 +184,17 @@ def _attention(status: Mapping[str, Any], today: date) -> list[str]:
         if status["invitations_left"] == 0:
             said.append("no invitation is left: nobody else can take part")
     said += [_keeping(one, today) for one in status["retention"]]
+    said.append(_waiting(status))
     return [line for line in said if line]
+
+
+def _waiting(status: Mapping[str, Any]) -> str:
+    """What somebody should know of withdrawals that the server cannot make."""
+    if not status["withdrawals_waiting"]:
+        return ""
+    waits = counted(status["withdrawals_waiting"], "withdrawal")
+    command = f"ldpkit admin archive {status['id']} --to {status['archived']} --yes"
+    return f"{waits} from the archive asked for, and not acknowledged before `{command}` has made them"
 
 
 def _keeping(kept: Mapping[str, Any], today: date) -> str:

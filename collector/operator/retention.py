@@ -84,6 +84,7 @@ def _delete_page(session: Session, find: FindRules, doomed: Doomed, after: bytes
 def delete_reports(database: Database, study_id: str, before: date | None = None) -> int:
     """Delete the reports that came before a day (UTC), or all, as `delete_doomed` does; how many."""
     number = _number(database, study_id)
+    _refuse_archived(database, study_id)
     book = RuleBook(database)
     with database.read() as session:
         # Before anything is deleted.
@@ -134,6 +135,7 @@ def delete_study(database: Database, study_id: str) -> int:
     with which they make sure who deletes their report.
     """
     number = _number(database, study_id)
+    _refuse_archived(database, study_id)
     with database.write() as session:
         # Before the study is closed.
         require_sums(session, study_id, number)
@@ -142,6 +144,14 @@ def delete_study(database: Database, study_id: str) -> int:
         forget_tokens(session, number)
         audit_log.record(session, audit_log.AT_DATABASE, "delete study", study_id)
     return delete_reports(database, study_id)
+
+
+def _refuse_archived(database: Database, study_id: str) -> None:
+    with database.read() as session:
+        study = queries.study_state(session, study_id)
+    if study is not None and study.archived is not None:
+        advice = "`ldpkit admin delete-study` deletes it with its archive"
+        raise InputError(f"the reports of {study_id} are archived in {study.archived}: {advice}")
 
 
 def _number(database: Database, study_id: str) -> int:

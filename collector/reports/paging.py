@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import NamedTuple, Protocol
 
-from collector.problems import unknown_study
+from collector.problems import STUDY_ARCHIVED, ProblemError, unknown_study
 from collector.reports.rules import RuleBook, Rules, require_same
 from collector.storage import queries
 from collector.storage.database import Database
@@ -68,13 +68,15 @@ def open_export(
 ) -> Export:
     """The reports with ids above `after` that came on or before `through`. dated: with their days.
 
-    Raises ProblemError for a study that is not published.
+    Raises ProblemError for a study that is not published, or archived.
     """
     with source.database.read() as session:
         study = queries.study_state(session, study_id)
         digests = {} if study is None else queries.document_digests(session, study.number)
     if study is None:
         raise unknown_study(study_id)
+    if study.archived is not None:
+        raise ProblemError(STUDY_ARCHIVED, f"its reports are in {study.archived}")
     rules = {version: source.rules.find(study_id, version) for version in sorted(digests)}
     require_same(digests, rules.values())
     return Export(study_id, rules, _pages(source.database, study.number, rules, after, through, dated))

@@ -8,10 +8,17 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from collector.bounding import Room
-from collector.problems import SUMMARY_IMPOSSIBLE, SUMMARY_TOO_COSTLY, ProblemError, unknown_study
+from collector.problems import (
+    STUDY_ARCHIVED,
+    SUMMARY_IMPOSSIBLE,
+    SUMMARY_TOO_COSTLY,
+    ProblemError,
+    unknown_study,
+)
 from collector.reports.paging import Export, Source, open_export, page_limit
 from collector.reports.rules import Rules, Tally, require_same
 from collector.storage import queries
+from collector.storage.archived import archived_studies
 from collector.storage.failures import problem_of
 from collector.storage.models import DocumentRow
 from collector.storage.sums import Sums, WrongSumsError, add_sums, forget_sums, read_sums
@@ -79,6 +86,7 @@ def _find_tally(source: Source, study_id: str, version: int | None) -> tuple[Doc
         document = queries.find_document(session, study_id, version)
         if document is None:
             raise unknown_study(study_id)
+        state = queries.study_state(session, study_id)
     rules = source.rules.find(study_id, document.version)
     require_same({document.version: document.digest}, [rules])
     if rules.study.route is not None:
@@ -89,6 +97,8 @@ def _find_tally(source: Source, study_id: str, version: int | None) -> tuple[Doc
     if tally.size > MOST_VALUES:
         detail = f"it is {tally.size} numbers long, and at most {MOST_VALUES} are counted here"
         raise ProblemError(SUMMARY_TOO_COSTLY, detail)
+    if state is not None and state.archived is not None and not tally.is_kept:
+        raise ProblemError(STUDY_ARCHIVED, f"its reports are in {state.archived}, and no summary was kept")
     return document, tally
 
 
@@ -111,9 +121,11 @@ def require_sums(session: Session, study_id: str, study: int) -> None:
 
 
 def build_sums(session: Session) -> None:
-    """Count every stored report anew, in this transaction."""
-    forget_sums(session)
-    for study_id, number in queries.study_numbers(session):
+    """Count every stored report anew, in this transaction; what is in archives stays counted as it is."""
+    archived = archived_studies(session)
+    studies = [one for one in queries.study_numbers(session) if one[1] not in archived]
+    forget_sums(session, [number for _, number in studies])
+    for study_id, number in studies:
         _build_sums_of(session, study_id, number, _rules_of(session, study_id))
 
 

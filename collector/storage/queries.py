@@ -51,6 +51,7 @@ STATE = select(
     STUDIES.c.closes,
     STUDIES.c.invited,
     STUDIES.c.spending,
+    STUDIES.c.archived,
     select(column("version_num")).select_from(table("alembic_version")).scalar_subquery().label("revision"),
 ).where(STUDIES.c.id == bindparam("study_id"))
 STATE_KEPT = STATE.with_for_update(read=True)
@@ -84,7 +85,7 @@ class PartlyHeldError(Exception):
 class StudyState(NamedTuple):
     """What uploads need to know of a study. number: its key in the reports table. final: see models.py.
 
-    invited: whether every version's reports need an invitation. spending: see invitations.py.
+    invited: whether every version's reports need an invitation. spending, archived: see models.py.
     """
 
     number: int
@@ -95,6 +96,7 @@ class StudyState(NamedTuple):
     closes: date | None
     invited: bool
     spending: bytes | None
+    archived: str | None
 
 
 def identity(session: Session) -> bytes:
@@ -322,9 +324,8 @@ def date_back(session: Session, after: date, day: date) -> None:
 def count_after(session: Session, study: int, day: date) -> int:
     """How many reports of a study, withdrawn ones too, came on later days."""
     here = (REPORTS.c.study == study, REPORTS.c.day > day)
-    return int(
-        session.connection().execute(select(func.count()).select_from(REPORTS).where(*here)).scalar_one()
-    )
+    statement = select(func.count()).select_from(REPORTS).where(*here)
+    return int(session.connection().execute(statement).scalar_one())
 
 
 def held_reports(session: Session, study: int, ids: Iterable[bytes]) -> dict[bytes, StoredRow]:
@@ -366,10 +367,10 @@ def report_page(
     conditions.append(REPORTS.c.version <= newest)
     if through is not None:
         conditions.append(REPORTS.c.day <= through)
-    return _select_rows(session, *conditions, limit=limit, more=(REPORTS.c.day,) if dated else ())
+    return select_rows(session, *conditions, limit=limit, more=(REPORTS.c.day,) if dated else ())
 
 
-def _select_rows(
+def select_rows(
     session: Session,
     *conditions: ColumnElement[bool],
     limit: int | None = None,

@@ -7,6 +7,7 @@ summary is the sum of the rows. A row may go below zero, where one process takes
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import cast
 
 import numpy as np
@@ -72,9 +73,10 @@ def _read(held: bytes, size: int) -> Sums:
     return np.frombuffer(held, dtype=ON_DISK)
 
 
-def forget_sums(session: Session) -> None:
-    """Delete all sums, to build them again."""
-    session.connection().execute(delete(SUMS))
+def forget_sums(session: Session, studies: Iterable[int]) -> None:
+    """Delete the sums of studies, by their numbers."""
+    for study in studies:
+        session.connection().execute(delete(SUMS).where(SUMS.c.study == study))
 
 
 def _slot(connection: Connection) -> int:

@@ -155,7 +155,9 @@ def reopen(session: Session, study_id: str) -> int:
     if row.deleted:
         raise ProblemError(STUDY_DELETED, f"study {study_id} was deleted by its operator")
     if row.closed and row.final:
-        why = "it is a secure sum, or what was withdrawn from it is forgotten and would come back"
+        why = (
+            "it is archived, or a secure sum, or what was withdrawn from it is forgotten and would come back"
+        )
         raise ProblemError(STUDY_FINISHED, f"study {study_id} stays closed: {why}")
     row.closed = False
     return row.version

@@ -98,7 +98,13 @@ OPERATIONS = (
                 EXPORTED,
             )
         },
-        (*KEY, problems.STUDY_UNKNOWN, problems.PARAMETER_INVALID, problems.OVERLOADED),
+        (
+            *KEY,
+            problems.STUDY_UNKNOWN,
+            problems.STUDY_ARCHIVED,
+            problems.PARAMETER_INVALID,
+            problems.OVERLOADED,
+        ),
         (STUDY_ID, FORMAT, AFTER, THROUGH),
     ),
     Operation(
@@ -112,6 +118,7 @@ OPERATIONS = (
             problems.STUDY_UNKNOWN,
             problems.SUMMARY_IMPOSSIBLE,
             problems.SUMMARY_TOO_COSTLY,
+            problems.STUDY_ARCHIVED,
             problems.PARAMETER_INVALID,
             problems.OVERLOADED,
             problems.UNAVAILABLE,

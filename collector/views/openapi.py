@@ -31,7 +31,7 @@ LISTED = {
     "id": TEXT,
     "version": COUNT,
     "title": TEXT,
-    "state": {"enum": ["open", "not open yet", "ended", "closed", "deleted"]},
+    "state": {"enum": ["open", "not open yet", "ended", "closed", "archived", "deleted"]},
     "opens": TEXT_OR_NULL,
     "closes": TEXT_OR_NULL,
     "days_left": {"type": ["integer", "null"]},

@@ -118,7 +118,14 @@ OPERATIONS = (
         "withdrawReport",
         "Delete a report for good; only its id is kept, so that no late copy brings it back.",
         {200: ("Withdrawn", json_of("Withdrawal"))},
-        (*RIGHT, problems.STUDY_UNKNOWN, problems.REPORT_UNKNOWN, problems.PARAMETER_INVALID, *WRITE),
+        (
+            *RIGHT,
+            problems.STUDY_UNKNOWN,
+            problems.REPORT_UNKNOWN,
+            problems.PARAMETER_INVALID,
+            problems.WITHDRAWAL_WAITS,
+            *WRITE,
+        ),
         (STUDY_ID, REPORT_ID, WITHDRAWAL_HEADER),
     ),
 )

@@ -1,0 +1,297 @@
+"""Writing a dataset of a study's reports, straight from the database, in several processes.
+
+Every file is made of the database's rows again, and written only where it is missing or another one: what an
+interrupted call left is gone on with, and a second call after a withdrawal replaces the one file that had it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import wait
+from threading import Thread
+from typing import NamedTuple
+
+from collector.exports.layout import (
+    MANIFEST,
+    MOST_BUCKETS,
+    PART,
+    UNFINISHED,
+    Manifest,
+    Part,
+    choose_buckets,
+    document_name,
+    folder_of,
+)
+from collector.exports.parts import Scope, Written, made_parts
+from collector.exports.store import Store
+from collector.reports.rules import RuleBook, Rules, require_same
+from collector.storage import queries
+from collector.storage.archived import stored_counts
+from collector.storage.database import Database
+from collector.storage.migrating import opened
+from ldp_client.documents.errors import InputError, UsageError
+
+# To start a process takes as long as writing so many reports.
+REPORTS_PER_PROCESS = 500_000
+# Of an order, how many buckets, through which day, the files that are known, and which bucket.
+Work = Callable[["Order", int, "date | None", dict[str, Part], int], tuple[list[Part], int]]
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is to be exported, and where to: all that a process needs to know.
+
+    database, busy_timeout: as in the settings. buckets: None chooses. today: the day in UTC. with_today: also
+    what comes today, of a study that takes reports. processes: None chooses.
+    """
+
+    database: str
+    busy_timeout: float
+    study: str
+    address: str
+    today: date
+    buckets: int | None = None
+    with_today: bool = False
+    processes: int | None = None
+
+
+class Exported(NamedTuple):
+    """What an export did. written: how many files had to be. is_open: whether reports may still come."""
+
+    manifest: Manifest
+    written: int
+    is_open: bool
+
+
+@dataclass
+class Plan:
+    """What an order comes to. counts: reports by version and day. known: files of a finished dataset."""
+
+    scope: Scope
+    is_open: bool
+    total: int
+    known: dict[str, Part] = field(default_factory=dict)
+
+
+def export_dataset(order: Order, tell: Callable[[int, int], None] = lambda _done, _of: None) -> Exported:
+    """Write a study's dataset, or bring it up to date.
+
+    tell: is told how many reports are in files, of how many.
+    Raises InputError and its kind before anything is written where that cannot be; later, InputError or
+    TransferError of what failed, and the same call again goes on with what is there.
+    """
+    store = Store(order.address)
+    with opened(order.database, order.busy_timeout) as database:
+        return export_from(database, order, store, tell)
+
+
+def export_from(
+    database: Database, order: Order, store: Store, tell: Callable[[int, int], None] = lambda _done, _of: None
+) -> Exported:
+    """The same from a database that is open."""
+    if order.buckets is not None and not _is_power(order.buckets):
+        raise UsageError(f"--buckets must be a power of two of at most {MOST_BUCKETS}, is {order.buckets}")
+    folder = folder_of(order.study)
+    before = _manifest_there(store, folder, order.study)
+    plan = plan_of(database, order, before)
+    scope = plan.scope
+    # What it says is for people; that it can be written is known now.
+    store.write(f"{folder}/{UNFINISHED}", b'{"see": "manifest.json is written last"}\n')
+    for rules in scope.rules.values():
+        _write_if_other(store, f"{folder}/{document_name(rules.study.version)}", rules.study.canonical())
+    parts: list[Part] = []
+    written = done = 0
+    for found, new in each_bucket(order, plan, write_bucket):
+        parts += found
+        written += new
+        done += sum(part.reports for part in found)
+        tell(done, max(plan.total, done))
+    documents = {rules.study.digest: version for version, rules in scope.rules.items()}
+    through = None if scope.through is None else scope.through.isoformat()
+    manifest = Manifest(order.study, documents, tuple(sorted(parts)), scope.buckets, through)
+    finish(store, manifest)
+    return Exported(manifest, written, plan.is_open)
+
+
+def finish(store: Store, manifest: Manifest) -> None:
+    """Leave no file of reports that is none of the dataset's, and write its manifest."""
+    folder = folder_of(manifest.study)
+    wanted = {part.path for part in manifest.parts}
+    stale = [path for path in store.paths(folder) if PART.fullmatch(path) and path not in wanted]
+    if stale:
+        store.remove(f"{folder}/{MANIFEST}")
+    for path in stale:
+        store.remove(f"{folder}/{path}")
+    store.settle(folder)
+    _write_if_other(store, f"{folder}/{MANIFEST}", manifest.to_json().encode())
+    store.remove(f"{folder}/{UNFINISHED}")
+    store.settle(folder)
+
+
+def read_manifest(store: Store, study_id: str) -> Manifest:
+    """The manifest of a finished dataset. Raises InputError where there is none."""
+    folder = folder_of(study_id)
+    found = _manifest_there(store, folder, study_id)
+    if found is None:
+        where = store.shown(f"{folder}/{MANIFEST}")
+        raise InputError(f"there is no {where}: no dataset of {study_id} is there, or it is not finished")
+    return found
+
+
+def _manifest_there(store: Store, folder: str, study_id: str) -> Manifest | None:
+    text = store.read(f"{folder}/{MANIFEST}")
+    if text is None:
+        return None
+    where = store.shown(f"{folder}/{MANIFEST}")
+    found = Manifest.from_json(text, where)
+    if found.study != study_id:
+        raise InputError(f"{where} is of the study {found.study[:64]!r}")
+    return found
+
+
+def _write_if_other(store: Store, path: str, content: bytes) -> None:
+    if store.read(path) != content:
+        store.write(path, content)
+
+
+def _is_power(number: int) -> bool:
+    return 1 <= number <= MOST_BUCKETS and number & (number - 1) == 0
+
+
+def plan_of(database: Database, order: Order, before: Manifest | None) -> Plan:
+    """What there is to do. Raises InputError where there is nothing that could be exported."""
+    with database.read() as session:
+        state = queries.study_state(session, order.study)
+        if state is None:
+            raise InputError(f"there is no study {order.study[:64]!r} in {database.shown}")
+        if state.deleted:
+            raise InputError(f"{order.study} was deleted: there is nothing to export")
+        if state.archived is not None:
+            raise InputError(
+                f"the reports of {order.study} are archived in {state.archived}: take them there"
+            )
+        is_open = not state.closed
+        through = order.today - timedelta(1) if is_open and not order.with_today else None
+        counts = stored_counts(session, state.number, through)
+        digests = queries.document_digests(session, state.number)
+    rules = rules_of(database, order.study, digests)
+    if any(one.study.route is not None for one in rules.values()):
+        raise InputError(f"{order.study} is a secure sum: nobody can read its shares alone")
+    if before is not None and any(digests.get(number) != name for name, number in before.documents.items()):
+        where = f"{order.address}/{folder_of(order.study)}"
+        raise InputError(f"{where} has another collector's study of this name: name another place")
+    kept = before.buckets if before is not None else choose_buckets(counts.values())
+    scope = Scope(order.study, state.number, rules, order.buckets or kept, through)
+    known = {} if before is None else {part.path: part for part in before.parts}
+    return Plan(scope, is_open, sum(counts.values()), known)
+
+
+def rules_of(database: Database, study_id: str, digests: dict[int, str]) -> dict[int, Rules]:
+    """The rules of every version, which are the documents with these digests."""
+    book = RuleBook(database)
+    rules = {version: book.find(study_id, version) for version in sorted(digests)}
+    require_same(digests, rules.values())
+    return rules
+
+
+def each_bucket(order: Order, plan: Plan, work: Work) -> Iterator[tuple[list[Part], int]]:
+    """What a function gives for each bucket, as it is done: its files, and how many of them were written."""
+    buckets = plan.scope.buckets
+    processes = order.processes or _processes(plan.total)
+    place = (order, buckets, plan.scope.through, plan.known)
+    if min(processes, buckets) == 1:
+        yield from (work(*place, bucket) for bucket in range(buckets))
+        return
+    context = get_context("spawn")
+    with ProcessPoolExecutor(min(processes, buckets), context, initializer=_begin_worker) as pool:
+        waiting = [pool.submit(work, *place, bucket) for bucket in range(buckets)]
+        try:
+            for done in as_completed(waiting):
+                yield done.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _processes(total: int) -> int:
+    """As many as there are processors and as pay."""
+    return max(1, min(len(os.sched_getaffinity(0)), total // REPORTS_PER_PROCESS))
+
+
+def _begin_worker() -> None:
+    """Ctrl-C is for the process that waits for this one; and without it there is nothing to work for."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = parent_process()
+    assert parent is not None
+
+    def leave() -> None:
+        wait([parent.sentinel])
+        os._exit(1)
+
+    Thread(target=leave, daemon=True).start()
+
+
+def write_bucket(
+    order: Order, buckets: int, through: date | None, known: dict[str, Part], bucket: int
+) -> tuple[list[Part], int]:
+    """Make a bucket's files, and write those that are not there; all of them, and how many were written."""
+    store, folder = Store(order.address), folder_of(order.study)
+    parts, written = [], 0
+    for made in _made(order, buckets, through, bucket):
+        parts.append(made.part)
+        written += _put(store, folder, made, known.get(made.part.path))
+    return parts, written
+
+
+def check_bucket(
+    order: Order, buckets: int, through: date | None, known: dict[str, Part], bucket: int
+) -> tuple[list[Part], int]:
+    """Make a bucket's files and read those that are there; all of them, and how many the database makes other
+    than they were known. Raises InputError where a known one is not there as it was."""
+    store, folder = Store(order.address), folder_of(order.study)
+    parts, changed = [], 0
+    for made in _made(order, buckets, through, bucket):
+        parts.append(made.part)
+        if known.get(made.part.path) == made.part:
+            require_part(store, folder, made.part)
+        else:
+            changed += 1
+    return parts, changed
+
+
+def require_part(store: Store, folder: str, part: Part) -> None:
+    """Raises InputError where a file is not what it was when it was written, or is away."""
+    path = f"{folder}/{part.path}"
+    if store.digest(path) != (part.bytes, part.sha256):
+        raise InputError(f"{store.shown(path)} is not what was written there: no report was dropped")
+
+
+def _made(order: Order, buckets: int, through: date | None, bucket: int) -> Iterator[Written]:
+    with opened(order.database, order.busy_timeout) as database:
+        with database.read() as session:
+            state = queries.study_state(session, order.study)
+            assert state is not None
+            digests = queries.document_digests(session, state.number)
+        rules = rules_of(database, order.study, digests)
+        yield from made_parts(database, Scope(order.study, state.number, rules, buckets, through), bucket)
+
+
+def _put(store: Store, folder: str, made: Written, known: Part | None) -> bool:
+    """Write a file unless it is there; whether it had to be."""
+    path = f"{folder}/{made.part.path}"
+    if known == made.part and store.size(path) == known.bytes:
+        return False
+    there = store.digest(path)
+    if there == (made.part.bytes, made.part.sha256):
+        return False
+    if there is not None:
+        # It has another content on record.
+        store.remove(f"{folder}/{MANIFEST}")
+    store.write_from(path, made.content, made.part.bytes)
+    return True

@@ -1,0 +1,196 @@
+"""Where a dataset lies: a folder, or an address of an object store that fsspec knows."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import IO, Any
+from urllib.parse import urlsplit
+
+from ldp_client.documents.errors import InputError, LdpkitError, MissingExtraError, TransferError, UsageError
+from ldp_client.files.disk import replacing
+
+EXTRAS = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "az": "az", "abfs": "az", "abfss": "az"}
+PIECE = 1 << 20
+# What is longer goes to a store in several parts, and appears when the last one is there.
+ONE_PUT = 32 << 20
+
+
+def is_address(text: str) -> bool:
+    """Whether it names a folder or a place in a store rather than a file."""
+    return "://" in text or text.endswith("/") or os.path.isdir(text)
+
+
+class Store:
+    """Files below an address. Each becomes visible whole or not at all.
+
+    Raises UsageError for an address with a password, MissingExtraError where what reads it is not installed,
+    and InputError for one that nothing reads. Its methods raise InputError for what a disk refuses, and
+    TransferError for what a store does.
+    """
+
+    def __init__(self, address: str) -> None:
+        self.address = address.rstrip("/") or "/"
+        self._fs, self._root = _filesystem(self.address)
+        protocols = self._fs.protocol if isinstance(self._fs.protocol, tuple) else (self._fs.protocol,)
+        self.is_local = "file" in protocols
+
+    def shown(self, path: str) -> str:
+        """A file's address, for messages."""
+        return f"{self.address}/{path}"
+
+    def read(self, path: str) -> bytes | None:
+        """A file's content; None where there is none."""
+        with self._saying("read", path):
+            try:
+                return bytes(self._fs.cat_file(self._at(path)))
+            except FileNotFoundError:
+                return None
+
+    def digest(self, path: str) -> tuple[int, str] | None:
+        """A file's length and SHA-256; None where there is none."""
+        with self._saying("read", path):
+            try:
+                with self._fs.open(self._at(path), "rb") as file:
+                    return _digest_of(file)
+            except FileNotFoundError:
+                return None
+
+    def size(self, path: str) -> int | None:
+        """A file's length; None where there is none."""
+        with self._saying("read", path):
+            self._fs.invalidate_cache()
+            try:
+                return int(self._fs.size(self._at(path)))
+            except FileNotFoundError:
+                return None
+
+    @contextmanager
+    def reading(self, path: str) -> Iterator[IO[bytes]]:
+        """A file, open. Whatever cannot be made of it is said as what cannot be read."""
+        with self._saying("read", path), self._fs.open(self._at(path), "rb") as file:
+            yield file
+
+    def write(self, path: str, content: bytes) -> None:
+        """Write a file, in the place of what is there."""
+        with self._saying("write", path):
+            if self.is_local:
+                self._write_local(path, lambda file: file.write(content))
+            else:
+                self._fs.pipe_file(self._at(path), content)
+
+    def write_from(self, path: str, source: IO[bytes], size: int) -> None:
+        """The same of an open file of that length."""
+        if not self.is_local and size <= ONE_PUT:
+            return self.write(path, source.read())
+        with self._saying("write", path):
+            if self.is_local:
+                return self._write_local(path, lambda file: shutil.copyfileobj(source, file, PIECE))
+            target = self._fs.open(self._at(path), "wb", block_size=ONE_PUT)
+            try:
+                shutil.copyfileobj(source, target, PIECE)
+            except BaseException:
+                # Closed, a part would stand there as if it were all.
+                target.discard()
+                raise
+            target.close()
+        return None
+
+    def remove(self, path: str) -> None:
+        """Delete a file, if there is one."""
+        with self._saying("delete", path):
+            try:
+                self._fs.rm_file(self._at(path))
+            except FileNotFoundError:
+                return
+
+    def paths(self, folder: str) -> list[str]:
+        """Every file below a folder, from there, in order."""
+        with self._saying("list", folder):
+            self._fs.invalidate_cache()
+            top = self._fs._strip_protocol(self._at(folder)).rstrip("/") + "/"
+            return sorted(found.removeprefix(top) for found in self._fs.find(top))
+
+    def settle(self, folder: str) -> None:
+        """Have a disk keep the names of the files that were written in a folder, whatever happens to it."""
+        if not self.is_local:
+            return
+        with self._saying("write", folder):
+            for top, _folders, _files in os.walk(self._at(folder)):
+                _flush(top)
+            for above in (Path(self._at(folder)).parent, Path(self._root).parent):
+                _flush(above)
+
+    def _at(self, path: str) -> str:
+        return f"{self._root.rstrip('/')}/{path}"
+
+    def _write_local(self, path: str, fill: Callable[[IO[bytes]], object]) -> None:
+        place = Path(self._at(path))
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(str(place), private=True) as file:
+            fill(file.buffer)
+
+    @contextmanager
+    def _saying(self, what: str, path: str) -> Iterator[None]:
+        """Stores have errors of their own libraries, which all come to one line here."""
+        try:
+            yield
+        except LdpkitError:
+            raise
+        except Exception as error:
+            why = " ".join(str(getattr(error, "strerror", None) or error).split()) or type(error).__name__
+            kind = InputError if self.is_local else TransferError
+            raise kind(f"cannot {what} {self.shown(path)}: {why[:500]}") from None
+
+
+def _flush(folder: str | Path) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _digest_of(file: IO[bytes]) -> tuple[int, str]:
+    hashed, size = sha256(), 0
+    while piece := file.read(PIECE):
+        hashed.update(piece)
+        size += len(piece)
+    return size, hashed.hexdigest()
+
+
+def digest_of(file: IO[bytes]) -> tuple[int, str]:
+    """An open file's length and SHA-256; it stands at its beginning again."""
+    file.seek(0)
+    found = _digest_of(file)
+    file.seek(0)
+    return found
+
+
+def _filesystem(address: str) -> tuple[Any, str]:
+    protocol = address.partition("://")[0] if "://" in address else "file"
+    if urlsplit(address).password is not None:
+        advice = "set it in the environment, as the store's own programs read it"
+        raise UsageError(f"an address must not hold a password, which would be written down: {advice}")
+    try:
+        from fsspec.core import url_to_fs
+    except ImportError:
+        raise MissingExtraError("collector", "fsspec") from None
+    try:
+        filesystem, root = url_to_fs(address)
+    except ImportError as error:
+        if protocol in EXTRAS:
+            raise MissingExtraError(EXTRAS[protocol], _module_of(protocol)) from None
+        raise InputError(f"{address}: {' '.join(str(error).split())}") from None
+    except ValueError:
+        known = "a folder, s3://…, gs://…, az://…"
+        raise InputError(f"{address}: {protocol}:// is no place that files are written to; {known}") from None
+    return filesystem, str(root)
+
+
+def _module_of(protocol: str) -> str:
+    return {"s3": "s3fs", "gs": "gcsfs", "az": "adlfs"}[EXTRAS[protocol]]

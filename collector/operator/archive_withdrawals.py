@@ -1,0 +1,153 @@
+"""Taking withdrawn reports out of a study's archive.
+
+Which they are was noted when their devices asked. First the database's counts and running summary lose them,
+once, then the files do, and then their ids are kept as those of withdrawn reports, so that the devices get
+their receipts. Whatever is killed in between is done when it is run again: what the dataset is to become
+stands beside it until it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from datetime import date
+from functools import partial
+from typing import Any, NamedTuple
+
+from pyarrow.parquet import ParquetFile
+from sqlalchemy.orm import Session
+
+from collector.exports.dataset import finish, read_manifest
+from collector.exports.layout import PART, UNFINISHED, Manifest, bucket_of, folder_of
+from collector.exports.parts import Growing
+from collector.exports.store import Store
+from collector.operator.fitting import forget_fitted
+from collector.reports.rules import Rules
+from collector.reports.running_summary import take_back_reports
+from collector.storage import queries
+from collector.storage.archived import add_archived, end_waiting, mark_taken, waiting_withdrawals
+from collector.storage.database import Database
+from collector.storage.packing import PackedReport
+from collector.storage.upkeep import settled_day, utc_today
+from schemas import Report
+
+
+class Change(NamedTuple):
+    """A file of the archive without what was withdrawn. lost: the reports that it had."""
+
+    path: str
+    kept: list[PackedReport]
+    lost: list[PackedReport]
+
+    @property
+    def place(self) -> tuple[int, date]:
+        """Its version and day."""
+        found = PART.fullmatch(self.path)
+        assert found is not None
+        return int(found[1]), date.fromisoformat(found[2])
+
+
+def manifest_of(store: Store, study_id: str) -> Manifest:
+    """What an archive has, or was to have when the last change of it was interrupted. Raises InputError."""
+    pending = f"{folder_of(study_id)}/{UNFINISHED}"
+    text = store.read(pending)
+    if text is None:
+        return read_manifest(store, study_id)
+    return Manifest.from_json(text, store.shown(pending))
+
+
+def take_out(
+    database: Database, store: Store, study_id: str, rules: Mapping[int, Rules], manifest: Manifest
+) -> tuple[Manifest, int]:
+    """Delete from an archive what was withdrawn since; what it then has, and how many reports went."""
+    with database.read() as session:
+        state = queries.study_state(session, study_id)
+        assert state is not None
+        waiting = waiting_withdrawals(session, state.number)
+    if not waiting:
+        finish(store, manifest)
+        return manifest, 0
+    changes = list(_changes(store, manifest, rules, frozenset(waiting)))
+    database.act(partial(_uncount, study_id=study_id, rules=rules, changes=changes))
+    manifest = _rewrite(store, manifest, rules, changes)
+    database.act(partial(_acknowledge, study_id=study_id, ids=sorted(waiting)))
+    return manifest, sum(len(change.lost) for change in changes)
+
+
+def _changes(
+    store: Store, manifest: Manifest, rules: Mapping[int, Rules], wanted: frozenset[bytes]
+) -> Iterator[Change]:
+    """The files that have any of these reports, by their ids."""
+    buckets = {bucket_of(report_id, manifest.buckets) for report_id in wanted}
+    for part in manifest.parts:
+        place = PART.fullmatch(part.path)
+        assert place is not None
+        if int(place[3], 16) not in buckets:
+            continue
+        path = f"{folder_of(manifest.study)}/{part.path}"
+        with store.reading(path) as file:
+            content = ParquetFile(file)
+            ids = content.read(columns=["report_id"]).column(0).to_pylist()
+            if wanted.isdisjoint(map(bytes.fromhex, ids)):
+                continue
+            reports = _packed(content.read().to_pylist(), rules[int(place[1])])
+        lost = [one for one in reports if one.id in wanted]
+        yield Change(part.path, [one for one in reports if one.id not in wanted], lost)
+
+
+def _packed(rows: list[dict[str, Any]], rules: Rules) -> list[PackedReport]:
+    """A file's reports as the database had them."""
+    found = []
+    for row in rows:
+        payloads = {name: payload for name, payload in row["payloads"].items() if payload is not None}
+        public = {name: value for name, value in (row.get("public") or {}).items() if value is not None}
+        named = {name: row[name] for name in ("study", "version", "digest")}
+        found.append(rules.pack(Report(id=row["report_id"], payloads=payloads, public=public, **named)))
+    return found
+
+
+def _uncount(session: Session, study_id: str, rules: Mapping[int, Rules], changes: list[Change]) -> None:
+    """Have counts and running summary lose what is about to leave the archive, each report once."""
+    row = queries.locked_study(session, study_id)
+    assert row is not None
+    taken = waiting_withdrawals(session, row.number)
+    for change in changes:
+        lost = [one for one in change.lost if not taken[one.id]]
+        if not lost:
+            continue
+        take_back_reports(session, lambda _, version: rules[version], study_id, row.number, lost)
+        add_archived(session, row.number, {change.place: -len(lost)})
+        forget_fitted(session, row.number)
+        for report in lost:
+            mark_taken(session, row.number, report.id)
+
+
+def _rewrite(store: Store, manifest: Manifest, rules: Mapping[int, Rules], changes: list[Change]) -> Manifest:
+    """Write the files anew, and what the dataset then has; a file without a report is none any more."""
+    folder = folder_of(manifest.study)
+    parts = {part.path: part for part in manifest.parts}
+    with ExitStack() as stack:
+        made = {}
+        for change in changes:
+            parts.pop(change.path)
+            if change.kept:
+                growing = Growing(stack, manifest.study, rules[change.place[0]])
+                growing.add(change.kept)
+                made[change.path] = growing.finish(change.path)
+        parts.update((path, written.part) for path, written in made.items())
+        after = manifest._replace(parts=tuple(sorted(parts.values())))
+        store.write(f"{folder}/{UNFINISHED}", after.to_json().encode())
+        for path, written in made.items():
+            store.write_from(f"{folder}/{path}", written.content, written.part.bytes)
+    finish(store, after)
+    return after
+
+
+def _acknowledge(session: Session, study_id: str, ids: list[bytes]) -> None:
+    """From now on their devices hear that they are gone."""
+    row = queries.locked_study(session, study_id)
+    assert row is not None
+    day = settled_day(session, utc_today())
+    for report_id in ids:
+        queries.insert_withdrawn(session, row.number, day, report_id)
+        end_waiting(session, row.number, report_id)

@@ -1,0 +1,225 @@
+"""Archiving a closed study: its reports go into a dataset, and leave the database once they are surely there.
+
+Nothing is dropped before every file was read again from where it lies, and is what the database's rows make
+at that time. What is killed at any moment is gone on with by the same command. The running summary, the
+counts by version and day and the ids of withdrawn reports stay; the study stays closed for good. A device
+that withdraws later gets no receipt before its report has left the archive: see archive_withdrawals.py.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date
+from functools import partial
+from typing import NamedTuple
+
+from sqlalchemy.orm import Session
+
+from collector.exports.dataset import (
+    Order,
+    check_bucket,
+    each_bucket,
+    export_from,
+    plan_of,
+    require_part,
+    rules_of,
+)
+from collector.exports.layout import MANIFEST, PART, UNFINISHED, Manifest, Part, document_name, folder_of
+from collector.exports.store import Store
+from collector.operator.archive_withdrawals import manifest_of, take_out
+from collector.operator.retention import REPORTS_AT_ONCE
+from collector.reports.rules import Rules
+from collector.storage import audit_log, queries
+from collector.storage.archived import Counts, archived_counts, drop_reports, forget_archive, stored_counts
+from collector.storage.database import Database
+from collector.storage.sums import forget_sums
+from ldp_client.documents.errors import InputError
+from ldp_client.words.text import counted
+
+# Reports may be withdrawn while they are exported and checked.
+MOST_TRIES = 5
+Tell = Callable[[str, int, int], None]
+
+
+class Archived(NamedTuple):
+    """What archiving did. dropped: reports that left the database. withdrawn: that left the archive."""
+
+    manifest: Manifest
+    dropped: int
+    withdrawn: int
+
+
+class Standing(NamedTuple):
+    """How a study stands before it is archived. address: where it is archived already, None for nowhere.
+
+    stored: reports in the database. archived: those in the archive alone.
+    """
+
+    number: int
+    address: str | None
+    stored: int
+    archived: int
+
+
+def settled(order: Order) -> Order:
+    """The order with an address that means the same in every folder."""
+    address = order.address.rstrip("/") or "/"
+    return replace(order, address=address if "://" in address else os.path.abspath(address))
+
+
+def standing_of(database: Database, study_id: str, address: str) -> Standing:
+    """How a study stands. Raises InputError where it cannot be archived there."""
+    with database.read() as session:
+        state = queries.study_state(session, study_id)
+        if state is None:
+            raise InputError(f"there is no study {study_id[:64]!r} in {database.shown}")
+        if state.deleted:
+            raise InputError(f"{study_id} was deleted: there is nothing to archive")
+        if not state.closed:
+            raise InputError(f"{study_id} still takes reports: `ldpkit close {study_id}` first")
+        if state.archived not in (None, address):
+            raise InputError(f"{study_id} is archived in {state.archived}: name that address")
+        stored = sum(stored_counts(session, state.number).values())
+        archived = sum(archived_counts(session, state.number).values())
+    for rules in _rules(database, study_id, state.number).values():
+        _require_archivable(study_id, rules)
+    return Standing(state.number, state.archived, stored, archived)
+
+
+def _require_archivable(study_id: str, rules: Rules) -> None:
+    version = f"version {rules.study.version} of {study_id}"
+    if rules.study.route is not None:
+        raise InputError(f"{study_id} is a secure sum: nobody can read its shares alone")
+    if rules.study.retention_days is not None:
+        days = counted(rules.study.retention_days, "day")
+        raise InputError(
+            f"{version} says that its reports are kept for {days}: no archive deletes them then, so export it"
+        )
+
+
+def _rules(database: Database, study_id: str, number: int) -> dict[int, Rules]:
+    with database.read() as session:
+        digests = queries.document_digests(session, number)
+    return rules_of(database, study_id, digests)
+
+
+def archive(database: Database, order: Order, tell: Tell = lambda _what, _done, _of: None) -> Archived:
+    """Archive a study, go on with that, or take out of its archive what was withdrawn since.
+
+    order: settled. Raises as `export_dataset`; and InputError for a study that cannot be archived, and where
+    a file is not what was written. Nothing is dropped before all were read again.
+    """
+    standing = standing_of(database, order.study, order.address)
+    store = Store(order.address)
+    if standing.address is None:
+        manifest = _move(database, order, store, tell)
+    else:
+        manifest = manifest_of(store, order.study)
+        if standing.stored:
+            _require_all(store, manifest, tell)
+    dropped = 0
+    while now := database.act(partial(_drop_page, study_id=order.study)):
+        dropped += now
+        tell("left the database", dropped, max(standing.stored, dropped))
+    rules = _rules(database, order.study, standing.number)
+    manifest, withdrawn = take_out(database, store, order.study, rules, manifest)
+    return Archived(manifest, dropped, withdrawn)
+
+
+def _move(database: Database, order: Order, store: Store, tell: Tell) -> Manifest:
+    """Write the dataset, read all of it again, and have the study archived from then on."""
+    for _ in range(MOST_TRIES):
+        exported = export_from(database, order, store, partial(tell, "written"))
+        manifest = exported.manifest
+        if _is_whole(database, order, store, manifest, tell):
+            begin = partial(_begin, order=order, counts=_counts(manifest), reports=manifest.reports)
+            if database.act(begin):
+                return manifest
+    raise InputError(f"reports of {order.study} are withdrawn just now: nothing was dropped, run it again")
+
+
+def _is_whole(database: Database, order: Order, store: Store, manifest: Manifest, tell: Tell) -> bool:
+    """Whether the files are what the database makes now; False where that has changed since."""
+    parts: list[Part] = []
+    try:
+        for found, changed in each_bucket(order, plan_of(database, order, manifest), check_bucket):
+            if changed:
+                return False
+            parts += found
+            done = sum(part.reports for part in parts)
+            tell("read again", done, max(manifest.reports, done))
+    except InputError:
+        # The next call is to trust no file by its length.
+        store.remove(f"{folder_of(order.study)}/{MANIFEST}")
+        raise
+    return tuple(sorted(parts)) == manifest.parts
+
+
+def _require_all(store: Store, manifest: Manifest, tell: Tell) -> None:
+    """Raises InputError unless every file is what the manifest says."""
+    folder, done = folder_of(manifest.study), 0
+    for part in manifest.parts:
+        require_part(store, folder, part)
+        done += part.reports
+        tell("read again", done, max(manifest.reports, 1))
+
+
+def _counts(manifest: Manifest) -> Counts:
+    found: Counter[tuple[int, date]] = Counter()
+    for part in manifest.parts:
+        place = PART.fullmatch(part.path)
+        assert place is not None
+        found[(int(place[1]), date.fromisoformat(place[2]))] += part.reports
+    return found
+
+
+def _begin(session: Session, order: Order, counts: Counts, reports: int) -> bool:
+    """Have a study be archived; False where reports were withdrawn since they were read, which alone changes
+    the rows of a closed study."""
+    row = queries.locked_study(session, order.study)
+    if row is None or not row.closed or row.deleted:
+        raise InputError(f"{order.study} was opened again or deleted meanwhile: nothing was dropped")
+    if stored_counts(session, row.number) != counts:
+        return False
+    row.archived, row.final = order.address, True
+    line = f"{counted(reports, 'report')} to {order.address}"
+    audit_log.record(session, audit_log.AT_DATABASE, "archive", order.study, line)
+    return True
+
+
+def _drop_page(session: Session, study_id: str) -> int:
+    row = queries.locked_study(session, study_id)
+    assert row is not None
+    assert row.archived is not None
+    return drop_reports(session, row.number, REPORTS_AT_ONCE)
+
+
+def delete_archive(database: Database, study_id: str, address: str) -> int:
+    """Delete a study's archive, its counts and its summary; how many reports it had.
+
+    Raises InputError or TransferError where the archive cannot be reached: then it is still archived.
+    """
+    store, folder = Store(address), folder_of(study_id)
+    with database.read() as session:
+        versions = queries.published_versions(session, study_id)
+    ours = {MANIFEST, UNFINISHED, *map(document_name, versions)}
+    # First what makes it a dataset.
+    store.remove(f"{folder}/{MANIFEST}")
+    for path in store.paths(folder):
+        if path in ours or PART.fullmatch(path):
+            store.remove(f"{folder}/{path}")
+    while database.act(partial(_drop_page, study_id=study_id)):
+        pass
+
+    def act(session: Session) -> int:
+        row = queries.locked_study(session, study_id)
+        assert row is not None
+        deleted = sum(archived_counts(session, row.number).values())
+        forget_sums(session, [row.number])
+        forget_archive(session, row.number)
+        return deleted
+
+    return database.act(act)

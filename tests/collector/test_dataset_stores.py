@@ -1,0 +1,69 @@
+"""A dataset in an object store, here a server of S3's kind on loopback, and stores that are missing."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+
+import pytest
+from moto.server import ThreadedMotoServer
+
+from collector.exports.dataset import export_dataset, read_manifest
+from collector.exports.store import Store
+from ldp_client.documents.errors import MissingExtraError, TransferError
+from tests.collector.test_datasets import STUDY, contents, many  # noqa: F401
+
+
+@pytest.fixture(scope="module")
+def served():
+    """The store's address, in the environment as S3's own programs read it."""
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            patch.setenv(name, "of-a-test")
+        patch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+        import s3fs
+
+        s3fs.S3FileSystem().mkdir("bucket")
+        yield "s3://bucket"
+    server.stop()
+
+
+def test_a_store_gets_the_bytes_that_a_folder_gets(served, many, tmp_path, monkeypatch):  # noqa: F811
+    root = tmp_path / "out"
+    export_dataset(many.order(root))
+    store = Store(f"{served}/out/")
+    done = export_dataset(many.order(store.address))
+    local = contents(root)
+    assert {path: store.read(path) for path in store.paths("")} == local
+    assert read_manifest(store, "habits") == done.manifest
+    assert json.loads(local[f"{STUDY}/manifest.json"])["reports"] == 120
+    # In several parts, as what is long goes.
+    path = f"{STUDY}/{done.manifest.parts[0].path}"
+    store.remove(path)
+    monkeypatch.setattr("collector.exports.store.ONE_PUT", 5 << 20)
+    store.write_from("long", (root / path).open("rb"), 6 << 20)
+    assert store.read("long") == local[path]
+    store.remove("long")
+    assert export_dataset(many.order(store.address)).written == 1
+    assert {path: store.read(path) for path in store.paths("")} == local
+
+
+@pytest.mark.usefixtures("served")
+def test_a_store_that_refuses_is_said_in_one_line(many):  # noqa: F811
+    with pytest.raises(TransferError, match=r"cannot (read|write) s3://nowhere/x/study=habits/") as refused:
+        export_dataset(many.order("s3://nowhere/x"))
+    assert "\n" not in str(refused.value)
+
+
+def test_a_store_whose_library_is_missing_names_what_installs_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "adlfs", None)
+    monkeypatch.setitem(sys.modules, "gcsfs", None)
+    for address, extra in (("az://container/x", "az"), ("gs://bucket/x", "gs")):
+        with pytest.raises(MissingExtraError, match=rf"ldpkit\[{extra}\]"):
+            Store(address)
