@@ -27,7 +27,7 @@ class Refused:
         return [why for _, why in self._first[:SHOWN]]
 
     def add(self, why: str, place: int | None = None, many: int = 1) -> None:
-        """Count one more, or `many` that are refused for the same. place: in all that is read, if not next."""
+        """Count one more, or `many` that are refused for the same. place: among all, or the next."""
         self._keep([(self.count if place is None else place, why)])
         self.count += many
 

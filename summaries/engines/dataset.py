@@ -1,7 +1,8 @@
 """Datasets: which Parquet files a study's reports are in, and what their manifest promises of each.
 
-A dataset is `ROOT/study=<id>/version=<number>/day=<date>/part-<bb>.parquet` beside `ROOT/study=<id>/manifest.json`;
-all reports whose ids begin alike are in parts of one number. ROOT is a folder, or an address that fsspec opens.
+A dataset is `ROOT/study=<id>/version=<number>/day=<date>/part-<bb>.parquet`, beside `manifest.json` in
+`ROOT/study=<id>`; all reports whose ids begin alike are in parts of one number. ROOT is a folder, or an
+address that fsspec opens.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ def find_dataset(study: Study, addresses: str | PathLike[str] | Sequence[str | P
     wrong = [path for path in named if not path.endswith(".parquet")]
     if wrong:
         raise InputError(
-            f"{wrong[0]} is no Parquet file: an engine reads one dataset, or files whose names end in .parquet"
+            f"{wrong[0]} is no Parquet file: engines read one dataset, or files whose names end in .parquet"
         )
     return Dataset([ReportFile(number, path) for number, path in enumerate(dict.fromkeys(named))], {})
 
@@ -117,8 +118,8 @@ def _of_manifest(study: Study, root: str) -> Dataset:
             raise InputError(f"cannot read {folder}/{MANIFEST}: {error.strerror or error}") from None
         return _listed(study, folder, text)
     raise InputError(
-        f"{root} has no {MANIFEST} of study {study.id}: the dataset is unfinished or lies elsewhere. Finish its "
-        "export, or name its Parquet files"
+        f"{root} has no {MANIFEST} of study {study.id}: the dataset is unfinished or lies elsewhere. Finish "
+        "its export, or name its Parquet files"
     )
 
 
@@ -153,7 +154,7 @@ def _listed(study: Study, folder: str, text: bytes) -> Dataset:
 
 
 def open_address(path: str) -> AbstractContextManager[IO[bytes]]:
-    """Open a file, or what fsspec finds at an address, to read its bytes. Raises OSError, MissingExtraError."""
+    """Open a file, or what fsspec finds at an address, to read. Raises OSError, MissingExtraError."""
     if "://" not in path:
         return open(path, "rb")
     return cast(AbstractContextManager[IO[bytes]], _fsspec().open(path, "rb"))

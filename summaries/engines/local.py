@@ -17,10 +17,12 @@ import pyarrow as pa
 from ldp_client.documents.errors import InputError
 from summaries.engines.dataset import Dataset, ReportFile
 from summaries.engines.parts import Part
-from summaries.engines.planning import TASKS, bits_for, groups_of, is_direct
+from summaries.engines.planning import TASKS, bits_for, groups_of, is_direct, rows_in
 from summaries.engines.rows import RowLayout, Rows
 from summaries.engines.work import Ending, Job, split_files, summarize_buckets
 
+# So many are read before other processes have begun.
+FEW = 1 << 19
 Work = Callable[[], Part]
 Told = Callable[[int], None]
 
@@ -31,7 +33,7 @@ def run_local(job: Job, dataset: Dataset, workers: int | None, told: Told) -> li
     Args:
         job: what to do.
         dataset: the files.
-        workers: how many processes; by default one for each core.
+        workers: how many processes; by default one for each core, or this one where reports are few.
         told: is told how many rows were read so far.
 
     Returns:
@@ -40,7 +42,7 @@ def run_local(job: Job, dataset: Dataset, workers: int | None, told: Told) -> li
     Raises:
         InputError: processes were killed, and again when their work was done anew.
     """
-    many = workers or os.cpu_count() or 1
+    many = workers or (1 if sum(map(rows_in, dataset.files)) < FEW else os.cpu_count() or 1)
     if is_direct(job, dataset):
         tasks = [partial(summarize_buckets, job, files) for files in groups_of(dataset, many * TASKS)]
         return _done(tasks, many, told)
@@ -95,8 +97,8 @@ def _done(tasks: Sequence[Work], workers: int, told: Told) -> list[Part]:
             continue
         return [found[number] for number in range(len(tasks))]
     raise InputError(
-        "processes that read reports were killed, twice: take fewer of them (--workers), or a machine with more "
-        "memory"
+        "processes that read reports were killed, twice: take fewer of them (--workers), or a machine with "
+        "more memory"
     )
 
 

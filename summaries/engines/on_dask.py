@@ -1,4 +1,4 @@
-"""The engine Dask: tasks on a cluster's workers, and its own shuffle where reports are not in a dataset's parts."""
+"""The engine Dask: tasks on a cluster's workers, and its own shuffle where reports are in no dataset."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from importlib import import_module
+from logging import ERROR
 from typing import Any
 
 import numpy as np
@@ -58,18 +60,16 @@ def run_dask(
         if is_direct(job, dataset):
             tasks = [client.submit(summarize_buckets, job, files, pure=False) for files in groups]
             return _awaited(tasks, told)
-        import dask.dataframe as dd
-
         bits = bits_for(job, dataset)
-        frame = dd.from_map(partial(_split, job, bits), groups, meta=_frame([]))
+        frame = _dask().dataframe.from_map(partial(_split, job, bits), groups, meta=_frame([]))
         return _awaited(client.compute(_ended(job, frame, min(many, 1 << bits)).to_delayed()), told)
 
 
 def dask_summary(study: Study, frame: Any) -> Summary:
     """Reduce the reports in a Dask DataFrame to the summary that `summarize` makes of them.
 
-    It has the columns of an export: report_id, study, version, digest, payloads and, where the study has public
-    fields, public. Work is done where the frame's own computations are: by the client that is set up.
+    It has the columns of an export: report_id, study, version, digest, payloads and, where the study has
+    public fields, public. Work is done where the frame's own computations are: by the client that is set up.
 
     Args:
         study: the document that the reports answer.
@@ -95,29 +95,34 @@ def dask_summary(study: Study, frame: Any) -> Summary:
 
 def _dask() -> Any:
     try:
-        import dask.dataframe  # noqa: F401
-        import distributed  # noqa: F401
-
-        import dask
+        import_module("dask.dataframe")
+        return import_module("dask")
     except ImportError:
         raise MissingExtraError("dask", "dask") from None
-    return dask
+
+
+def _distributed() -> Any:
+    try:
+        return import_module("distributed")
+    except ImportError:
+        raise MissingExtraError("dask", "distributed") from None
 
 
 @contextmanager
 def _client(workers: int | None, cluster: str | None) -> Iterator[Any]:
     """A client of a cluster, which is started here where no address is given."""
     with _dask().config.set(SETTINGS):
-        from distributed import Client, LocalCluster
-
+        distributed = _distributed()
         if cluster is None:
             # A thread each: what workers do holds Python's lock half of the time.
-            own = LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None)
-            with own, Client(own) as client:
+            own = distributed.LocalCluster(
+                n_workers=workers, threads_per_worker=1, dashboard_address=None, silence_logs=ERROR
+            )
+            with own, distributed.Client(own) as client:
                 yield client
             return
         try:
-            client = Client(cluster, timeout=PATIENCE)
+            client = distributed.Client(cluster, timeout=PATIENCE)
         except (OSError, ValueError) as error:
             raise InputError(f"no Dask scheduler at {cluster}: {error}") from None
         with client:
@@ -126,16 +131,15 @@ def _client(workers: int | None, cluster: str | None) -> Iterator[Any]:
 
 def _awaited(futures: Sequence[Any], told: Callable[[int], None]) -> list[Part]:
     """What tasks found, as they end; each gives a Part, or a frame of them."""
-    from distributed import KilledWorker, as_completed
-
+    distributed = _distributed()
     parts: list[Part] = []
     try:
-        for _, found in as_completed(futures, with_results=True):
+        for _, found in distributed.as_completed(futures, with_results=True):
             parts += [found] if isinstance(found, Part) else _parts_in(found)
             told(sum(part.read for part in parts))
-    except KilledWorker:
+    except distributed.KilledWorker:
         raise InputError(
-            "workers that read reports were killed again and again: give each more memory, or take more of them"
+            "workers that read reports were killed again and again: give each more memory, or take more"
         ) from None
     return parts
 

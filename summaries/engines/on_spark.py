@@ -1,4 +1,4 @@
-"""The engine Spark: `mapInArrow` on its workers, and its own shuffle where reports are not in a dataset's parts."""
+"""The engine Spark: `mapInArrow` on its workers, and its own shuffle where reports are in no dataset."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ from summaries.engines.rows import ROW_BITS, RowLayout, Rows
 from summaries.engines.work import Ending, Job, split_files, split_rows, summarize_buckets
 from summaries.summary import Summary
 
-# What goes between workers: buckets' numbers, and their rows as bytes; or, as a bucket of its own, what was found.
+# What goes between workers: buckets' numbers, and their rows as bytes; or, as a bucket of its own, what was
+# found.
 SCHEMA = "bucket long, rows binary"
 ARROW = pa.schema([("bucket", pa.int64()), ("rows", pa.binary())])
 FOUND = -1
@@ -85,8 +86,8 @@ def run_spark(
 def spark_summary(study: Study, frame: Any) -> Summary:
     """Reduce the reports in a Spark DataFrame to the summary that `summarize` makes of them.
 
-    It has the columns of an export: report_id, study, version, digest, payloads and, where the study has public
-    fields, public. Workers need ldpkit as this process has it.
+    It has the columns of an export: report_id, study, version, digest, payloads and, where the study has
+    public fields, public. Workers need ldpkit as this process has it.
 
     Args:
         study: the document that the reports answer.
@@ -129,8 +130,8 @@ def _session(workers: int | None, cluster: str | None) -> Iterator[Any]:
     java = os.environ.get("JAVA_HOME")
     if which("java", path=os.path.join(java, "bin") if java else None) is None:
         raise InputError(
-            "Spark needs Java 17 or newer, and there is no java here: install it (Debian: openjdk-17-jre-headless), "
-            "or set JAVA_HOME"
+            "Spark needs Java 17 or newer, and there is no java here: install it (Debian: "
+            "openjdk-17-jre-headless), or set JAVA_HOME"
         )
     # Workers on this machine run the Python that this is.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -204,7 +205,9 @@ def _last_line(error: BaseException) -> str:
 
 def _batch(pairs: Iterable[tuple[int, bytes]]) -> pa.RecordBatch:
     numbers, rows = zip(*pairs)
-    return pa.RecordBatch.from_arrays([pa.array(numbers, pa.int64()), pa.array(rows, pa.binary())], schema=ARROW)
+    return pa.RecordBatch.from_arrays(
+        [pa.array(numbers, pa.int64()), pa.array(rows, pa.binary())], schema=ARROW
+    )
 
 
 def _numbers(batches: Batches) -> Iterator[int]:

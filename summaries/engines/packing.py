@@ -82,7 +82,7 @@ class Packer:
         """Which rows say that they answer the study's document."""
         wanted = (self._study.id, self._study.version, self._study.digest)
         same = [_equal(batch.column(name), value) for name, value in zip(HEAD, wanted)]
-        return np.logical_and.reduce(same)
+        return np.asarray(np.logical_and.reduce(same))
 
     def _put_ids(self, batch: pa.RecordBatch, rows: Rows) -> Mask:
         digits, good = fixed_bytes(batch.column("report_id"), 2 * ID_BYTES)
@@ -129,7 +129,7 @@ class Packer:
             if self._study.ask_one:
                 self.layout.set_question(rows, name, np.flatnonzero(there))
         count = 1 if self._study.ask_one else len(self._mechanisms)
-        return good & (answered == count) & _all_null(given, len(rows))
+        return np.asarray(good & (answered == count) & _all_null(given, len(rows)))
 
     def _count_others(
         self, batch: pa.RecordBatch, others: NDArray[np.int64], first: int, where: str
@@ -241,7 +241,7 @@ def _coded(column: pa.Array) -> tuple[NDArray[np.int64], list[Any]]:
     return codes.to_numpy(zero_copy_only=False).astype(np.int64), values
 
 
-def _equal(column: pa.Array, value: str | int) -> Mask:
+def _equal(column: pa.Array, value: object) -> Mask:
     """Which rows have this value."""
     codes, values = _coded(column)
     return np.array([one == value for one in values], dtype=np.bool_)[codes]

@@ -66,11 +66,13 @@ class Part:
             self.counts[key] = self.counts.get(key, 0) + many
 
 
-def merged(study: Study, parts: Iterable[Part], left_out: Mapping[tuple[int, str], int] | None = None) -> Part:
+def merged(
+    study: Study, parts: Iterable[Part], left_out: Mapping[tuple[int, str], int] | None = None
+) -> Part:
     """Add up what all workers found, and say what a reader must know.
 
-    left_out: reports on other versions that nobody read. Raises InputError for damaged files, for reports that
-    are refused, and where none answers the study.
+    left_out: reports on other versions that nobody read. Raises InputError for damaged files, for reports
+    that are refused, and where none answers the study.
     """
     whole = Part.empty(study)
     whole.others.versions.update(left_out or {})
@@ -104,8 +106,8 @@ def _refuse_overlap(span: Mapping[int, tuple[int, int]]) -> None:
     for (_, high, before), (low, _, bucket) in zip(ordered, ordered[1:]):
         if low <= high:
             raise InputError(
-                f"files of parts {before:02x} and {bucket:02x} have ids that begin alike, so that a report may "
-                "stand in both: this is no export's layout, name its files instead"
+                f"files of parts {before:02x} and {bucket:02x} have ids that begin alike, so that a report "
+                "may stand in both: this is no export's layout, name its files instead"
             )
 
 

@@ -1,7 +1,7 @@
 """Which payloads are possible, for many reports at once: what each mechanism's `check` says of one.
 
-A payload that is found possible here is one that `check` takes, and a test holds the two equal. What is not is
-checked again by itself, so that all refusals have the mechanism's own words.
+A payload that is found possible here is one that `check` takes, and a test holds the two equal. What is not
+is checked again by itself, so that all refusals have the mechanism's own words.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _subset(mechanism: Any, payloads: Payloads) -> Mask:
 
 def _olh(mechanism: Any, payloads: Payloads) -> Mask:
     seeds = np.ascontiguousarray(payloads[:, :SEED_BYTES]).view(">u4")
-    return (seeds < PRIME).all(axis=1) & (big_endian(payloads[:, SEED_BYTES:]) < mechanism.hashes)
+    return np.asarray((seeds < PRIME).all(axis=1) & (big_endian(payloads[:, SEED_BYTES:]) < mechanism.hashes))
 
 
 def _hadamard(mechanism: Any, payloads: Payloads) -> Mask:

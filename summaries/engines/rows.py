@@ -1,13 +1,15 @@
 """Checked reports as rows of bytes, all of one length: what is sorted, sent between workers and reduced.
 
-A row is the report's place (8 bytes), its id (16), the places of its public values in their fields (4 each),
-and its payloads end to end. Of a study that asks one question it is that question's number (2), and the payload
-with zeros behind it. Two reports have the same content exactly where their rows are the same behind the id.
+A row is the report's place (8 bytes), its id (16), the places of its public values in their fields (4
+each), and its payloads end to end. Of a study that asks one question it is its number (2), and the
+payload with zeros behind it. Two reports have the same content exactly
+where their rows are the same behind the id.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,7 +104,7 @@ class RowLayout:
         rows[which, self.payloads_at : self.payloads_at + NUMBER_BYTES] = number
 
 
-def column(rows: Rows, begin: int, kind: np.dtype[np.generic]) -> NDArray[np.generic]:
+def column(rows: Rows, begin: int, kind: np.dtype[Any]) -> NDArray[Any]:
     """Return one integer of each row, copied."""
     return np.ascontiguousarray(rows[:, begin : begin + kind.itemsize]).view(kind)[:, 0]
 

@@ -8,6 +8,7 @@ from os import PathLike
 from ldp_client import mechanisms_of
 from ldp_client.documents.errors import UsageError
 from schemas import Study
+from summaries.cli import ENGINES
 from summaries.engines.counting import Counting, ReportCounts, refuse_many
 from summaries.engines.dataset import Dataset, find_dataset
 from summaries.engines.local import run_local
@@ -19,7 +20,6 @@ from summaries.refusing import left_out_notes
 from summaries.summary import Summary
 
 Addresses = str | PathLike[str] | Sequence[str | PathLike[str]]
-ENGINES = ("local", "dask", "spark")
 # How many rows were read so far, and of how many.
 Told = Callable[[int, int], None]
 
@@ -45,10 +45,11 @@ def summarize_dataset(
 
     Args:
         study: the document that the reports answer, or the path of its file.
-        addresses: a dataset's root, or its folder of this study, on a disk or anywhere that fsspec reaches; or
-            Parquet files, in whose names * and ? stand for others.
+        addresses: a dataset's root, or its folder of this study, on a disk or anywhere that fsspec reaches;
+            or Parquet files, in whose names * and ? stand for others.
         engine: "local" has processes of this machine, "dask" and "spark" those of a cluster.
-        workers: how many processes, or workers of a cluster that is started for this; one for each core.
+        workers: how many processes, or workers of a cluster that is started for this; by default one for each
+            core.
         cluster: of Dask a scheduler's address, tcp://…; of Spark a master, spark://… or local[4].
         check: compare the files' bytes with the SHA-256 that the manifest states.
         told: is told now and then how many rows were read, and of how many.
@@ -105,7 +106,9 @@ def count_dataset(
     known = [*mechanisms_of(study), *(field.id for field in study.public)]
     for name in names:
         if name not in known:
-            raise UsageError(f"study {study.id} has no question or public field {name}: it has {', '.join(known)}")
+            raise UsageError(
+                f"study {study.id} has no question or public field {name}: it has {', '.join(known)}"
+            )
     asked = tuple(names)
     whole, notes = _run(study, addresses, engine, workers, cluster, check, asked, told)
     refuse_many(whole.counts)

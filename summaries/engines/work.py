@@ -48,7 +48,11 @@ class Job(NamedTuple):
     def where(self, place: int) -> str:
         """Say where a row is."""
         number, row = place >> ROW_BITS, (place & (1 << ROW_BITS) - 1) + 1
-        return f"{self.names[number]}, row {row}" if number < len(self.names) else f"partition {number}, row {row}"
+        return (
+            f"{self.names[number]}, row {row}"
+            if number < len(self.names)
+            else f"partition {number}, row {row}"
+        )
 
 
 def batches_of(file: ReportFile) -> Iterator[pa.RecordBatch]:
@@ -68,9 +72,7 @@ def batches_of(file: ReportFile) -> Iterator[pa.RecordBatch]:
         # Of what a file says of itself, an error of the system's has a number; the text runs over lines.
         if isinstance(error, OSError) and error.errno is not None:
             raise InputError(f"cannot read {file.path}: {error.strerror}") from None
-        raise InputError(
-            f"{file.path} is damaged, or is not a Parquet file: export it again"
-        ) from None
+        raise InputError(f"{file.path} is damaged, or is not a Parquet file: export it again") from None
 
 
 def rows_of_file(job: Job, packer: Packer, file: ReportFile) -> Iterator[Rows]:
