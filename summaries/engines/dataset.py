@@ -131,11 +131,12 @@ def _listed(study: Study, folder: str, text: bytes) -> Dataset:
             raise InputError(f"{path} is no manifest of a dataset that this ldpkit knows ({FORMAT})")
         if manifest["study"] != study.id:
             raise InputError(f"{path} is of study {manifest['study']}, not of {study.id}")
+        digests = {int(version): str(digest) for digest, version in manifest["documents"].items()}
         entries = [
             (str(one["path"]), int(one["reports"]), int(one["bytes"]), str(one["sha256"]))
             for one in manifest["files"]
         ]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise InputError(f"{path} is damaged: export the dataset again") from None
     files: list[ReportFile] = []
     left_out: dict[tuple[int, str], int] = {}
@@ -145,7 +146,8 @@ def _listed(study: Study, folder: str, text: bytes) -> Dataset:
             raise InputError(f"{path} names {name}, which is no part of a dataset: export it again")
         version, bucket = int(matched[1]), int(matched[2], 16)
         if version != study.version:
-            left_out[version, ""] = left_out.get((version, ""), 0) + reports
+            key = version, digests.get(version, "")
+            left_out[key] = left_out.get(key, 0) + reports
             continue
         files.append(ReportFile(len(files), f"{folder}/{name}", bucket, reports, size, digest))
     if not files:
@@ -157,14 +159,17 @@ def open_address(path: str) -> AbstractContextManager[IO[bytes]]:
     """Open a file, or what fsspec finds at an address, to read. Raises OSError, MissingExtraError."""
     if "://" not in path:
         return open(path, "rb")
-    return cast(AbstractContextManager[IO[bytes]], _fsspec().open(path, "rb"))
+    try:
+        return cast(AbstractContextManager[IO[bytes]], _fsspec().open(path, "rb"))
+    except (ImportError, ValueError) as error:
+        raise InputError(f"cannot read {path}: {error}") from None
 
 
 def _fsspec() -> Any:
     try:
         import fsspec
     except ImportError:
-        raise MissingExtraError("dask", "fsspec") from None
+        raise MissingExtraError("tables", "fsspec") from None
     return fsspec
 
 

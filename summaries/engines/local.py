@@ -8,17 +8,16 @@ from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from multiprocessing import get_context
-from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import numpy as np
 import pyarrow as pa
 
 from ldp_client.documents.errors import InputError
 from summaries.engines.dataset import Dataset, ReportFile
 from summaries.engines.parts import Part
-from summaries.engines.planning import TASKS, bits_for, groups_of, is_direct, rows_in
-from summaries.engines.rows import RowLayout, Rows
+from summaries.engines.planning import TASKS, bits_for, groups_of, rows_in
+from summaries.engines.rows import RowLayout
+from summaries.engines.spilling import spill, spilled, spilled_rows
 from summaries.engines.work import Ending, Job, split_files, summarize_buckets
 
 # So many are read before other processes have begun.
@@ -43,15 +42,13 @@ def run_local(job: Job, dataset: Dataset, workers: int | None, told: Told) -> li
         InputError: processes were killed, and again when their work was done anew.
     """
     many = workers or (1 if sum(map(rows_in, dataset.files)) < FEW else os.cpu_count() or 1)
-    if is_direct(job, dataset):
-        tasks = [partial(summarize_buckets, job, files) for files in groups_of(dataset, many * TASKS)]
-        return _done(tasks, many, told)
-    bits = bits_for(job, dataset)
+    groups, bits = groups_of(dataset, many * TASKS), bits_for(job, dataset)
+    if dataset.is_bucketed:
+        return _done([partial(summarize_buckets, job, files, bits) for files in groups], many, told)
     with TemporaryDirectory(prefix="ldpkit-") as folder:
-        groups = groups_of(dataset, many * TASKS)
         split = [partial(_split, job, files, bits, folder, at) for at, files in enumerate(groups)]
         first = _done(split, many, told)
-        buckets = sorted(int(path.name) for path in Path(folder).iterdir())
+        buckets = spilled(folder)
         shares = [buckets[at :: many * TASKS] for at in range(min(many * TASKS, len(buckets)))]
         read = sum(part.read for part in first)
         tasks = [partial(_summarize_split, job, share, folder) for share in shares]
@@ -61,13 +58,7 @@ def run_local(job: Job, dataset: Dataset, workers: int | None, told: Told) -> li
 def _split(job: Job, files: Sequence[ReportFile], bits: int, folder: str, task: int) -> Part:
     """Write the rows of files into a file for each bucket; a second try writes the same anew."""
     found = Part.empty(job.study)
-    opened: set[int] = set()
-    for bucket, rows in split_files(job, files, bits, found):
-        path = Path(folder, str(bucket))
-        path.mkdir(exist_ok=True)
-        with open(path / str(task), "ab" if bucket in opened else "wb") as file:
-            file.write(rows.tobytes())
-        opened.add(bucket)
+    spill(folder, str(task), split_files(job, files, bits, found))
     return found
 
 
@@ -75,13 +66,8 @@ def _summarize_split(job: Job, buckets: Sequence[int], folder: str) -> Part:
     study = job.study
     found, ending, width = Part.empty(study), Ending(job, study), RowLayout(study).width
     for bucket in buckets:
-        paths = sorted(Path(folder, str(bucket)).iterdir())
-        ending.add(found, [_rows(path, width) for path in paths])
+        ending.add(found, spilled_rows(folder, bucket, width))
     return ending.finish(found)
-
-
-def _rows(path: Path, width: int) -> Rows:
-    return np.fromfile(path, np.uint8).reshape(-1, width)
 
 
 def _done(tasks: Sequence[Work], workers: int, told: Told) -> list[Part]:

@@ -20,7 +20,7 @@ from schemas import Study
 from summaries.engines.dataset import Dataset, ReportFile
 from summaries.engines.packing import COLUMNS, Packer
 from summaries.engines.parts import Part, merged, refuse_kept_reports
-from summaries.engines.planning import TASKS, bits_for, groups_of, is_direct
+from summaries.engines.planning import TASKS, bits_for, groups_of
 from summaries.engines.rows import ROW_BITS, RowLayout, Rows
 from summaries.engines.work import BATCH, Ending, Job, split_files, split_rows, summarize_buckets
 from summaries.summary import Summary
@@ -57,10 +57,10 @@ def run_dask(
     with _client(workers, cluster) as client:
         many = max(1, len(client.nthreads())) * TASKS
         groups = groups_of(dataset, many)
-        if is_direct(job, dataset):
-            tasks = [client.submit(summarize_buckets, job, files, pure=False) for files in groups]
-            return _awaited(tasks, told)
         bits = bits_for(job, dataset)
+        if dataset.is_bucketed:
+            tasks = [client.submit(summarize_buckets, job, files, bits, pure=False) for files in groups]
+            return _awaited(tasks, told)
         frame = _dask().dataframe.from_map(partial(_split, job, bits), groups, meta=_frame([]))
         return _awaited(client.compute(_ended(job, frame, min(many, 1 << bits)).to_delayed()), told)
 

@@ -22,7 +22,7 @@ from schemas import Study
 from summaries.engines.dataset import Dataset, ReportFile
 from summaries.engines.packing import COLUMNS, Packer
 from summaries.engines.parts import Part, merged, refuse_kept_reports
-from summaries.engines.planning import TASKS, bits_for, groups_of, is_direct, rows_in
+from summaries.engines.planning import TASKS, bits_for, groups_of, rows_in
 from summaries.engines.rows import ROW_BITS, RowLayout, Rows
 from summaries.engines.work import Ending, Job, split_files, split_rows, summarize_buckets
 from summaries.summary import Summary
@@ -73,10 +73,10 @@ def run_spark(
         groups = groups_of(dataset, many)
         tasks = spark.range(0, len(groups), 1, len(groups))
         total = sum(map(rows_in, dataset.files))
-        if is_direct(job, dataset):
-            ended = tasks.mapInArrow(partial(_summarize, job, groups), SCHEMA)
+        bits = bits_for(job, dataset)
+        if dataset.is_bucketed:
+            ended = tasks.mapInArrow(partial(_summarize, job, groups, bits), SCHEMA)
         else:
-            bits = bits_for(job, dataset)
             packed = tasks.mapInArrow(partial(_split, job, groups, bits), SCHEMA)
             ended = _ended(job, packed, min(many, 1 << bits))
         with _watched(spark, len(groups), total, told):
@@ -215,9 +215,9 @@ def _numbers(batches: Batches) -> Iterator[int]:
         yield from batch.column(0).to_pylist()
 
 
-def _summarize(job: Job, groups: Sequence[Sequence[ReportFile]], batches: Batches) -> Batches:
+def _summarize(job: Job, groups: Sequence[Sequence[ReportFile]], bits: int, batches: Batches) -> Batches:
     for number in _numbers(batches):
-        yield _batch([(FOUND, pickle.dumps(summarize_buckets(job, groups[number])))])
+        yield _batch([(FOUND, pickle.dumps(summarize_buckets(job, groups[number], bits)))])
 
 
 def _split(job: Job, groups: Sequence[Sequence[ReportFile]], bits: int, batches: Batches) -> Batches:

@@ -123,7 +123,9 @@ class Packer:
             there = _valid(column)
             fits &= wanted
             fits[fits] = possible(mechanism, payloads if fits.all() else payloads[fits])
-            rows[:, self.layout.places[name]] = payloads if fits.all() else payloads * fits[:, None]
+            # Of a study that asks one question all payloads have the same place.
+            where = slice(None) if fits.all() else np.flatnonzero(fits)
+            rows[where, self.layout.places[name]] = payloads[where]
             good &= fits | ~there
             answered += there
             if self._study.ask_one:

@@ -49,6 +49,11 @@ class Part:
         """Return what is found in no reports."""
         return cls(Refused(), Others(study))
 
+    def note_span(self, bucket: int, low: int, high: int) -> None:
+        """Note that a bucket has reports between these ids."""
+        lowest, highest = self.span.get(bucket, (low, high))
+        self.span[bucket] = (min(low, lowest), max(high, highest))
+
     def merge(self, other: Part) -> None:
         """Add what was found elsewhere."""
         self.bad.merge(other.bad)
@@ -57,9 +62,8 @@ class Part:
         self.repeated += other.repeated
         self.read += other.read
         self.damaged.update(other.damaged)
-        for bucket, (low, high) in other.span.items():
-            lowest, highest = self.span.get(bucket, (low, high))
-            self.span[bucket] = (min(low, lowest), max(high, highest))
+        for bucket, ends in other.span.items():
+            self.note_span(bucket, *ends)
         if other.summary is not None:
             self.summary = other.summary if self.summary is None else self.summary.merge(other.summary)
         for key, many in other.counts.items():

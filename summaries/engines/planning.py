@@ -9,32 +9,17 @@ from pyarrow.parquet import read_metadata
 
 from summaries.engines.dataset import Dataset, ReportFile, open_address
 from summaries.engines.rows import RowLayout
-from summaries.engines.work import Job
+from summaries.engines.work import BUCKET, Job
 
 # Tasks for each worker: one that is killed, or slow, holds up little.
 TASKS = 4
-# Rows of a bucket, in bytes; while they are counted and reduced a worker holds about five times as much.
-BUCKET = 1 << 25
-# Larger ones of a dataset are split further.
-MOST_DIRECT = 1 << 27
 MOST_BITS = 12
-
-
-def is_direct(job: Job, dataset: Dataset) -> bool:
-    """Tell whether each of a dataset's buckets can be read, counted and reduced by itself, in memory."""
-    if not dataset.is_bucketed:
-        return False
-    width = RowLayout(job.study).width
-    sizes: dict[int | None, int] = defaultdict(int)
-    for file in dataset.files:
-        sizes[file.bucket] += (file.reports or 0) * width
-    return max(sizes.values()) <= MOST_DIRECT
 
 
 def bits_for(job: Job, dataset: Dataset) -> int:
     """Say by how many bits of their ids reports are split, so that each part fits in memory."""
     size = sum(map(rows_in, dataset.files)) * RowLayout(job.study).width
-    return min(MOST_BITS, max(0, (size - 1) // BUCKET).bit_length())
+    return min(MOST_BITS, max(0, size // BUCKET).bit_length())
 
 
 def rows_in(file: ReportFile) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +19,10 @@ from summaries.engines.packing import COLUMNS, Packer
 from summaries.engines.parts import Part
 from summaries.engines.reducer import Reducer
 from summaries.engines.rows import ROW_BITS, Rows, halves_of, parts_of
+from summaries.engines.spilling import spill, spilled, spilled_rows
 
+# Rows of a bucket, in bytes; while they are counted and reduced a worker holds about five times as much.
+BUCKET = 1 << 25
 # Rows of a file at once.
 BATCH = 1 << 15
 # Rows that are split by their ids at once, in bytes.
@@ -136,18 +140,34 @@ class Ending:
         return found
 
 
-def summarize_buckets(job: Job, files: Sequence[ReportFile]) -> Part:
-    """Summarise all files of some buckets of a dataset, a bucket after the other."""
+def summarize_buckets(job: Job, files: Sequence[ReportFile], bits: int) -> Part:
+    """Summarise all files of some buckets of a dataset, a bucket after the other.
+
+    bits: of the ids, by how many reports are split so that each part fits in memory. A bucket that is larger
+    goes through temporary files.
+    """
     study = job.study
     found = Part.empty(study)
     packer, ending = Packer(study, found), Ending(job, study)
     for bucket in sorted({file.bucket for file in files if file.bucket is not None}):
-        rows = [some for file in files if file.bucket == bucket for some in rows_of_file(job, packer, file)]
-        if rows:
-            ids = [halves_of(some)[0] for some in rows]
-            found.span[bucket] = (min(int(one.min()) for one in ids), max(int(one.max()) for one in ids))
-        ending.add(found, rows)
+        own = [file for file in files if file.bucket == bucket]
+        rows = _noted(found, bucket, (rows for file in own for rows in rows_of_file(job, packer, file)))
+        if sum(file.reports or 0 for file in own) * packer.layout.width <= 2 * BUCKET:
+            ending.add(found, list(rows))
+            continue
+        with TemporaryDirectory(prefix="ldpkit-") as folder:
+            spill(folder, "rows", split_rows(rows, bits))
+            for number in spilled(folder):
+                ending.add(found, spilled_rows(folder, number, packer.layout.width))
     return ending.finish(found)
+
+
+def _noted(found: Part, bucket: int, batches: Iterable[Rows]) -> Iterator[Rows]:
+    """Note between which ids a bucket's reports lie."""
+    for rows in batches:
+        ids = halves_of(rows)[0]
+        found.note_span(bucket, int(ids.min()), int(ids.max()))
+        yield rows
 
 
 def split_files(job: Job, files: Sequence[ReportFile], bits: int, found: Part) -> Iterator[tuple[int, Rows]]:
