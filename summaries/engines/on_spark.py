@@ -44,7 +44,9 @@ SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
-    "spark.sql.execution.pyspark.udf.faulthandler.enabled": "false",
+    # Little is done in Java: to compile it thoroughly, by several threads, costs more than it saves.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.host": "localhost",
 }
 Batches = Iterator[pa.RecordBatch]
 

@@ -6,6 +6,8 @@ the same words.
 
 from __future__ import annotations
 
+from binascii import Error as NotHexadecimal
+from binascii import a2b_hex
 from typing import Any
 
 import numpy as np
@@ -33,6 +35,7 @@ DIGITS = np.full(256, 255, dtype=np.uint8)
 DIGITS[[*b"0123456789abcdef"]] = np.arange(16)
 # Of eight bytes the highest bits: set where one is no digit.
 NO_DIGITS = np.uint64(0x8080808080808080)
+SMALL = np.uint64(0x2020202020202020)
 TEXTS = (
     "binary", "large_binary", "binary_view", "fixed_size_binary", "string", "large_string", "string_view",
 )  # fmt: skip
@@ -81,15 +84,13 @@ class Packer:
     def _own(self, batch: pa.RecordBatch) -> Mask:
         """Which rows say that they answer the study's document."""
         wanted = (self._study.id, self._study.version, self._study.digest)
-        same = [_equal(batch.column(name), value) for name, value in zip(HEAD, wanted)]
-        return np.asarray(np.logical_and.reduce(same))
+        study, version, digest = (_equal(batch.column(name), value) for name, value in zip(HEAD, wanted))
+        return study & version & digest
 
     def _put_ids(self, batch: pa.RecordBatch, rows: Rows) -> Mask:
         digits, good = fixed_bytes(batch.column("report_id"), 2 * ID_BYTES)
-        values = DIGITS[digits]
-        good &= ~(values.view(np.uint64) & NO_DIGITS).any(axis=1)
-        rows[:, PLACE_BYTES:CONTENT] = values[:, ::2] << 4 | values[:, 1::2]
-        return good
+        rows[:, PLACE_BYTES:CONTENT], are_digits = _bytes_of(digits)
+        return good & are_digits
 
     def _put_public(self, batch: pa.RecordBatch, rows: Rows) -> Mask:
         good = np.ones(len(rows), dtype=np.bool_)
@@ -175,6 +176,20 @@ class Packer:
         return self.layout.joined(found)
 
 
+def _bytes_of(digits: Rows) -> tuple[Rows, Mask]:
+    """What hexadecimal digits stand for, (n, half as many); and which rows have nothing but small ones."""
+    # Of digits and small letters, but not of capitals, this bit is set.
+    is_small = np.bitwise_and.reduce(digits.view(np.uint64), axis=None) & SMALL == SMALL
+    try:
+        if is_small:
+            found = np.frombuffer(a2b_hex(digits.tobytes()), np.uint8)
+            return found.reshape(len(digits), -1), np.ones(len(digits), np.bool_)
+    except NotHexadecimal:
+        pass
+    values = DIGITS[digits]
+    return values[:, ::2] << 4 | values[:, 1::2], ~(values.view(np.uint64) & NO_DIGITS).any(axis=1)
+
+
 def _named(where: str, place: int) -> str:
     return f"{where}, row {(place & (1 << ROW_BITS) - 1) + 1}"
 
@@ -239,11 +254,15 @@ def _coded(column: pa.Array) -> tuple[NDArray[np.int64], list[Any]]:
     """Each row's code, and what the codes mean; the last is None, for rows that have nothing."""
     coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     values = [*coded.dictionary.to_pylist(), None]
-    codes = pc.fill_null(coded.indices, len(values) - 1)
+    codes = pc.fill_null(coded.indices, len(values) - 1) if coded.null_count else coded.indices
     return codes.to_numpy(zero_copy_only=False).astype(np.int64), values
 
 
 def _equal(column: pa.Array, value: object) -> Mask:
     """Which rows have this value."""
+    if isinstance(value, int) and pa.types.is_integer(column.type) and not column.null_count:
+        return np.asarray(column.to_numpy(zero_copy_only=False) == value)
+    if pa.types.is_dictionary(column.type) and len(column.dictionary) == 1 and not column.null_count:
+        return np.full(len(column), column.dictionary[0].as_py() == value)
     codes, values = _coded(column)
     return np.array([one == value for one in values], dtype=np.bool_)[codes]
