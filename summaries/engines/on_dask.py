@@ -31,6 +31,8 @@ FOUND = -1
 FRAME_BITS = 8
 # Bytes stay bytes.
 SETTINGS = {"dataframe.convert-string": False}
+# Of the page on how a cluster fares: any port that is free, on this machine alone.
+HERE = "127.0.0.1:0"
 # Seconds until a scheduler has answered.
 PATIENCE = 10
 
@@ -116,7 +118,7 @@ def _client(workers: int | None, cluster: str | None) -> Iterator[Any]:
         if cluster is None:
             # A thread each: what workers do holds Python's lock half of the time.
             own = distributed.LocalCluster(
-                n_workers=workers, threads_per_worker=1, dashboard_address=None, silence_logs=ERROR
+                n_workers=workers, threads_per_worker=1, dashboard_address=HERE, silence_logs=ERROR
             )
             with own, distributed.Client(own) as client:
                 yield client

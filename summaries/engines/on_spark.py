@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from ldp_client import mechanisms_of
-from ldp_client.documents.errors import InputError, MissingExtraError
+from ldp_client.documents.errors import InputError, MissingExtraError, UsageError
 from schemas import Study
 from summaries.engines.dataset import Dataset, ReportFile
 from summaries.engines.packing import COLUMNS, Packer
@@ -44,7 +44,10 @@ SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
-    # Little is done in Java: to compile it thoroughly, by several threads, costs more than it saves.
+}
+# On this machine alone. Little is done in Java: to compile it thoroughly, by several threads, costs more than
+# it saves.
+HERE = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.driver.host": "localhost",
 }
@@ -126,7 +129,8 @@ def _session(workers: int | None, cluster: str | None) -> Iterator[Any]:
     except ImportError:
         raise MissingExtraError("spark", "pyspark") from None
     running = SparkSession.getActiveSession()
-    if running is not None and cluster is None:
+    if running is not None:
+        _refuse_other(running, cluster)
         yield running
         return
     java = os.environ.get("JAVA_HOME")
@@ -135,19 +139,31 @@ def _session(workers: int | None, cluster: str | None) -> Iterator[Any]:
             "Spark needs Java 17 or newer, and there is no java here: install it (Debian: "
             "openjdk-17-jre-headless), or set JAVA_HOME"
         )
-    # Workers on this machine run the Python that this is.
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.master(_master(workers, cluster)).appName("ldpkit")
-    for name, value in SETTINGS.items():
+    master, settings = _master(workers, cluster), SETTINGS
+    if master.startswith("local"):
+        settings = {**SETTINGS, **HERE}
+        # Workers on this machine run the Python that this is.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.master(master).appName("ldpkit")
+    for name, value in settings.items():
         builder = builder.config(name, value)
     try:
         spark = builder.getOrCreate()
     except (PySparkException, RuntimeError, OSError) as error:
-        raise InputError(f"no Spark at {_master(workers, cluster)}: {_first_line(error)}") from None
+        raise InputError(f"no Spark at {master}: {_first_line(error)}") from None
     try:
         yield spark
     finally:
         spark.stop()
+
+
+def _refuse_other(running: Any, cluster: str | None) -> None:
+    """Raises UsageError where another master is asked for than that of the session: a process has one."""
+    master = running.sparkContext.master
+    if cluster not in (None, master):
+        raise UsageError(
+            f"this process has a Spark session with the master {master}: stop it, or use that one"
+        )
 
 
 def _master(workers: int | None, cluster: str | None) -> str:

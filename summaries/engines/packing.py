@@ -187,7 +187,8 @@ def _bytes_of(digits: Rows) -> tuple[Rows, Mask]:
     except NotHexadecimal:
         pass
     values = DIGITS[digits]
-    return values[:, ::2] << 4 | values[:, 1::2], ~(values.view(np.uint64) & NO_DIGITS).any(axis=1)
+    halves: Rows = np.asarray(values[:, ::2] << 4 | values[:, 1::2], dtype=np.uint8)
+    return halves, np.asarray((values.view(np.uint64) & NO_DIGITS == 0).all(axis=1))
 
 
 def _named(where: str, place: int) -> str:

@@ -13,9 +13,10 @@ import pytest
 from distributed import Client, LocalCluster
 
 from ldp_client.cli import main
-from ldp_client.documents.errors import InputError, MissingExtraError
+from ldp_client.documents.errors import InputError, MissingExtraError, UsageError
 from summaries import count_dataset, dask_summary, spark_summary, summarize_dataset
 from summaries.engines import on_spark
+from summaries.engines.on_dask import HERE
 from tests.summaries.engines_data import (
     FEW,
     REPEATED,
@@ -44,7 +45,7 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def scheduler():
     """The address of a Dask cluster of two processes."""
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster:
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=HERE, silence_logs=50) as cluster:
         yield cluster.scheduler_address
 
 
@@ -55,7 +56,7 @@ def spark():
     kept = os.environ.get("PYTHONPATH")
     os.environ |= {"PYTHONPATH": os.pathsep.join(sys.path), "PYSPARK_PYTHON": sys.executable}
     builder = pyspark.SparkSession.builder.master("local[2,4]")
-    for name, value in {**on_spark.SETTINGS, "spark.sql.shuffle.partitions": "3"}.items():
+    for name, value in {**on_spark.SETTINGS, **on_spark.HERE, "spark.sql.shuffle.partitions": "3"}.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     yield session
@@ -142,6 +143,8 @@ def test_spark_summarises_frames_though_a_worker_is_killed(folder, spark, tmp_pa
 
 def test_spark_refuses(tmp_path, spark):
     assert spark is not None
+    with pytest.raises(UsageError, match=r"session with the master local\[2,4\]: stop it, or use that one"):
+        summarize_dataset(FEW, tmp_path / "a.parquet", "spark", cluster="local[4]")
     reports = made(FEW, 60)
     wrong = changed(reports[0], payloads={**reports[0].payloads, "ever": b"\2"})
     paths = [write(tmp_path / "a.parquet", reports), write(tmp_path / "b.parquet", [wrong])]
@@ -159,9 +162,8 @@ def test_what_is_missing_is_one_line(folder, monkeypatch):
     with pytest.raises(InputError, match=r"^no Dask scheduler at tcp://127.0.0.1:9: "):
         summarize_dataset(STUDY, folder, "dask", cluster="tcp://127.0.0.1:9")
     monkeypatch.setenv("JAVA_HOME", str(folder))
-    with pytest.raises(
-        InputError, match=r"^Spark needs Java 17 or newer, and there is no java here"
-    ):
+    monkeypatch.setattr("pyspark.sql.SparkSession.getActiveSession", lambda: None)
+    with pytest.raises(InputError, match=r"^Spark needs Java 17 or newer, and there is no java here"):
         summarize_dataset(STUDY, folder, "spark", cluster="local[2]")
     for engine, module in (("dask", "dask.dataframe"), ("spark", "pyspark.sql")):
         monkeypatch.setitem(sys.modules, module, None)
