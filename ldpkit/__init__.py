@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ldpkit import ask as ask
     from ldpkit.ask import study
     from schemas import LdpkitError, Question, Report, Study
-    from summaries import Summary, summarize
+    from summaries import Summary, count_dataset, summarize, summarize_dataset
 
     __version__: str
 
@@ -43,6 +43,7 @@ __all__ = [
     "analyse",
     "audit",
     "calibrate",
+    "count_dataset",
     "create_app",
     "fit",
     "mechanism_for",
@@ -56,6 +57,7 @@ __all__ = [
     "split_epsilon",
     "study",
     "summarize",
+    "summarize_dataset",
     "towards_set",
 ]
 
@@ -74,6 +76,7 @@ _HOMES = {
     "analyse": ("inference", "analyse", "inference"),
     "audit": ("ldp_client.audit.auditing", "audit_study", ""),
     "calibrate": ("inference.design.calibration", "calibrate", "inference"),
+    "count_dataset": ("summaries", "count_dataset", "tables"),
     "create_app": ("collector", "create_app", "collector"),
     "fit": ("inference", "fit", "inference"),
     "mechanism_for": ("ldp_client", "mechanism_for", ""),
@@ -87,6 +90,7 @@ _HOMES = {
     "split_epsilon": ("inference.design.splitting", "split_epsilon", "inference"),
     "study": ("ldpkit.ask", "study", ""),
     "summarize": ("summaries", "summarize", "inference"),
+    "summarize_dataset": ("summaries", "summarize_dataset", "tables"),
     "towards_set": ("ldp_client.shuffling.reports", "towards_set", ""),
 }
 

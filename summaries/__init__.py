@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from summaries.engines import ReportCounts, count_dataset, dask_summary, spark_summary, summarize_dataset
     from summaries.evidence import PublicColumns, cell_summaries, public_columns
     from summaries.reading import summarize
     from summaries.reducing import check_report, check_study, only_reports
@@ -14,22 +15,32 @@ if TYPE_CHECKING:
 __all__ = [
     "PublicColumns",
     "QuestionSummary",
+    "ReportCounts",
     "Summary",
     "cell_summaries",
     "check_report",
     "check_study",
+    "count_dataset",
+    "dask_summary",
     "only_reports",
     "public_columns",
+    "spark_summary",
     "summarize",
+    "summarize_dataset",
 ]
 
 _MODULES = {
     "PublicColumns": "evidence",
     "QuestionSummary": "summary",
     "Summary": "summary",
+    "ReportCounts": "engines",
     "cell_summaries": "evidence",
+    "count_dataset": "engines",
+    "dask_summary": "engines",
     "public_columns": "evidence",
+    "spark_summary": "engines",
     "summarize": "reading",
+    "summarize_dataset": "engines",
 }
 
 

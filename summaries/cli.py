@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import os
 from typing import TYPE_CHECKING
 
 from ldp_client.commands.output import add_output, progress_of, show
 from ldp_client.commands.parsers import add_command
+from ldp_client.documents.errors import UsageError
 from ldp_client.files.disk import load_study
 
 if TYPE_CHECKING:
+    from ldp_client.commands.output import Progress
     from schemas import Study
     from summaries import Summary
+
+ENGINES = ("local", "dask", "spark")
 
 
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -23,8 +28,22 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
 
 def _add_summarize(summarize: argparse.ArgumentParser) -> None:
     summarize.add_argument("study", metavar="STUDY.json")
-    summarize.add_argument("reports", nargs="+", metavar="REPORTS", help="NDJSON, CSV or Parquet")
+    summarize.add_argument(
+        "reports",
+        nargs="+",
+        metavar="REPORTS",
+        help="files, NDJSON, CSV or Parquet; or a dataset of very many reports: its folder, or its address",
+    )
     summarize.add_argument("--out", required=True, metavar="FILE")
+    how = summarize.add_argument_group("of a dataset, or of Parquet files")
+    how.add_argument("--engine", choices=ENGINES, help="who reads: processes of this machine, or a cluster")
+    how.add_argument(
+        "--cluster", metavar="URL", help="Dask's scheduler, tcp://…; Spark's master, spark://… or local[4]"
+    )
+    how.add_argument("--workers", type=int, metavar="N", help="how many of them; one for each core")
+    how.add_argument(
+        "--trust-files", action="store_true", help="do not compare files with the SHA-256 of the manifest"
+    )
     add_output(summarize)
     summarize.set_defaults(run=run_summarize)
 
@@ -36,19 +55,45 @@ def _cells_in_words(study: Study, summary: Summary) -> str:
     return f"kept by cell: {len(summary.cells):,} of {study.cells:,} have reports"
 
 
+def _summary(study: Study, arguments: argparse.Namespace, progress: Progress) -> Summary:
+    """Read columns with an engine, or reports one by one where there are no columns."""
+    from summaries.telling import columns_of, reading_of
+
+    paths = arguments.reports
+    if not (arguments.engine or all(_has_columns(path) for path in paths)):
+        if arguments.cluster or arguments.workers or arguments.trust_files:
+            raise UsageError("--cluster, --workers and --trust-files are for a dataset, or for Parquet files")
+        from summaries.reading import summarize_files
+
+        return summarize_files(study, paths, reading_of(progress, paths))
+    from summaries.engines import summarize_dataset
+
+    return summarize_dataset(
+        study,
+        paths,
+        arguments.engine or ENGINES[0],
+        workers=arguments.workers,
+        cluster=arguments.cluster,
+        check=not arguments.trust_files,
+        told=columns_of(progress),
+    )
+
+
+def _has_columns(path: str) -> bool:
+    """Whether it is a Parquet file, or a folder or an address, where a dataset may be."""
+    return path.lower().endswith(".parquet") or "://" in path or os.path.isdir(path)
+
+
 def run_summarize(arguments: argparse.Namespace) -> int:
-    """ldpkit summarize STUDY.json REPORTS... --out FILE"""
+    """ldpkit summarize STUDY.json REPORTS... --out FILE [--engine local|dask|spark] [--cluster URL]"""
     study = load_study(arguments.study)
     from ldp_client import mechanisms_of
     from ldp_client.files.disk import refuse_replacing, replacing
     from summaries.influence import FALSE_SHARE, influence_in_words
-    from summaries.reading import summarize_files
-    from summaries.telling import reading_of
 
     read = (arguments.study, *arguments.reports)
     refuse_replacing(arguments.out, read)
-    told = reading_of(progress_of(arguments), arguments.reports)
-    summary = summarize_files(study, arguments.reports, told)
+    summary = _summary(study, arguments, progress_of(arguments))
     with replacing(arguments.out, read=read) as file:
         file.write(summary.to_json() + "\n")
     lines = [_cells_in_words(study, summary)] if study.public else []

@@ -25,6 +25,7 @@ from schemas import Report, Study
 from summaries import Summary, check_report, check_study
 from summaries.csv_rows import csv_rows, is_csv
 from summaries.reducing import CheckedReports, Seen, good_reports, reduce_reports
+from summaries.refusing import Others, Refused, left_out_notes, refuse_bad
 from summaries.tables import ArrowTable, Placed, in_documents, in_table, is_table, report_of_row
 
 # Where `evidence_of` finds reports: in files, tables, documents, lines.
@@ -32,11 +33,8 @@ Reports = (
     Summary | Iterable[Report] | Iterable[Mapping[str, Any]] | Iterable[str | bytes | PathLike[str]] | str
     | PathLike[str] | ArrowTable
 )  # fmt: skip
-SHOWN = 3
 TOLD_EVERY = 4096
 Told = Callable[[int], None]
-# Other study documents that files may speak of: of one study there are a few versions.
-MOST_DOCUMENTS = 1000
 PARQUET = b"PAR1"
 NO_TEXT = {
     BOM_UTF16_LE: "UTF-16 text: save it as UTF-8",
@@ -212,17 +210,7 @@ class ReadReports(CheckedReports):
 
     def notes(self) -> tuple[str, ...]:
         """Notes for readers of the result on reports that were left out."""
-        left = {one: many for one, many in self.left_out.items() if one[1] not in self.read_elsewhere}
-        if not left:
-            return ()
-        count = sum(left.values())
-        said = "1 report answers" if count == 1 else f"{count} reports answer"
-        which = ", ".join([f"version {version}" for version, _ in sorted(left)])
-        verb = "was" if count == 1 else "were"
-        return (
-            f"{said} other versions of the study ({which}) and {verb} left out: fit those with the study "
-            "file of their version",
-        )
+        return left_out_notes({o: n for o, n in self.left_out.items() if o[1] not in self.read_elsewhere})
 
     def __iter__(self) -> Iterator[Report]:
         mechanisms = mechanisms_of(self._study)
@@ -245,12 +233,7 @@ class ReadReports(CheckedReports):
                 continue
             good += 1
             yield report
-        others.refuse_all(good + seen.repeated + bad.count)
-        refused = bad.count + others.foreign.count
-        if refused:
-            shown = "; ".join([*bad.shown, *others.foreign.shown][:SHOWN])
-            total = good + seen.repeated + refused + others.versions.total()
-            raise InputError(f"{refused} of {total} reports cannot belong to this study: {shown}")
+        refuse_bad(good, seen.repeated, bad, others)
         self.left_out = others.versions
         seen.tell()
         for line in self.notes():
@@ -262,64 +245,6 @@ class ReportFiles(ReadReports):
 
     def __init__(self, study: Study, paths: Iterable[str], told: Told = _to_nobody) -> None:
         super().__init__(study, partial(_all_reports, paths), told)
-
-
-class Refused:
-    """Reports that are refused, in bounded memory: how many, and what the first few are refused for."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.shown: list[str] = []
-
-    def add(self, why: str) -> None:
-        """Count one more."""
-        self.count += 1
-        if self.count <= SHOWN:
-            self.shown.append(why)
-
-
-class Others:
-    """Reports on documents other than the study's.
-
-    versions: {(version, digest): how many} of its other versions, which may be left out. foreign: those that
-    answer another study, or another document of the same version.
-    """
-
-    def __init__(self, study: Study) -> None:
-        self.versions: Counter[tuple[int, str]] = Counter()
-        self.foreign = Refused()
-        self._study = study
-        self._documents: Counter[str] = Counter()
-
-    def hold(self, report: Report, where: str) -> bool:
-        """Count the report if it answers another document; whether it does.
-
-        Raises InputError where they answer more documents than any study has.
-        """
-        if report.digest == self._study.digest:
-            return False
-        document = f"{report.study} version {report.version} with digest {report.digest}"
-        self._documents[document] += 1
-        if len(self._documents) > MOST_DOCUMENTS:
-            raise InputError(
-                f"{where}: up to here reports answer more than {MOST_DOCUMENTS} study documents, the last "
-                f"{document}: these are no reports of one study"
-            )
-        if report.study == self._study.id and report.version != self._study.version:
-            self.versions[report.version, report.digest] += 1
-        else:
-            self.foreign.add(f"{where}: it answers another study document, {document}")
-        return True
-
-    def refuse_all(self, rest: int) -> None:
-        """Raises InputError where all reports are of these. rest: how many are not."""
-        if rest or not self._documents:
-            return
-        own = f"{self._study.id} version {self._study.version} with digest {self._study.digest}"
-        seen = [f"{count} answer {document}" for document, count in self._documents.most_common()]
-        raise InputError(
-            f"no report answers {own}: {', '.join(seen[:SHOWN])}. Use the study file with that digest"
-        )
 
 
 def _all_reports(paths: Iterable[str]) -> Iterator[Placed]:

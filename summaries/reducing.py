@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from os import PathLike
@@ -14,6 +13,7 @@ from ldp_client import Mechanism, mechanisms_of
 from ldp_client.documents.errors import InputError, ReportError
 from schemas import Report, Study
 from summaries.cells import by_cell, keeps_cells
+from summaries.refusing import tell_repeated
 from summaries.summary import QuestionSummary, Summary
 
 CHUNK = 8192
@@ -134,8 +134,7 @@ class Seen:
 
     def tell(self) -> None:
         """Say on standard error how many came again."""
-        if self.repeated:
-            print(f"{self.repeated} reports stood more than once and were counted once", file=sys.stderr)
+        tell_repeated(self.repeated)
 
 
 def _filter_bit(key: bytes) -> tuple[int, int]:

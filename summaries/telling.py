@@ -19,6 +19,16 @@ def reading_of(progress: Progress, paths: Iterable[str]) -> Callable[[int], None
     return tell
 
 
+def columns_of(progress: Progress) -> Callable[[int, int], None]:
+    """Tell how many reports an engine has read, of how many."""
+
+    def tell(count: int, total: int) -> None:
+        if total:
+            progress(Step(f"{count:,} reports read", count, total))
+
+    return tell
+
+
 def _about_how_many(path: str) -> int:
     """0 where that is not known."""
     if path == STREAM:

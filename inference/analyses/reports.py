@@ -23,7 +23,7 @@ from ldp_client.mechanisms.number import NumberMechanism
 from ldp_client.mechanisms.refusable import RefusableNumber
 from ldp_client.words.text import counted
 from schemas import Question, Report, Study
-from summaries import QuestionSummary, Summary, cell_summaries, check_study
+from summaries import QuestionSummary, ReportCounts, Summary, cell_summaries, check_study
 from summaries.reducing import CheckedReports, good_reports
 from summaries.reductions import REDUCTIONS, sets_of
 from summaries.reductions.choice import keeps_patterns
@@ -55,10 +55,7 @@ def table_of_reports(study: Study, reports: Iterable[Report] | Summary, names: S
             f"{asked[1].id}, so nothing tells how they hang together"
         )
     fields = [field for field in study.public if field.id in names]
-    seen: Counter[tuple[tuple[str, ...], tuple[bytes | None, ...]]] = Counter()
-    for report in good_reports(study, reports):
-        payloads = tuple(report.payloads.get(question.id) for question in asked)
-        seen[tuple(public_value(report, field.id) for field in fields), payloads] += 1
+    seen = _seen(study, reports, asked, fields)
     others = sum(count for (_, payloads), count in seen.items() if asked and not any(payloads))
     keys = [key for key in seen if not asked or any(key[1])]
     if not keys:
@@ -76,6 +73,19 @@ def table_of_reports(study: Study, reports: Iterable[Report] | Summary, names: S
     return Table(
         public, private, counts, notes, study.digest, noise_in_words(asked), _doubts(asked, came, counts)
     )
+
+
+def _seen(
+    study: Study, reports: Iterable[Report], asked: Sequence[Question], fields: Sequence[Any]
+) -> Counter[tuple[tuple[str, ...], tuple[bytes | None, ...]]]:
+    """How often each combination of public values and payloads came."""
+    if isinstance(reports, ReportCounts) and reports.digest == study.digest:
+        return reports.by([field.id for field in fields], [question.id for question in asked])
+    seen: Counter[tuple[tuple[str, ...], tuple[bytes | None, ...]]] = Counter()
+    for report in good_reports(study, reports):
+        payloads = tuple(report.payloads.get(question.id) for question in asked)
+        seen[tuple(public_value(report, field.id) for field in fields), payloads] += 1
+    return seen
 
 
 def _doubts(

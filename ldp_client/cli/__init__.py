@@ -51,7 +51,7 @@ COLLECTOR_MODULES = (
     "werkzeug",
     "zstandard",
 )
-OTHER_MODULES = {"statsmodels": "demo", "shtab": "completion"}
+OTHER_MODULES = {"statsmodels": "demo", "shtab": "completion", "dask": "dask", "pyspark": "spark"}
 # What a full or broken disk says, also one that only this user has filled.
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 

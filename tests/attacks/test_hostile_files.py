@@ -8,7 +8,8 @@ import pytest
 from ldp_client.documents.errors import InputError
 from ldp_client.documents.report import MAX_BYTES
 from schemas import Report, Study
-from summaries.reading import MOST_DOCUMENTS, summarize_files
+from summaries.reading import summarize_files
+from summaries.refusing import MOST_DOCUMENTS
 from tests import studies
 
 STUDY = Study(studies.document(studies.YES_NO))

@@ -1,0 +1,186 @@
+"""Datasets: which Parquet files a study's reports are in, and what their manifest promises of each.
+
+A dataset is `ROOT/study=<id>/version=<number>/day=<date>/part-<bb>.parquet`, beside `manifest.json` in
+`ROOT/study=<id>`; all reports whose ids begin alike are in parts of one number. ROOT is a folder, or an
+address that fsspec opens.
+"""
+
+from __future__ import annotations
+
+import glob
+import json
+import re
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from hashlib import sha256
+from os import PathLike
+from pathlib import Path
+from typing import IO, Any, NamedTuple, cast
+
+from ldp_client.documents.errors import InputError, MissingExtraError
+from schemas import Study
+
+FORMAT = "ldpkit.dataset/1"
+MANIFEST = "manifest.json"
+_PART = re.compile(r"version=(\d+)/day=[^/]+/part-([0-9a-f]{2})\.parquet")
+_CHUNK = 1 << 20
+
+
+class ReportFile(NamedTuple):
+    """One Parquet file of reports.
+
+    Attributes:
+        number: its place among all that are read.
+        path: its path, or its address.
+        bucket: the number of its part; None outside a dataset.
+        reports: how many the manifest says; None without one.
+        size: bytes, as the manifest says.
+        digest: their SHA-256, as the manifest says.
+    """
+
+    number: int
+    path: str
+    bucket: int | None = None
+    reports: int | None = None
+    size: int | None = None
+    digest: str = ""
+
+    @property
+    def name(self) -> str:
+        """What its rows are said to be in."""
+        return Path(self.path).name if self.bucket is None else "/".join(self.path.split("/")[-3:])
+
+
+class Dataset(NamedTuple):
+    """Attributes:
+    files: those that have reports on a study's version.
+    left_out: reports on its other versions, {(version, digest): how many}.
+    """
+
+    files: list[ReportFile]
+    left_out: dict[tuple[int, str], int]
+
+    @property
+    def is_bucketed(self) -> bool:
+        """Whether equal ids are in files of one bucket."""
+        return all(file.bucket is not None for file in self.files)
+
+
+def find_dataset(study: Study, addresses: str | PathLike[str] | Sequence[str | PathLike[str]]) -> Dataset:
+    """Find the files of a study's reports.
+
+    Args:
+        study: the document that they answer.
+        addresses: a dataset's root, or its folder of this study; or Parquet files, one or several, in whose
+            names * and ? stand for others.
+
+    Returns:
+        The files.
+
+    Raises:
+        InputError: there are none, or a dataset is unfinished, or another study's.
+        MissingExtraError: an address needs fsspec.
+    """
+    given = [addresses] if isinstance(addresses, str | PathLike) else list(addresses)
+    paths = [str(one).rstrip("/") for one in given]
+    if len(paths) == 1 and not paths[0].endswith(".parquet"):
+        return _of_manifest(study, paths[0])
+    named = [path for one in paths for path in _matching(one)]
+    wrong = [path for path in named if not path.endswith(".parquet")]
+    if wrong:
+        raise InputError(
+            f"{wrong[0]} is no Parquet file: engines read one dataset, or files whose names end in .parquet"
+        )
+    return Dataset([ReportFile(number, path) for number, path in enumerate(dict.fromkeys(named))], {})
+
+
+def _matching(path: str) -> list[str]:
+    if not set("*?[") & set(path) or ("://" not in path and Path(path).exists()):
+        return [path]
+    if "://" in path:
+        files = _fsspec().open_files(path, "rb")
+        found = [file.fs.unstrip_protocol(file.path) for file in files]
+    else:
+        found = sorted(glob.glob(path, recursive=True))
+    if not found:
+        raise InputError(f"no file matches {path}")
+    return found
+
+
+def _of_manifest(study: Study, root: str) -> Dataset:
+    for folder in (f"{root}/study={study.id}", root):
+        try:
+            with open_address(f"{folder}/{MANIFEST}") as file:
+                text = file.read()
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            raise InputError(f"cannot read {folder}/{MANIFEST}: {error.strerror or error}") from None
+        return _listed(study, folder, text)
+    raise InputError(
+        f"{root} has no {MANIFEST} of study {study.id}: the dataset is unfinished or lies elsewhere. Finish "
+        "its export, or name its Parquet files"
+    )
+
+
+def _listed(study: Study, folder: str, text: bytes) -> Dataset:
+    path = f"{folder}/{MANIFEST}"
+    try:
+        manifest = json.loads(text)
+        if manifest["format"] != FORMAT:
+            raise InputError(f"{path} is no manifest of a dataset that this ldpkit knows ({FORMAT})")
+        if manifest["study"] != study.id:
+            raise InputError(f"{path} is of study {manifest['study']}, not of {study.id}")
+        digests = {int(version): str(digest) for digest, version in manifest["documents"].items()}
+        entries = [
+            (str(one["path"]), int(one["reports"]), int(one["bytes"]), str(one["sha256"]))
+            for one in manifest["files"]
+        ]
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise InputError(f"{path} is damaged: export the dataset again") from None
+    files: list[ReportFile] = []
+    left_out: dict[tuple[int, str], int] = {}
+    for name, reports, size, digest in sorted(entries):
+        matched = _PART.fullmatch(name)
+        if matched is None:
+            raise InputError(f"{path} names {name}, which is no part of a dataset: export it again")
+        version, bucket = int(matched[1]), int(matched[2], 16)
+        if version != study.version:
+            key = version, digests.get(version, "")
+            left_out[key] = left_out.get(key, 0) + reports
+            continue
+        files.append(ReportFile(len(files), f"{folder}/{name}", bucket, reports, size, digest))
+    if not files:
+        raise InputError(f"{folder} has no reports on version {study.version} of {study.id}")
+    return Dataset(files, left_out)
+
+
+def open_address(path: str) -> AbstractContextManager[IO[bytes]]:
+    """Open a file, or what fsspec finds at an address, to read. Raises OSError, MissingExtraError."""
+    if "://" not in path:
+        return open(path, "rb")
+    try:
+        return cast(AbstractContextManager[IO[bytes]], _fsspec().open(path, "rb"))
+    except (ImportError, ValueError) as error:
+        raise InputError(f"cannot read {path}: {error}") from None
+
+
+def _fsspec() -> Any:
+    try:
+        import fsspec
+    except ImportError:
+        raise MissingExtraError("tables", "fsspec") from None
+    return fsspec
+
+
+def refuse_changed(file: ReportFile) -> None:
+    """Raises InputError where a file's bytes are not those that the manifest speaks of, OSError."""
+    if not file.digest:
+        return
+    found, size = sha256(), 0
+    with open_address(file.path) as source:
+        while chunk := source.read(_CHUNK):
+            found.update(chunk)
+            size += len(chunk)
+    if size != file.size or found.hexdigest() != file.digest:
+        raise InputError(f"{file.path} is damaged: its bytes are not those of the manifest; export it again")

@@ -1,0 +1,118 @@
+"""The engine of one machine: processes, and temporary files where reports are not in a dataset's parts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from functools import partial
+from multiprocessing import get_context
+from tempfile import TemporaryDirectory
+
+import pyarrow as pa
+
+from ldp_client.documents.errors import InputError
+from summaries.engines.dataset import Dataset, ReportFile
+from summaries.engines.parts import Part
+from summaries.engines.planning import TASKS, bits_for, groups_of, rows_in
+from summaries.engines.rows import RowLayout
+from summaries.engines.spilling import spill, spilled, spilled_rows
+from summaries.engines.work import Ending, Job, split_files, summarize_buckets
+
+# So many are read before other processes have begun.
+FEW = 1 << 19
+Work = Callable[[], Part]
+Told = Callable[[int], None]
+
+
+def run_local(job: Job, dataset: Dataset, workers: int | None, told: Told) -> list[Part]:
+    """Have processes of this machine do a job.
+
+    Args:
+        job: what to do.
+        dataset: the files.
+        workers: how many processes; by default one for each core, or this one where reports are few.
+        told: is told how many rows were read so far.
+
+    Returns:
+        What was found, in parts that add up.
+
+    Raises:
+        InputError: processes were killed, and again when their work was done anew.
+    """
+    many = workers or (1 if sum(map(rows_in, dataset.files)) < FEW else os.cpu_count() or 1)
+    groups, bits = groups_of(dataset, many * TASKS), bits_for(job, dataset)
+    if dataset.is_bucketed:
+        return _done([partial(summarize_buckets, job, files, bits) for files in groups], many, told)
+    with TemporaryDirectory(prefix="ldpkit-") as folder:
+        split = [partial(_split, job, files, bits, folder, at) for at, files in enumerate(groups)]
+        first = _done(split, many, told)
+        buckets = spilled(folder)
+        shares = [buckets[at :: many * TASKS] for at in range(min(many * TASKS, len(buckets)))]
+        read = sum(part.read for part in first)
+        tasks = [partial(_summarize_split, job, share, folder) for share in shares]
+        return [*first, *_done(tasks, many, lambda count: told(read + count))]
+
+
+def _split(job: Job, files: Sequence[ReportFile], bits: int, folder: str, task: int) -> Part:
+    """Write the rows of files into a file for each bucket; a second try writes the same anew."""
+    found = Part.empty(job.study)
+    spill(folder, str(task), split_files(job, files, bits, found))
+    return found
+
+
+def _summarize_split(job: Job, buckets: Sequence[int], folder: str) -> Part:
+    study = job.study
+    found, ending, width = Part.empty(study), Ending(job, study), RowLayout(study).width
+    for bucket in buckets:
+        ending.add(found, spilled_rows(folder, bucket, width))
+    return ending.finish(found)
+
+
+def _done(tasks: Sequence[Work], workers: int, told: Told) -> list[Part]:
+    """Do tasks; those that a killed process leaves undone are done once more, by new processes."""
+    if workers == 1:
+        return _one_after_the_other(tasks, told)
+    found: dict[int, Part] = {}
+    for _ in range(2):
+        waiting = [number for number in range(len(tasks)) if number not in found]
+        try:
+            _in_processes(tasks, waiting, workers, found, told)
+        except BrokenProcessPool:
+            continue
+        return [found[number] for number in range(len(tasks))]
+    raise InputError(
+        "processes that read reports were killed, twice: take fewer of them (--workers), or a machine with "
+        "more memory"
+    )
+
+
+def _one_after_the_other(tasks: Sequence[Work], told: Told) -> list[Part]:
+    found = []
+    for task in tasks:
+        found.append(task())
+        told(sum(part.read for part in found))
+    return found
+
+
+def _in_processes(
+    tasks: Sequence[Work], waiting: Sequence[int], workers: int, found: dict[int, Part], told: Told
+) -> None:
+    """Raises BrokenProcessPool where one was killed; what others had done is in `found`."""
+    many = min(workers, len(waiting))
+    # Begun anew, not copied: a copy of a process with threads may wait for ever.
+    with ProcessPoolExecutor(many, get_context("spawn"), _begin) as pool:
+        futures: dict[Future[Part], int] = {pool.submit(tasks[number]): number for number in waiting}
+        try:
+            for future in as_completed(futures):
+                found[futures[future]] = future.result()
+                told(sum(part.read for part in found.values()))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _begin() -> None:
+    """One thread each: the processes are as many as there are to be."""
+    pa.set_cpu_count(1)

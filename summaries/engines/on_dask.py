@@ -1,0 +1,205 @@
+"""The engine Dask: tasks on a cluster's workers, and its own shuffle where reports are in no dataset."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from importlib import import_module
+from logging import ERROR
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from ldp_client import mechanisms_of
+from ldp_client.documents.errors import InputError, MissingExtraError
+from schemas import Study
+from summaries.engines.dataset import Dataset, ReportFile
+from summaries.engines.packing import COLUMNS, Packer
+from summaries.engines.parts import Part, merged, refuse_kept_reports
+from summaries.engines.planning import TASKS, bits_for, groups_of
+from summaries.engines.rows import ROW_BITS, RowLayout, Rows
+from summaries.engines.work import BATCH, Ending, Job, split_files, split_rows, summarize_buckets
+from summaries.summary import Summary
+
+# Of what a worker found, beside the buckets of rows: a bucket of its own.
+FOUND = -1
+# Buckets of a frame whose rows nobody counted.
+FRAME_BITS = 8
+# Bytes stay bytes.
+SETTINGS = {"dataframe.convert-string": False}
+# Of the page on how a cluster fares: any port that is free, on this machine alone.
+HERE = "127.0.0.1:0"
+# Seconds until a scheduler has answered.
+PATIENCE = 10
+
+
+def run_dask(
+    job: Job, dataset: Dataset, workers: int | None, cluster: str | None, told: Callable[[int], None]
+) -> list[Part]:
+    """Have a Dask cluster do a job.
+
+    Args:
+        job: what to do.
+        dataset: the files, at addresses that every worker reaches.
+        workers: of a cluster that is started for this on this machine.
+        cluster: the address of a scheduler instead.
+        told: is told how many rows were read so far.
+
+    Returns:
+        What was found, in parts that add up.
+
+    Raises:
+        MissingExtraError: Dask is not installed.
+        InputError: there is no scheduler, or workers were lost too often.
+    """
+    with _client(workers, cluster) as client:
+        many = max(1, len(client.nthreads())) * TASKS
+        groups = groups_of(dataset, many)
+        bits = bits_for(job, dataset)
+        if dataset.is_bucketed:
+            tasks = [client.submit(summarize_buckets, job, files, bits, pure=False) for files in groups]
+            return _awaited(tasks, told)
+        frame = _dask().dataframe.from_map(partial(_split, job, bits), groups, meta=_frame([]))
+        return _awaited(client.compute(_ended(job, frame, min(many, 1 << bits)).to_delayed()), told)
+
+
+def dask_summary(study: Study, frame: Any) -> Summary:
+    """Reduce the reports in a Dask DataFrame to the summary that `summarize` makes of them.
+
+    It has the columns of an export: report_id, study, version, digest, payloads and, where the study has
+    public fields, public. Work is done where the frame's own computations are: by the client that is set up.
+
+    Args:
+        study: the document that the reports answer.
+        frame: a dask.dataframe.DataFrame.
+
+    Returns:
+        The summary.
+
+    Raises:
+        InputError: reports cannot belong to the study, or there are none.
+        SummaryError: the study needs its reports themselves.
+        MissingExtraError: Dask is not installed.
+    """
+    refuse_kept_reports(mechanisms_of(study))
+    job = Job(study.to_json())
+    with _dask().config.set(SETTINGS):
+        packed = frame.map_partitions(partial(_pack_frame, job), meta=_frame([]))
+        ended = _ended(job, packed, min(1 << FRAME_BITS, packed.npartitions)).compute()
+    whole = merged(study, _parts_in(ended))
+    assert whole.summary is not None
+    return whole.summary
+
+
+def _dask() -> Any:
+    try:
+        import_module("dask.dataframe")
+        return import_module("dask")
+    except ImportError:
+        raise MissingExtraError("dask", "dask") from None
+
+
+def _distributed() -> Any:
+    try:
+        return import_module("distributed")
+    except ImportError:
+        raise MissingExtraError("dask", "distributed") from None
+
+
+@contextmanager
+def _client(workers: int | None, cluster: str | None) -> Iterator[Any]:
+    """A client of a cluster, which is started here where no address is given."""
+    with _dask().config.set(SETTINGS):
+        distributed = _distributed()
+        if cluster is None:
+            # A thread each: what workers do holds Python's lock half of the time.
+            own = distributed.LocalCluster(
+                n_workers=workers, threads_per_worker=1, dashboard_address=HERE, silence_logs=ERROR
+            )
+            with own, distributed.Client(own) as client:
+                yield client
+            return
+        try:
+            client = distributed.Client(cluster, timeout=PATIENCE)
+        except (OSError, ValueError) as error:
+            raise InputError(f"no Dask scheduler at {cluster}: {error}") from None
+        with client:
+            yield client
+
+
+def _awaited(futures: Sequence[Any], told: Callable[[int], None]) -> list[Part]:
+    """What tasks found, as they end; each gives a Part, or a frame of them."""
+    distributed = _distributed()
+    parts: list[Part] = []
+    try:
+        for _, found in distributed.as_completed(futures, with_results=True):
+            parts += [found] if isinstance(found, Part) else _parts_in(found)
+            told(sum(part.read for part in parts))
+    except distributed.KilledWorker:
+        raise InputError(
+            "workers that read reports were killed again and again: give each more memory, or take more"
+        ) from None
+    return parts
+
+
+def _frame(pairs: Iterable[tuple[int, bytes]]) -> pd.DataFrame:
+    """Buckets' numbers, and their rows as bytes."""
+    pairs = list(pairs)
+    return pd.DataFrame(
+        {
+            "bucket": pd.Series([number for number, _ in pairs], dtype="int64"),
+            "rows": pd.Series([rows for _, rows in pairs], dtype="object"),
+        }
+    )
+
+
+def _split(job: Job, bits: int, files: Sequence[ReportFile]) -> pd.DataFrame:
+    """Read files: a row for the rows of each bucket, and one for what was found beside them."""
+    found = Part.empty(job.study)
+    pairs = [(bucket, rows.tobytes()) for bucket, rows in split_files(job, files, bits, found)]
+    return _frame([*pairs, (FOUND, pickle.dumps(found))])
+
+
+def _pack_frame(job: Job, frame: pd.DataFrame, partition_info: Any = None) -> pd.DataFrame:
+    """Pack a partition of somebody's frame in the same way."""
+    number = 0 if partition_info is None else int(partition_info["number"])
+    study = job.study
+    found = Part.empty(study)
+    packer = Packer(study, found)
+    table = pa.Table.from_pandas(frame[[c for c in frame.columns if c in COLUMNS]], preserve_index=False)
+
+    def packed() -> Iterator[Rows]:
+        place = number << ROW_BITS
+        for batch in table.to_batches(BATCH):
+            yield packer.pack(batch, place, f"partition {number}")
+            place += batch.num_rows
+
+    pairs = [(bucket, rows.tobytes()) for bucket, rows in split_rows(packed(), FRAME_BITS)]
+    return _frame([*pairs, (FOUND, pickle.dumps(found))])
+
+
+def _parts_in(frame: pd.DataFrame) -> list[Part]:
+    return [pickle.loads(one) for one in frame["rows"]]
+
+
+def _ended(job: Job, frame: Any, partitions: int) -> Any:
+    """A frame with what was found in each bucket; Dask brings the rows of one together."""
+    shuffled = frame.shuffle("bucket", npartitions=max(1, partitions))
+    return shuffled.map_partitions(partial(_end, job), meta=_frame([]))
+
+
+def _end(job: Job, frame: pd.DataFrame) -> pd.DataFrame:
+    """Count and reduce the buckets of a partition; what was found before goes on as it is."""
+    study = job.study
+    found, ending, width = Part.empty(study), Ending(job, study), RowLayout(study).width
+    before = []
+    for bucket, rows in frame.groupby("bucket")["rows"]:
+        if bucket == FOUND:
+            before += [(FOUND, one) for one in rows]
+        else:
+            ending.add(found, [np.frombuffer(one, np.uint8).reshape(-1, width) for one in rows])
+    return _frame([*before, (FOUND, pickle.dumps(ending.finish(found)))])

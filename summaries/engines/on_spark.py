@@ -1,0 +1,293 @@
+"""The engine Spark: `mapInArrow` on its workers, and its own shuffle where reports are in no dataset."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from shutil import which
+from threading import Event, Thread
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ldp_client import mechanisms_of
+from ldp_client.documents.errors import InputError, MissingExtraError, UsageError
+from schemas import Study
+from summaries.engines.dataset import Dataset, ReportFile
+from summaries.engines.packing import COLUMNS, Packer
+from summaries.engines.parts import Part, merged, refuse_kept_reports
+from summaries.engines.planning import TASKS, bits_for, groups_of, rows_in
+from summaries.engines.rows import ROW_BITS, RowLayout, Rows
+from summaries.engines.work import Ending, Job, split_files, split_rows, summarize_buckets
+from summaries.summary import Summary
+
+# What goes between workers: buckets' numbers, and their rows as bytes; or, as a bucket of its own, what was
+# found.
+SCHEMA = "bucket long, rows binary"
+ARROW = pa.schema([("bucket", pa.int64()), ("rows", pa.binary())])
+FOUND = -1
+# Buckets of a frame whose rows nobody counted.
+FRAME_BITS = 8
+# Of a bucket's rows so many bytes at most are one value, and so many values go to Python at once.
+BLOCK, BLOCKS = 1 << 22, 8
+PER_BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
+# A task that a lost process took along is tried so often.
+TRIES = 4
+SECONDS_BETWEEN_LOOKS = 0.5
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+}
+# On this machine alone. Little is done in Java: to compile it thoroughly, by several threads, costs more than
+# it saves.
+HERE = {
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.host": "localhost",
+}
+Batches = Iterator[pa.RecordBatch]
+
+
+def run_spark(
+    job: Job, dataset: Dataset, workers: int | None, cluster: str | None, told: Callable[[int], None]
+) -> list[Part]:
+    """Have Spark do a job.
+
+    Args:
+        job: what to do.
+        dataset: the files, at addresses that every worker reaches.
+        workers: how many, of a Spark that is started for this on this machine.
+        cluster: a master instead, such as spark://host:7077 or local[4].
+        told: is told how many rows were read so far.
+
+    Returns:
+        What was found, in parts that add up.
+
+    Raises:
+        MissingExtraError: Spark is not installed.
+        InputError: Java is not, or there is no such master, or workers were lost too often.
+    """
+    with _session(workers, cluster) as spark:
+        many = spark.sparkContext.defaultParallelism * TASKS
+        groups = groups_of(dataset, many)
+        tasks = spark.range(0, len(groups), 1, len(groups))
+        total = sum(map(rows_in, dataset.files))
+        bits = bits_for(job, dataset)
+        if dataset.is_bucketed:
+            ended = tasks.mapInArrow(partial(_summarize, job, groups, bits), SCHEMA)
+        else:
+            packed = tasks.mapInArrow(partial(_split, job, groups, bits), SCHEMA)
+            ended = _ended(job, packed, min(many, 1 << bits))
+        with _watched(spark, len(groups), total, told):
+            return _collected(spark, ended)
+
+
+def spark_summary(study: Study, frame: Any) -> Summary:
+    """Reduce the reports in a Spark DataFrame to the summary that `summarize` makes of them.
+
+    It has the columns of an export: report_id, study, version, digest, payloads and, where the study has
+    public fields, public. Workers need ldpkit as this process has it.
+
+    Args:
+        study: the document that the reports answer.
+        frame: a pyspark.sql.DataFrame.
+
+    Returns:
+        The summary.
+
+    Raises:
+        InputError: reports cannot belong to the study, or there are none.
+        SummaryError: the study needs its reports themselves.
+    """
+    refuse_kept_reports(mechanisms_of(study))
+    job = Job(study.to_json())
+    columns = [name for name in frame.columns if name in COLUMNS]
+    packed = frame.select(*columns).mapInArrow(partial(_pack, job), SCHEMA)
+    ended = _ended(job, packed, _partitions(frame))
+    whole = merged(study, _collected(frame.sparkSession, ended))
+    assert whole.summary is not None
+    return whole.summary
+
+
+def _partitions(frame: Any) -> int:
+    """As many as the session's other shuffles have, at most one for each bucket."""
+    return min(1 << FRAME_BITS, int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions")))
+
+
+@contextmanager
+def _session(workers: int | None, cluster: str | None) -> Iterator[Any]:
+    """A session: the one that there is, or one that is started here, and stopped."""
+    try:
+        from pyspark.errors import PySparkException
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise MissingExtraError("spark", "pyspark") from None
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        _refuse_other(running, cluster)
+        yield running
+        return
+    java = os.environ.get("JAVA_HOME")
+    if which("java", path=os.path.join(java, "bin") if java else None) is None:
+        raise InputError(
+            "Spark needs Java 17 or newer, and there is no java here: install it (Debian: "
+            "openjdk-17-jre-headless), or set JAVA_HOME"
+        )
+    master, settings = _master(workers, cluster), SETTINGS
+    if master.startswith("local"):
+        settings = {**SETTINGS, **HERE}
+        # Workers on this machine run the Python that this is.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.master(master).appName("ldpkit")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    try:
+        spark = builder.getOrCreate()
+    except (PySparkException, RuntimeError, OSError) as error:
+        raise InputError(f"no Spark at {master}: {_first_line(error)}") from None
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def _refuse_other(running: Any, cluster: str | None) -> None:
+    """Raises UsageError where another master is asked for than that of the session: a process has one."""
+    master = running.sparkContext.master
+    if cluster not in (None, master):
+        raise UsageError(
+            f"this process has a Spark session with the master {master}: stop it, or use that one"
+        )
+
+
+def _master(workers: int | None, cluster: str | None) -> str:
+    """The master's address; one on this machine tries again what a killed process leaves undone."""
+    if cluster is None:
+        return f"local[{workers or '*'},{TRIES}]"
+    if cluster.startswith("local[") and "," not in cluster:
+        return f"{cluster[:-1]},{TRIES}]"
+    return cluster
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().partition("\n")[0]
+
+
+@contextmanager
+def _watched(spark: Any, tasks: int, total: int, told: Callable[[int], None]) -> Iterator[None]:
+    """Tell how many rows were read, as far as the tasks that read them have ended."""
+    over = Event()
+    tracker = spark.sparkContext.statusTracker()
+
+    def look() -> None:
+        while not over.wait(SECONDS_BETWEEN_LOOKS):
+            for stage in map(tracker.getStageInfo, tracker.getActiveStageIds()):
+                if stage is not None and stage.numTasks == tasks:
+                    told(total * stage.numCompletedTasks // tasks)
+
+    watcher = Thread(target=look, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()
+    told(total)
+
+
+def _collected(spark: Any, ended: Any) -> list[Part]:
+    """Run it. Raises InputError in a line where Spark gave up."""
+    from pyspark.errors import PySparkException
+
+    before = spark.conf.get(PER_BATCH)
+    spark.conf.set(PER_BATCH, str(BLOCKS))
+    try:
+        return [pickle.loads(bytes(row["rows"])) for row in ended.collect()]
+    except PySparkException as error:
+        raise InputError(f"Spark gave up: {_last_line(error)}") from None
+    finally:
+        spark.conf.set(PER_BATCH, before)
+
+
+def _last_line(error: BaseException) -> str:
+    """What Python said on a worker, without the paths of its stack."""
+    lines = [line.strip() for line in str(error).splitlines() if "Error: " in line]
+    return lines[-1] if lines else _first_line(error)
+
+
+def _batch(pairs: Iterable[tuple[int, bytes]]) -> pa.RecordBatch:
+    numbers, rows = zip(*pairs)
+    return pa.RecordBatch.from_arrays(
+        [pa.array(numbers, pa.int64()), pa.array(rows, pa.binary())], schema=ARROW
+    )
+
+
+def _numbers(batches: Batches) -> Iterator[int]:
+    for batch in batches:
+        yield from batch.column(0).to_pylist()
+
+
+def _summarize(job: Job, groups: Sequence[Sequence[ReportFile]], bits: int, batches: Batches) -> Batches:
+    for number in _numbers(batches):
+        yield _batch([(FOUND, pickle.dumps(summarize_buckets(job, groups[number], bits)))])
+
+
+def _split(job: Job, groups: Sequence[Sequence[ReportFile]], bits: int, batches: Batches) -> Batches:
+    for number in _numbers(batches):
+        found = Part.empty(job.study)
+        yield from _blocks(split_files(job, groups[number], bits, found))
+        yield _batch([(FOUND, pickle.dumps(found))])
+
+
+def _pack(job: Job, batches: Batches) -> Batches:
+    """Pack a partition of somebody's frame."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    number = 0 if context is None else context.partitionId()
+    study = job.study
+    found = Part.empty(study)
+    packer = Packer(study, found)
+
+    def packed() -> Iterator[Rows]:
+        place = number << ROW_BITS
+        for batch in batches:
+            yield packer.pack(batch, place, f"partition {number}")
+            place += batch.num_rows
+
+    yield from _blocks(split_rows(packed(), FRAME_BITS))
+    yield _batch([(FOUND, pickle.dumps(found))])
+
+
+def _blocks(split: Iterable[tuple[int, Rows]]) -> Batches:
+    for bucket, rows in split:
+        step = max(1, BLOCK // rows.shape[1])
+        for begin in range(0, len(rows), step):
+            yield _batch([(bucket, rows[begin : begin + step].tobytes())])
+
+
+def _ended(job: Job, packed: Any, partitions: int) -> Any:
+    """A frame with what was found in each bucket; Spark brings the rows of one together."""
+    return packed.repartition(max(1, partitions), "bucket").mapInArrow(partial(_end, job), SCHEMA)
+
+
+def _end(job: Job, batches: Batches) -> Batches:
+    """Count and reduce the buckets of a partition; what was found before goes on as it is."""
+    study = job.study
+    found, ending, width = Part.empty(study), Ending(job, study), RowLayout(study).width
+    buckets: defaultdict[int, list[Rows]] = defaultdict(list)
+    for batch in batches:
+        for bucket, rows in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist()):
+            if bucket == FOUND:
+                yield _batch([(FOUND, rows)])
+            else:
+                buckets[bucket].append(np.frombuffer(rows, np.uint8).reshape(-1, width))
+    while buckets:
+        ending.add(found, buckets.popitem()[1])
+    yield _batch([(FOUND, pickle.dumps(ending.finish(found)))])

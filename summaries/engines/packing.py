@@ -1,0 +1,269 @@
+"""From Arrow columns of reports to rows of bytes: all reports of a batch are checked at once.
+
+What is not plainly good is read again by itself, as every other reader of reports reads it, and refused with
+the same words.
+"""
+
+from __future__ import annotations
+
+from binascii import Error as NotHexadecimal
+from binascii import a2b_hex
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from ldp_client import mechanisms_of
+from ldp_client.documents.errors import ReportError
+from ldp_client.documents.report import ID_BYTES
+from schemas import Study
+from summaries.engines.parts import Part
+from summaries.engines.possible import possible
+from summaries.engines.rows import CONTENT, PLACE_BYTES, PUBLIC_BYTES, ROW_BITS, RowLayout, Rows
+from summaries.reducing import check_report
+from summaries.refusing import SHOWN
+from summaries.tables import report_of_row
+
+COLUMNS = ("report_id", "study", "version", "digest", "public", "payloads")
+HEAD = ("study", "version", "digest")
+Mask = NDArray[np.bool_]
+# Rows that are read by themselves at once.
+SOME = 4096
+DIGITS = np.full(256, 255, dtype=np.uint8)
+DIGITS[[*b"0123456789abcdef"]] = np.arange(16)
+# Of eight bytes the highest bits: set where one is no digit.
+NO_DIGITS = np.uint64(0x8080808080808080)
+SMALL = np.uint64(0x2020202020202020)
+TEXTS = (
+    "binary", "large_binary", "binary_view", "fixed_size_binary", "string", "large_string", "string_view",
+)  # fmt: skip
+
+
+class Packer:
+    """Checks batches of reports, and packs the good ones; what is wrong with others goes to `found`.
+
+    Args:
+        study: the document that reports should answer.
+        found: where findings go.
+    """
+
+    def __init__(self, study: Study, found: Part) -> None:
+        self.layout = RowLayout(study)
+        self.found = found
+        self._study = study
+        self._mechanisms = mechanisms_of(study)
+        self._places: list[dict[str | None, int]] = [{} for _ in study.public]
+
+    def pack(self, batch: pa.RecordBatch, first: int, where: str) -> Rows:
+        """Return the rows of the good reports of a batch, in its order.
+
+        Args:
+            batch: columns as an export writes them; others stay out.
+            first: the place of its first row in all that is read.
+            where: what its rows are in, such as a file's name; its rows are named with `first`.
+        """
+        count = batch.num_rows
+        self.found.read += count
+        if not set(COLUMNS) - {"public"} <= set(batch.schema.names):
+            return self._read_apart(batch, np.arange(count), first, where)
+        own = self._own(batch)
+        rows = self.layout.empty(count)
+        rows[:, :PLACE_BYTES] = np.arange(first, first + count, dtype="<u8").view(np.uint8).reshape(count, -1)
+        has_id = self._put_ids(batch, rows)
+        good = own & has_id & self._put_public(batch, rows)
+        good &= self._put_payloads(batch, rows, good)
+        if good.all():
+            return rows
+        good_or_other = good.copy()
+        good_or_other[self._count_others(batch, np.flatnonzero(~own & has_id), first, where)] = True
+        doubtful = np.flatnonzero(~good_or_other)
+        return self.layout.joined([rows[good], self._read_apart(batch, doubtful, first, where)])
+
+    def _own(self, batch: pa.RecordBatch) -> Mask:
+        """Which rows say that they answer the study's document."""
+        wanted = (self._study.id, self._study.version, self._study.digest)
+        study, version, digest = (_equal(batch.column(name), value) for name, value in zip(HEAD, wanted))
+        return study & version & digest
+
+    def _put_ids(self, batch: pa.RecordBatch, rows: Rows) -> Mask:
+        digits, good = fixed_bytes(batch.column("report_id"), 2 * ID_BYTES)
+        rows[:, PLACE_BYTES:CONTENT], are_digits = _bytes_of(digits)
+        return good & are_digits
+
+    def _put_public(self, batch: pa.RecordBatch, rows: Rows) -> Mask:
+        good = np.ones(len(rows), dtype=np.bool_)
+        given = _children(batch, "public")
+        begin = CONTENT
+        for field, known in zip(self._study.public, self._places):
+            column = given.pop(field.id, None)
+            if column is None:
+                return np.zeros(len(rows), dtype=np.bool_)
+            codes, values = _coded(column)
+            for value in values:
+                if value not in known:
+                    place = None if value is None else field.place(value)
+                    known[value] = -1 if place is None else place
+            places = np.array([known[value] for value in values], dtype="<i4")[codes]
+            good &= places >= 0
+            rows[:, begin : begin + PUBLIC_BYTES] = places.view(np.uint8).reshape(-1, PUBLIC_BYTES)
+            begin += PUBLIC_BYTES
+        return good & _all_null(given, len(rows))
+
+    def _put_payloads(self, batch: pa.RecordBatch, rows: Rows, wanted: Mask) -> Mask:
+        """Write payloads that are possible; the others' rows are not good. wanted: the rows that may be."""
+        given = _children(batch, "payloads")
+        answered = np.zeros(len(rows), dtype=np.int64)
+        good = np.ones(len(rows), dtype=np.bool_)
+        for name, mechanism in self._mechanisms.items():
+            column = given.pop(name, None)
+            if column is None or column.null_count == len(column):
+                continue
+            payloads, fits = fixed_bytes(column, mechanism.payload_size)
+            there = _valid(column)
+            fits &= wanted
+            fits[fits] = possible(mechanism, payloads if fits.all() else payloads[fits])
+            # Of a study that asks one question all payloads have the same place.
+            where = slice(None) if fits.all() else np.flatnonzero(fits)
+            rows[where, self.layout.places[name]] = payloads[where]
+            good &= fits | ~there
+            answered += there
+            if self._study.ask_one:
+                self.layout.set_question(rows, name, np.flatnonzero(there))
+        count = 1 if self._study.ask_one else len(self._mechanisms)
+        return np.asarray(good & (answered == count) & _all_null(given, len(rows)))
+
+    def _count_others(
+        self, batch: pa.RecordBatch, others: NDArray[np.int64], first: int, where: str
+    ) -> NDArray[np.int64]:
+        """Count rows on other documents, of each of which a few are read; returns those that were counted."""
+        coded = [_coded(batch.column(name)) for name in HEAD]
+        kinds, which = np.unique(
+            np.stack([codes[others] for codes, _ in coded], axis=1), axis=0, return_inverse=True
+        )
+        held = []
+        for kind in range(len(kinds)):
+            rows = others[which.ravel() == kind]
+            try:
+                report = report_of_row(batch.slice(int(rows[0]), 1).to_pylist()[0])
+            except ReportError:
+                continue
+            if report.digest == self._study.digest:
+                continue
+            for number, row in enumerate(rows[:SHOWN].tolist(), 1):
+                many = len(rows) - SHOWN + 1 if number == SHOWN else 1
+                self.found.others.hold(report, _named(where, first + row), first + row, many)
+            held.append(rows)
+        return np.concatenate(held) if held else others[:0]
+
+    def _read_apart(self, batch: pa.RecordBatch, wanted: NDArray[Any], first: int, where: str) -> Rows:
+        """Read these rows as reports, one by one: the good ones, should there be some."""
+        found = []
+        for begin in range(0, len(wanted), SOME):
+            some = wanted[begin : begin + SOME]
+            for row, document in zip(some.tolist(), batch.take(pa.array(some)).to_pylist()):
+                place = first + row
+                try:
+                    report = report_of_row(document)
+                    if self.found.others.hold(report, _named(where, place), place):
+                        continue
+                    check_report(self._study, self._mechanisms, report)
+                except ReportError as error:
+                    self.found.bad.add(f"{_named(where, place)}: {error}", place)
+                    continue
+                found.append(self.layout.row_of(report, place))
+        return self.layout.joined(found)
+
+
+def _bytes_of(digits: Rows) -> tuple[Rows, Mask]:
+    """What hexadecimal digits stand for, (n, half as many); and which rows have nothing but small ones."""
+    # Of digits and small letters, but not of capitals, this bit is set.
+    is_small = np.bitwise_and.reduce(digits.view(np.uint64), axis=None) & SMALL == SMALL
+    try:
+        if is_small:
+            found = np.frombuffer(a2b_hex(digits.tobytes()), np.uint8)
+            return found.reshape(len(digits), -1), np.ones(len(digits), np.bool_)
+    except NotHexadecimal:
+        pass
+    values = DIGITS[digits]
+    halves: Rows = np.asarray(values[:, ::2] << 4 | values[:, 1::2], dtype=np.uint8)
+    return halves, np.asarray((values.view(np.uint64) & NO_DIGITS == 0).all(axis=1))
+
+
+def _named(where: str, place: int) -> str:
+    return f"{where}, row {(place & (1 << ROW_BITS) - 1) + 1}"
+
+
+def fixed_bytes(column: pa.Array, size: int) -> tuple[Rows, Mask]:
+    """Read a column of texts or bytes of one length.
+
+    Args:
+        column: any type of text or bytes.
+        size: how many bytes each should have.
+
+    Returns:
+        The bytes, (n, size), zeros where a value is none or of another length; and which are not, (n,).
+    """
+    if not _is_bytes(column.type):
+        return np.zeros((len(column), size), np.uint8), np.zeros(len(column), np.bool_)
+    column = column.cast(pa.binary())
+    count = len(column)
+    _, ends, data = column.buffers()
+    if not count or data is None:
+        return np.zeros((count, size), np.uint8), np.zeros(count, np.bool_)
+    offsets = np.frombuffer(ends, np.int32)[column.offset : column.offset + count + 1].astype(np.int64)
+    good = (np.diff(offsets) == size) & _valid(column)
+    joined = np.frombuffer(data, np.uint8)
+    if good.all():
+        return joined[offsets[0] : offsets[-1]].reshape(count, size), good
+    found = np.zeros((count, size), np.uint8)
+    found[good] = joined[offsets[:-1][good][:, None] + np.arange(size)]
+    return found, good
+
+
+def _is_bytes(kind: pa.DataType) -> bool:
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return any(getattr(pa.types, f"is_{one}")(kind) for one in TEXTS)
+
+
+def _valid(column: pa.Array) -> Mask:
+    if not column.null_count:
+        return np.ones(len(column), np.bool_)
+    return np.asarray(column.is_valid().to_numpy(zero_copy_only=False))
+
+
+def _children(batch: pa.RecordBatch, name: str) -> dict[str, pa.Array]:
+    """The columns of a struct; none where there is no such column, or it is something else."""
+    if name not in batch.schema.names or not pa.types.is_struct(batch.column(name).type):
+        return {}
+    column = batch.column(name)
+    return dict(zip([column.type.field(at).name for at in range(column.type.num_fields)], column.flatten()))
+
+
+def _all_null(columns: dict[str, pa.Array], count: int) -> Mask:
+    """Which rows have nothing in any of these."""
+    found = np.ones(count, np.bool_)
+    for column in columns.values():
+        if column.null_count < count:
+            found &= ~_valid(column)
+    return found
+
+
+def _coded(column: pa.Array) -> tuple[NDArray[np.int64], list[Any]]:
+    """Each row's code, and what the codes mean; the last is None, for rows that have nothing."""
+    coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    values = [*coded.dictionary.to_pylist(), None]
+    codes = pc.fill_null(coded.indices, len(values) - 1) if coded.null_count else coded.indices
+    return codes.to_numpy(zero_copy_only=False).astype(np.int64), values
+
+
+def _equal(column: pa.Array, value: object) -> Mask:
+    """Which rows have this value."""
+    if isinstance(value, int) and pa.types.is_integer(column.type) and not column.null_count:
+        return np.asarray(column.to_numpy(zero_copy_only=False) == value)
+    if pa.types.is_dictionary(column.type) and len(column.dictionary) == 1 and not column.null_count:
+        return np.full(len(column), column.dictionary[0].as_py() == value)
+    codes, values = _coded(column)
+    return np.array([one == value for one in values], dtype=np.bool_)[codes]

@@ -1,0 +1,122 @@
+"""What one worker finds, and how the findings of all add up to a summary, or to what is wrong."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from ldp_client import Mechanism
+from ldp_client.documents.errors import InputError, SummaryError
+from ldp_client.words.text import counted
+from schemas import Study
+from summaries.reductions import REDUCTIONS
+from summaries.refusing import Others, Refused, left_out_notes, refuse_bad, tell_repeated
+from summaries.summary import NEEDS_REPORTS, Summary
+
+# Of many damaged files so many are named.
+MOST_NAMED = 20
+
+
+@dataclass
+class Part:
+    """What was found in some of the reports; findings of different ones add up.
+
+    Attributes:
+        bad: reports that are refused.
+        others: those on other documents.
+        good: how many count.
+        repeated: how many came again.
+        read: how many rows were read.
+        damaged: what is wrong with which files, by their numbers.
+        span: of files that should have one bucket's reports, {bucket: (lowest, highest id)}, of half an id.
+        summary: of the reports that count.
+        counts: where equal reports were counted, {public places and payloads: how many}.
+    """
+
+    bad: Refused
+    others: Others
+    good: int = 0
+    repeated: int = 0
+    read: int = 0
+    damaged: dict[int, str] = field(default_factory=dict)
+    span: dict[int, tuple[int, int]] = field(default_factory=dict)
+    summary: Summary | None = None
+    counts: dict[bytes, int] = field(default_factory=dict)
+
+    @classmethod
+    def empty(cls, study: Study) -> Part:
+        """Return what is found in no reports."""
+        return cls(Refused(), Others(study))
+
+    def note_span(self, bucket: int, low: int, high: int) -> None:
+        """Note that a bucket has reports between these ids."""
+        lowest, highest = self.span.get(bucket, (low, high))
+        self.span[bucket] = (min(low, lowest), max(high, highest))
+
+    def merge(self, other: Part) -> None:
+        """Add what was found elsewhere."""
+        self.bad.merge(other.bad)
+        self.others.merge(other.others)
+        self.good += other.good
+        self.repeated += other.repeated
+        self.read += other.read
+        self.damaged.update(other.damaged)
+        for bucket, ends in other.span.items():
+            self.note_span(bucket, *ends)
+        if other.summary is not None:
+            self.summary = other.summary if self.summary is None else self.summary.merge(other.summary)
+        for key, many in other.counts.items():
+            self.counts[key] = self.counts.get(key, 0) + many
+
+
+def merged(
+    study: Study, parts: Iterable[Part], left_out: Mapping[tuple[int, str], int] | None = None
+) -> Part:
+    """Add up what all workers found, and say what a reader must know.
+
+    left_out: reports on other versions that nobody read. Raises InputError for damaged files, for reports
+    that are refused, and where none answers the study.
+    """
+    whole = Part.empty(study)
+    whole.others.versions.update(left_out or {})
+    for part in parts:
+        whole.merge(part)
+    _refuse_damaged(whole.damaged)
+    _refuse_overlap(whole.span)
+    refuse_bad(whole.good, whole.repeated, whole.bad, whole.others)
+    if not whole.good:
+        raise InputError(f"there are no reports on version {study.version} of {study.id}")
+    tell_repeated(whole.repeated)
+    for line in left_out_notes(whole.others.versions):
+        print(line, file=sys.stderr)
+    return whole
+
+
+def _refuse_damaged(damaged: Mapping[int, str]) -> None:
+    """Raises InputError that names the files."""
+    if not damaged:
+        return
+    said = [damaged[number] for number in sorted(damaged)]
+    if len(said) == 1:
+        raise InputError(said[0])
+    more = f"; and {counted(len(said) - MOST_NAMED, 'other')}" if len(said) > MOST_NAMED else ""
+    raise InputError(f"{len(said)} files cannot be read: {'; '.join(said[:MOST_NAMED])}{more}")
+
+
+def _refuse_overlap(span: Mapping[int, tuple[int, int]]) -> None:
+    """Raises InputError where files of different buckets may have the same report."""
+    ordered = sorted((low, high, bucket) for bucket, (low, high) in span.items())
+    for (_, high, before), (low, _, bucket) in zip(ordered, ordered[1:]):
+        if low <= high:
+            raise InputError(
+                f"files of parts {before:02x} and {bucket:02x} have ids that begin alike, so that a report "
+                "may stand in both: this is no export's layout, name its files instead"
+            )
+
+
+def refuse_kept_reports(mechanisms: Mapping[str, Mechanism]) -> None:
+    """Raises SummaryError where a posterior needs the reports themselves, which no summary has."""
+    for name, mechanism in mechanisms.items():
+        if REDUCTIONS[mechanism.name].keeps_reports(mechanism):
+            raise SummaryError(f"questions.{name}", NEEDS_REPORTS)

@@ -1,0 +1,125 @@
+"""Which payloads are possible, for many reports at once: what each mechanism's `check` says of one.
+
+A payload that is found possible here is one that `check` takes, and a test holds the two equal. What is not
+is checked again by itself, so that all refusals have the mechanism's own words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldp_client.core.strips import NOISE_REACH
+from ldp_client.documents.errors import ReportError
+from ldp_client.mechanisms.base import LARGEST_SIGNED, Mechanism
+from ldp_client.mechanisms.olh import PRIME, SEED_BYTES
+from summaries.reductions.base import Payloads, big_endian, signed
+
+Mask = NDArray[np.bool_]
+# Of a mechanism and payloads (n, payload_size), which are possible: (n,).
+Possible = Callable[[Any, Payloads], Mask]
+
+
+def possible(mechanism: Mechanism, payloads: Payloads) -> Mask:
+    """Tell which payloads a device could have sent.
+
+    Args:
+        mechanism: the question's.
+        payloads: n of them, shape (n, payload_size), uint8.
+
+    Returns:
+        (n,), true where the mechanism's `check` does not refuse.
+    """
+    return _POSSIBLE.get(mechanism.name, _one_by_one)(mechanism, payloads)
+
+
+def _one_by_one(mechanism: Mechanism, payloads: Payloads) -> Mask:
+    """Of any mechanism, from its `check` alone."""
+    found = np.ones(len(payloads), dtype=np.bool_)
+    for row, payload in enumerate(payloads):
+        try:
+            mechanism.check(payload.tobytes())
+        except ReportError:
+            found[row] = False
+    return found
+
+
+def _within(values: NDArray[Any], low: int, high: int) -> Mask:
+    """Whether all entries of each row lie between these."""
+    return np.asarray(((values >= low) & (values <= high)).all(axis=1))
+
+
+def _laplace(_mechanism: Any, payloads: Payloads) -> Mask:
+    return _within(signed(payloads), -LARGEST_SIGNED, LARGEST_SIGNED)
+
+
+def _gaussian(mechanism: Any, payloads: Payloads) -> Mask:
+    return _within(signed(payloads), -NOISE_REACH, mechanism.levels + NOISE_REACH)
+
+
+def _refusable(mechanism: Any, payloads: Payloads) -> Mask:
+    return possible(mechanism.number, payloads[:, :-1]) & (payloads[:, -1] <= 1)
+
+
+def _choice(mechanism: Any, payloads: Payloads) -> Mask:
+    return np.asarray(big_endian(payloads) < mechanism.choices)
+
+
+def _bits(mechanism: Any, payloads: Payloads) -> Mask:
+    used = mechanism.choices - 8 * (mechanism.payload_size - 1)
+    return np.asarray(payloads[:, -1] >> used == 0) if used < 8 else np.ones(len(payloads), np.bool_)
+
+
+def _subset(mechanism: Any, payloads: Payloads) -> Mask:
+    return np.asarray(np.bitwise_count(payloads).sum(axis=1, dtype=np.int64) == mechanism.size)
+
+
+def _olh(mechanism: Any, payloads: Payloads) -> Mask:
+    seeds = np.ascontiguousarray(payloads[:, :SEED_BYTES]).view(">u4")
+    return np.asarray((seeds < PRIME).all(axis=1) & (big_endian(payloads[:, SEED_BYTES:]) < mechanism.hashes))
+
+
+def _hadamard(mechanism: Any, payloads: Payloads) -> Mask:
+    return np.asarray(big_endian(payloads) < mechanism.columns)
+
+
+def _memoized(mechanism: Any, payloads: Payloads) -> Mask:
+    return possible(mechanism.first, payloads)
+
+
+def _statistics(mechanism: Any, payloads: Payloads) -> Mask:
+    return _within(signed(payloads), -mechanism.largest, mechanism.largest)
+
+
+def _record(mechanism: Any, payloads: Payloads) -> Mask:
+    reach = mechanism.radius + NOISE_REACH
+    if mechanism.binary:
+        return _within(signed(payloads[:, :-1]), -reach, reach) & (payloads[:, -1] <= 1)
+    of_response = mechanism.response_grid + NOISE_REACH
+    features, response = signed(payloads[:, :-4]), signed(payloads[:, -4:])
+    return _within(features, -reach, reach) & _within(response, -of_response, of_response)
+
+
+def _products(mechanism: Any, payloads: Payloads) -> Mask:
+    return np.asarray(big_endian(payloads) < mechanism.patterns * len(mechanism.blocks))
+
+
+_POSSIBLE: dict[str, Possible] = {
+    "laplace": _laplace,
+    "gaussian": _gaussian,
+    "refusable_laplace": _refusable,
+    "refusable_gaussian": _refusable,
+    "randomized_response": _choice,
+    "oue": _bits,
+    "sue": _bits,
+    "subset_selection": _subset,
+    "olh": _olh,
+    "hadamard": _hadamard,
+    "memoized": _memoized,
+    "gaussian_statistics": _statistics,
+    "gaussian_record": _record,
+    "sampled_products": _products,
+}

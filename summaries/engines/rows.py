@@ -1,0 +1,134 @@
+"""Checked reports as rows of bytes, all of one length: what is sorted, sent between workers and reduced.
+
+A row is the report's place (8 bytes), its id (16), the places of its public values in their fields (4
+each), and its payloads end to end. Of a study that asks one question it is its number (2), and the
+payload with zeros behind it. Two reports have the same content exactly
+where their rows are the same behind the id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ldp_client import mechanisms_of
+from ldp_client.documents.report import ID_BYTES
+from schemas import Report, Study
+
+Rows = NDArray[np.uint8]
+Places = NDArray[np.uint64]
+
+PLACE_BYTES = 8
+PUBLIC_BYTES = 4
+NUMBER_BYTES = 2
+CONTENT = PLACE_BYTES + ID_BYTES
+# Of a place the bits that number the rows of a file; those above number the files.
+ROW_BITS = 40
+
+
+class RowLayout:
+    """Where everything stands in the rows of a study's reports.
+
+    Args:
+        study: the document that the reports answer.
+
+    Attributes:
+        width: bytes of a row.
+        payloads_at: where payloads begin, or the number of the question that a report answers.
+    """
+
+    def __init__(self, study: Study) -> None:
+        self._fields = study.public
+        self._ask_one = study.ask_one
+        self.payloads_at = CONTENT + PUBLIC_BYTES * len(study.public)
+        sizes = {name: one.payload_size for name, one in mechanisms_of(study).items()}
+        self.numbers = {name: number for number, name in enumerate(sizes)}
+        if study.ask_one:
+            begin = self.payloads_at + NUMBER_BYTES
+            self.places = {name: slice(begin, begin + size) for name, size in sizes.items()}
+            self.width = begin + max(sizes.values())
+            return
+        ends = (self.payloads_at + np.cumsum(list(sizes.values()))).tolist()
+        self.places = {name: slice(end - sizes[name], end) for name, end in zip(sizes, ends)}
+        self.width = ends[-1]
+
+    def empty(self, count: int) -> Rows:
+        """Return rows of zeros."""
+        return np.zeros((count, self.width), dtype=np.uint8)
+
+    def joined(self, parts: list[Rows]) -> Rows:
+        """Return all of these rows as one array."""
+        return np.concatenate(parts) if parts else self.empty(0)
+
+    def answered(self, rows: Rows, name: str) -> Rows:
+        """Return the payloads of the rows that answer a question, (answered, bytes)."""
+        if self._ask_one:
+            rows = rows[self.question_numbers(rows) == self.numbers[name]]
+        return np.ascontiguousarray(rows[:, self.places[name]])
+
+    def question_numbers(self, rows: Rows) -> NDArray[np.uint16]:
+        """Return which question each row answers, of a study that asks one."""
+        return column(rows, self.payloads_at, np.dtype("<u2"))
+
+    def public_places(self, rows: Rows) -> list[NDArray[np.int64]]:
+        """Return for each public field the places of the rows' values."""
+        begins = range(CONTENT, self.payloads_at, PUBLIC_BYTES)
+        return [column(rows, begin, np.dtype("<u4")).astype(np.int64) for begin in begins]
+
+    def cells(self, rows: Rows) -> NDArray[np.int64]:
+        """Return the number of each row's cell, as summaries.cells.cell_at counts them."""
+        numbers = np.zeros(len(rows), dtype=np.int64)
+        for field, places in zip(self._fields, self.public_places(rows)):
+            numbers = numbers * field.size + places
+        return numbers
+
+    def row_of(self, report: Report, place: int) -> Rows:
+        """Return the one row, (1, width), of a report that was checked."""
+        head = place.to_bytes(PLACE_BYTES, "little") + bytes.fromhex(report.id)
+        for field in self._fields:
+            head += (field.place(report.public[field.id]) or 0).to_bytes(PUBLIC_BYTES, "little")
+        row = self.empty(1)
+        row[0, : len(head)] = np.frombuffer(head, np.uint8)
+        for name, payload in report.payloads.items():
+            if self._ask_one:
+                self.set_question(row, name)
+            row[0, self.places[name]] = np.frombuffer(payload, np.uint8)
+        return row
+
+    def set_question(self, rows: Rows, name: str, which: NDArray[np.int64] | slice = slice(None)) -> None:
+        """Write the number of the question that these rows answer."""
+        number = np.frombuffer(self.numbers[name].to_bytes(NUMBER_BYTES, "little"), np.uint8)
+        rows[which, self.payloads_at : self.payloads_at + NUMBER_BYTES] = number
+
+
+def column(rows: Rows, begin: int, kind: np.dtype[Any]) -> NDArray[Any]:
+    """Return one integer of each row, copied."""
+    return np.ascontiguousarray(rows[:, begin : begin + kind.itemsize]).view(kind)[:, 0]
+
+
+def places_of(rows: Rows) -> Places:
+    """Return where each row's report was read."""
+    return column(rows, 0, np.dtype("<u8"))
+
+
+def halves_of(rows: Rows) -> tuple[Places, Places]:
+    """Return the first and the second eight bytes of each id, as numbers of the same order."""
+    ids = np.ascontiguousarray(rows[:, PLACE_BYTES:CONTENT]).view(">u8").astype(np.uint64)
+    return ids[:, 0].copy(), ids[:, 1].copy()
+
+
+def parts_of(rows: Rows, bits: int) -> Iterator[tuple[int, Rows]]:
+    """Split rows by the first bits of their ids, at most 16: each part's number, and its rows."""
+    if not bits:
+        yield 0, rows
+        return
+    numbers = column(rows, PLACE_BYTES, np.dtype(">u2")).astype(np.uint16) >> (16 - bits)
+    order = np.argsort(numbers, kind="stable")
+    ends = np.cumsum(np.bincount(numbers, minlength=1 << bits))
+    sorted_rows = rows[order]
+    for number in np.unique(numbers).tolist():
+        begin = int(ends[number - 1]) if number else 0
+        yield number, sorted_rows[begin : int(ends[number])]

@@ -1,0 +1,47 @@
+"""Rows in temporary files, split by their ids: so many reports that they do not fit in a worker's memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+
+from summaries.engines.rows import Rows
+
+
+def spill(folder: str, name: str, split: Iterable[tuple[int, Rows]]) -> None:
+    """Write rows into a folder for each part, below this one.
+
+    Args:
+        folder: where to.
+        name: of the files; what one of this name held before is replaced.
+        split: each part's number, and some of its rows.
+    """
+    begun: set[int] = set()
+    for number, rows in split:
+        path = Path(folder, str(number))
+        path.mkdir(exist_ok=True)
+        with open(path / name, "ab" if number in begun else "wb") as file:
+            file.write(rows.tobytes())
+        begun.add(number)
+
+
+def spilled(folder: str) -> list[int]:
+    """List the parts that have rows, in their order."""
+    return sorted(int(path.name) for path in Path(folder).iterdir())
+
+
+def spilled_rows(folder: str, number: int, width: int) -> list[Rows]:
+    """Read all rows of a part.
+
+    Args:
+        folder: where they were spilled.
+        number: the part's.
+        width: bytes of a row.
+
+    Returns:
+        What each name's file holds.
+    """
+    paths = sorted(Path(folder, str(number)).iterdir())
+    return [np.fromfile(path, np.uint8).reshape(-1, width) for path in paths]

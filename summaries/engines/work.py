@@ -1,0 +1,176 @@
+"""What a worker does, whichever engine it belongs to: reads files into rows, and reduces rows to findings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from pyarrow.parquet import ParquetFile
+
+from ldp_client.documents.errors import InputError
+from schemas import Study
+from summaries.engines.counting import Counting
+from summaries.engines.dataset import ReportFile, open_address, refuse_changed
+from summaries.engines.once import once
+from summaries.engines.packing import COLUMNS, Packer
+from summaries.engines.parts import Part
+from summaries.engines.reducer import Reducer
+from summaries.engines.rows import ROW_BITS, Rows, halves_of, parts_of
+from summaries.engines.spilling import spill, spilled, spilled_rows
+
+# Rows of a bucket, in bytes; while they are counted and reduced a worker holds about five times as much.
+BUCKET = 1 << 25
+# Rows of a file at once.
+BATCH = 1 << 15
+# Rows that are split by their ids at once, in bytes.
+SPLIT = 1 << 26
+
+
+class Job(NamedTuple):
+    """What all workers are told.
+
+    Attributes:
+        document: the study's text.
+        names: the files' names, by their numbers.
+        check: whether files are compared with the manifest.
+        asked: the questions and public fields by which reports are counted; None: they are summarised.
+    """
+
+    document: str
+    names: tuple[str, ...] = ()
+    check: bool = True
+    asked: tuple[str, ...] | None = None
+
+    @property
+    def study(self) -> Study:
+        """The study."""
+        return Study.from_json(self.document)
+
+    def where(self, place: int) -> str:
+        """Say where a row is."""
+        number, row = place >> ROW_BITS, (place & (1 << ROW_BITS) - 1) + 1
+        return (
+            f"{self.names[number]}, row {row}"
+            if number < len(self.names)
+            else f"partition {number}, row {row}"
+        )
+
+
+def batches_of(file: ReportFile) -> Iterator[pa.RecordBatch]:
+    """Read the columns of a file that reports have. Raises InputError for a damaged one."""
+    try:
+        with open_address(file.path) as source:
+            table = ParquetFile(source, page_checksum_verification=True)
+            if file.reports is not None and table.metadata.num_rows != file.reports:
+                raise InputError(
+                    f"{file.path} has {table.metadata.num_rows} reports, the manifest says {file.reports}: "
+                    "export it again"
+                )
+            there = [name for name in table.schema_arrow.names if name in COLUMNS]
+            whole = None if len(there) < len(COLUMNS) - 1 else there
+            yield from table.iter_batches(BATCH, columns=whole, use_threads=False)
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        # Of what a file says of itself, an error of the system's has a number; the text runs over lines.
+        if isinstance(error, OSError) and error.errno is not None:
+            raise InputError(f"cannot read {file.path}: {error.strerror}") from None
+        raise InputError(f"{file.path} is damaged, or is not a Parquet file: export it again") from None
+
+
+def rows_of_file(job: Job, packer: Packer, file: ReportFile) -> Iterator[Rows]:
+    """Read a file's good reports; what is wrong goes to the packer's findings, as a damaged file does."""
+    place = file.number << ROW_BITS
+    try:
+        if job.check:
+            refuse_changed(file)
+        for batch in batches_of(file):
+            rows = packer.pack(batch, place, job.names[file.number])
+            place += batch.num_rows
+            if len(rows):
+                yield rows
+    except InputError as error:
+        packer.found.damaged[file.number] = str(error)
+    except OSError as error:
+        packer.found.damaged[file.number] = f"cannot read {file.path}: {error.strerror or error}"
+
+
+def split_rows(rows: Iterable[Rows], bits: int) -> Iterator[tuple[int, Rows]]:
+    """Split rows by the first bits of their ids, many at once: (part's number, rows), in any order."""
+    waiting: list[Rows] = []
+    size = 0
+    for some in rows:
+        waiting.append(some)
+        size += some.nbytes
+        if size >= SPLIT:
+            yield from parts_of(np.concatenate(waiting), bits)
+            waiting, size = [], 0
+    if waiting:
+        yield from parts_of(np.concatenate(waiting), bits)
+
+
+class Ending:
+    """The end of every way: the rows of some ids, all of them, each counted once and reduced.
+
+    Args:
+        job: what all workers are told.
+        study: the job's, read.
+    """
+
+    def __init__(self, job: Job, study: Study) -> None:
+        self._job = job
+        self._reducer = Reducer(study) if job.asked is None else Counting(study, job.asked)
+
+    def add(self, found: Part, parts: Sequence[Rows]) -> None:
+        """Count and reduce all rows of a bucket."""
+        if not parts:
+            return
+        rows, repeated, clashes = once(np.concatenate(parts))
+        found.good += len(rows)
+        found.repeated += repeated
+        for place, report_id in clashes:
+            why = f"report: id: {report_id} stands twice with different content"
+            found.bad.add(f"{self._job.where(place)}: {why}", place)
+        self._reducer.add(rows)
+
+    def finish(self, found: Part) -> Part:
+        """Put what was made of all that was added into the findings, and return them."""
+        self._reducer.put_into(found)
+        return found
+
+
+def summarize_buckets(job: Job, files: Sequence[ReportFile], bits: int) -> Part:
+    """Summarise all files of some buckets of a dataset, a bucket after the other.
+
+    bits: of the ids, by how many reports are split so that each part fits in memory. A bucket that is larger
+    goes through temporary files.
+    """
+    study = job.study
+    found = Part.empty(study)
+    packer, ending = Packer(study, found), Ending(job, study)
+    for bucket in sorted({file.bucket for file in files if file.bucket is not None}):
+        own = [file for file in files if file.bucket == bucket]
+        rows = _noted(found, bucket, (rows for file in own for rows in rows_of_file(job, packer, file)))
+        if sum(file.reports or 0 for file in own) * packer.layout.width <= 2 * BUCKET:
+            ending.add(found, list(rows))
+            continue
+        with TemporaryDirectory(prefix="ldpkit-") as folder:
+            spill(folder, "rows", split_rows(rows, bits))
+            for number in spilled(folder):
+                ending.add(found, spilled_rows(folder, number, packer.layout.width))
+    return ending.finish(found)
+
+
+def _noted(found: Part, bucket: int, batches: Iterable[Rows]) -> Iterator[Rows]:
+    """Note between which ids a bucket's reports lie."""
+    for rows in batches:
+        ids = halves_of(rows)[0]
+        found.note_span(bucket, int(ids.min()), int(ids.max()))
+        yield rows
+
+
+def split_files(job: Job, files: Sequence[ReportFile], bits: int, found: Part) -> Iterator[tuple[int, Rows]]:
+    """Read files, and split their good reports by the first bits of their ids; the rest goes to `found`."""
+    packer = Packer(job.study, found)
+    return split_rows((rows for file in files for rows in rows_of_file(job, packer, file)), bits)

@@ -1,0 +1,68 @@
+"""Analyses of counts that engines make are those of the reports: tables of several private answers."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+from inference import analyse
+from inference.analyses.reports import table_of_reports
+from ldp_client.documents.errors import InputError, UsageError
+from schemas import Study
+from summaries import count_dataset
+from summaries.engines import counting
+from tests import studies
+from tests.summaries.engines_data import FEW, changed, made, write, write_dataset
+
+CELLS = made(FEW, 400)
+
+
+def test_tables_of_several_answers_are_those_of_the_reports(tmp_path):
+    write_dataset(tmp_path, CELLS)
+    names = ["ever", "occupation", "region"]
+    counts = count_dataset(FEW, tmp_path, names)
+    for some in (names, ["ever", "region"], ["occupation", "ever"], ["ever"]):
+        wanted, found = table_of_reports(FEW, CELLS, some), table_of_reports(FEW, counts, some)
+        assert found.n == wanted.n == 400
+        assert shape_of(found) == shape_of(wanted)
+    with pytest.raises(InputError, match="reports were not counted by region"):
+        table_of_reports(FEW, count_dataset(FEW, tmp_path, ["ever"]), names)
+    with pytest.raises(UsageError, match="no question or public field age"):
+        count_dataset(FEW, tmp_path, ["age"])
+
+
+def shape_of(table):
+    """What the rows of a table say, in any order."""
+    private = [one.vectors[one.codes].tolist() for one in table.private.values()]
+    return sorted(
+        zip(
+            table.counts.tolist(), map(str, table.public.to_dict("records")), *map(partial(map, str), private)
+        )
+    )
+
+
+def test_a_study_that_asks_one_is_counted_too(tmp_path):
+    study = Study(studies.document(studies.YES_NO, studies.CHOICE, ask_one=True))
+    reports = [
+        changed(one, payloads=dict([list(one.payloads.items())[number % 2]]))
+        for number, one in enumerate(made(study, 60))
+    ]
+    counts = count_dataset(study, write(tmp_path / "a.parquet", reports), ["ever"])
+    assert shape_of(table_of_reports(study, counts, ["ever"])) == shape_of(
+        table_of_reports(study, reports, ["ever"])
+    )
+
+
+def test_an_analysis_takes_counts(tmp_path):
+    counts = count_dataset(FEW, write(tmp_path / "a.parquet", CELLS), ["ever", "region"])
+    how = {"method": "laplace", "draws": 50, "chains": 2}
+    wanted, found = (analyse(FEW, given, "ever ~ region", **how) for given in (CELLS, counts))
+    assert found.n == wanted.n
+    assert found.summary.to_dict() == pytest.approx(wanted.summary.to_dict())
+
+
+def test_numbers_are_too_many_to_count(tmp_path, monkeypatch):
+    monkeypatch.setattr(counting, "MOST_DISTINCT", 7)
+    with pytest.raises(InputError, match="more than 7 different reports"):
+        count_dataset(FEW, write(tmp_path / "a.parquet", CELLS), ["ever", "occupation"])

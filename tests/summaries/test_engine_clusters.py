@@ -1,0 +1,171 @@
+"""Dask and Spark summarise as one process does: datasets, files and frames, also when a worker is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from functools import partial
+from pathlib import Path
+
+import dask.dataframe
+import pytest
+from distributed import Client, LocalCluster
+
+from ldp_client.cli import main
+from ldp_client.documents.errors import InputError, MissingExtraError, UsageError
+from summaries import count_dataset, dask_summary, spark_summary, summarize_dataset
+from summaries.engines import on_spark
+from summaries.engines.on_dask import HERE
+from tests.summaries.engines_data import (
+    FEW,
+    REPEATED,
+    REPORTS,
+    RIGHT,
+    STUDY,
+    changed,
+    made,
+    write,
+    write_dataset,
+)
+
+AGAIN = "21 reports stood more than once and were counted once\n"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A dataset, one.parquet and two.parquet; some reports are in both of these, and one twice."""
+    root = tmp_path_factory.mktemp("reports")
+    write_dataset(root, REPORTS)
+    write(root / "one.parquet", REPORTS[:170])
+    write(root / "two.parquet", [*REPORTS[170:], *REPEATED])
+    return root
+
+
+@pytest.fixture(scope="module")
+def scheduler():
+    """The address of a Dask cluster of two processes."""
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=HERE, silence_logs=50) as cluster:
+        yield cluster.scheduler_address
+
+
+@pytest.fixture(scope="module")
+def spark():
+    """A session of Spark with two workers: to start one takes as long as all tests with it."""
+    pyspark = pytest.importorskip("pyspark.sql")
+    kept = os.environ.get("PYTHONPATH")
+    os.environ |= {"PYTHONPATH": os.pathsep.join(sys.path), "PYSPARK_PYTHON": sys.executable}
+    builder = pyspark.SparkSession.builder.master("local[2,4]")
+    for name, value in {**on_spark.SETTINGS, **on_spark.HERE, "spark.sql.shuffle.partitions": "3"}.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    yield session
+    session.stop()
+    os.environ["PYTHONPATH"] = kept or ""
+
+
+def killed_once(mark):
+    """Kill the process that comes here first."""
+    if not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def frame_after_killing(mark, frame):
+    killed_once(mark)
+    return frame
+
+
+def batches_after_killing(mark, batches):
+    for batch in batches:
+        killed_once(mark)
+        yield batch
+
+
+def test_dask_summarises_a_dataset_and_files(folder, scheduler, tmp_path, capsys):
+    assert summarize_dataset(STUDY, folder, "dask", cluster=scheduler).to_json() == RIGHT
+    study, out = tmp_path / "study.json", tmp_path / "summary.json"
+    study.write_text(STUDY.to_json())
+    files = [str(folder / "one.parquet"), str(folder / "two.parquet")]
+    call = ["summarize", str(study), *files, "--engine", "dask", "--cluster", scheduler, "--out", str(out)]
+    assert main(call) == 0
+    assert out.read_text() == RIGHT + "\n"
+    said = capsys.readouterr().err
+    assert AGAIN in said
+    assert "321 reports read" in said
+
+
+def test_dask_summarises_frames_though_a_worker_is_killed(folder, scheduler, tmp_path):
+    frame = dask.dataframe.read_parquet([str(folder / "one.parquet"), str(folder / "two.parquet")])
+    with Client(scheduler):
+        kill = partial(frame_after_killing, tmp_path / "mark")
+        found = dask_summary(STUDY, frame.map_partitions(kill, meta=frame._meta))
+    assert (tmp_path / "mark").exists()
+    assert found.to_json() == RIGHT
+
+
+def test_dask_counts_and_refuses(tmp_path, scheduler):
+    reports = made(FEW, 60)
+    clash = changed(
+        reports[3], payloads={**reports[3].payloads, "ever": bytes([1 - reports[3].payloads["ever"][0]])}
+    )
+    paths = [write(tmp_path / "a.parquet", reports), write(tmp_path / "b.parquet", [clash])]
+    counts = count_dataset(FEW, paths[0], ["ever", "region"], "dask", cluster=scheduler)
+    assert counts.seen == count_dataset(FEW, paths[0], ["ever", "region"]).seen
+    with pytest.raises(
+        InputError, match=rf"^1 of 61 .* b.parquet, row 1: report: id: {clash.id} stands twice"
+    ):
+        summarize_dataset(FEW, paths, "dask", cluster=scheduler)
+    Path(paths[1]).write_bytes(b"PAR1")
+    with pytest.raises(InputError, match=rf"^{paths[1]} is damaged"):
+        summarize_dataset(FEW, paths, "dask", cluster=scheduler)
+
+
+def test_spark_summarises_a_dataset_and_files(folder, spark, capsys):
+    assert spark is not None
+    assert summarize_dataset(STUDY, folder, "spark").to_json() == RIGHT
+    told = []
+    files = [folder / "one.parquet", folder / "two.parquet"]
+    assert (
+        summarize_dataset(STUDY, files, "spark", told=lambda *counts: told.append(counts)).to_json() == RIGHT
+    )
+    assert capsys.readouterr().err.endswith(AGAIN)
+    assert told[-1] == (321, 321)
+
+
+def test_spark_summarises_frames_though_a_worker_is_killed(folder, spark, tmp_path):
+    frame = spark.read.parquet(str(folder / "one.parquet"), str(folder / "two.parquet"))
+    kill = partial(batches_after_killing, tmp_path / "mark")
+    found = spark_summary(STUDY, frame.mapInArrow(kill, frame.schema))
+    assert (tmp_path / "mark").exists()
+    assert found.to_json() == RIGHT
+
+
+def test_spark_refuses(tmp_path, spark):
+    assert spark is not None
+    with pytest.raises(UsageError, match=r"session with the master local\[2,4\]: stop it, or use that one"):
+        summarize_dataset(FEW, tmp_path / "a.parquet", "spark", cluster="local[4]")
+    reports = made(FEW, 60)
+    wrong = changed(reports[0], payloads={**reports[0].payloads, "ever": b"\2"})
+    paths = [write(tmp_path / "a.parquet", reports), write(tmp_path / "b.parquet", [wrong])]
+    with pytest.raises(
+        InputError, match=r"^1 of 61 .* b.parquet, row 1: report: payloads.ever: is not one of"
+    ):
+        summarize_dataset(FEW, paths, "spark")
+    Path(paths[1]).write_bytes(b"PAR1")
+    with pytest.raises(InputError, match=rf"^{paths[1]} is damaged"):
+        summarize_dataset(FEW, paths, "spark")
+
+
+def test_what_is_missing_is_one_line(folder, monkeypatch):
+    monkeypatch.setattr("summaries.engines.on_dask.PATIENCE", 1)
+    with pytest.raises(InputError, match=r"^no Dask scheduler at tcp://127.0.0.1:9: "):
+        summarize_dataset(STUDY, folder, "dask", cluster="tcp://127.0.0.1:9")
+    monkeypatch.setenv("JAVA_HOME", str(folder))
+    monkeypatch.setattr("pyspark.sql.SparkSession.getActiveSession", lambda: None)
+    with pytest.raises(InputError, match=r"^Spark needs Java 17 or newer, and there is no java here"):
+        summarize_dataset(STUDY, folder, "spark", cluster="local[2]")
+    for engine, module in (("dask", "dask.dataframe"), ("spark", "pyspark.sql")):
+        monkeypatch.setitem(sys.modules, module, None)
+        with pytest.raises(MissingExtraError, match=rf"'ldpkit\[{engine}\]'"):
+            summarize_dataset(STUDY, folder, engine)

@@ -1,0 +1,195 @@
+"""Datasets and Parquet files summarised by processes: as by one, each report once, nothing in silence."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from functools import partial
+
+import pyarrow.parquet as pq
+import pytest
+
+from ldp_client.cli import main
+from ldp_client.documents.errors import InputError, SummaryError
+from schemas import Study
+from summaries import summarize, summarize_dataset
+from summaries.engines import local, work
+from summaries.engines.parts import Part
+from tests import studies
+from tests.summaries.engines_data import (
+    FEW,
+    OTHER,
+    REPEATED,
+    REPORTS,
+    RIGHT,
+    STUDY,
+    changed,
+    made,
+    write,
+    write_dataset,
+)  # fmt: skip
+
+CELLS = made(FEW, 400)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A dataset, one.parquet and two.parquet; some reports are in both of these, and one twice."""
+    root = tmp_path_factory.mktemp("reports")
+    write_dataset(root, REPORTS)
+    write(root / "one.parquet", REPORTS[:170])
+    write(root / "two.parquet", [*REPORTS[170:], *REPEATED])
+    return root
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Reports are split into many parts, though they are few."""
+    monkeypatch.setattr(work, "BUCKET", 1 << 12)
+    monkeypatch.setattr("summaries.engines.planning.BUCKET", 1 << 12)
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("where", ["", "study=survey", "*.parquet", "study=survey/**/*.parquet"])
+def test_the_summary_is_that_of_one_process(folder, where):
+    assert summarize_dataset(STUDY, folder / where).to_json() == RIGHT
+
+
+def test_processes_find_the_same_and_tell_how_far_they_are(folder, capsys):
+    told = []
+    paths = [folder / "one.parquet", folder / "two.parquet"]
+    found = summarize_dataset(STUDY, paths, workers=2, told=lambda *counts: told.append(counts))
+    assert found.to_json() == RIGHT
+    assert told[-1] == (321, 321)
+    assert capsys.readouterr().err == "21 reports stood more than once and were counted once\n"
+
+
+def test_an_address_of_fsspec(folder):
+    fsspec = pytest.importorskip("fsspec")
+    memory = fsspec.filesystem("memory")
+    memory.put(f"{folder}/study=survey", "/elsewhere/study=survey", recursive=True)
+    memory.put(f"{folder}/one.parquet", "/files/one.parquet")
+    assert summarize_dataset(STUDY, "memory://elsewhere").to_json() == RIGHT
+    found = summarize_dataset(STUDY, "memory://files/*.parquet")
+    assert found.to_json() == summarize(STUDY, REPORTS[:170]).to_json()
+
+
+def test_the_same_id_with_other_content_is_refused(tmp_path):
+    clash = changed(CELLS[3], public={"region": "north" if CELLS[3].public["region"] == "south" else "south"})
+    paths = [write(tmp_path / "a.parquet", CELLS), write(tmp_path / "b.parquet", [*CELLS[:2], clash])]
+    where = rf"b.parquet, row 3: report: id: {clash.id} stands twice with different content"
+    why = rf"^1 of 403 reports cannot belong to this study: {where}$"
+    with pytest.raises(InputError, match=why):
+        summarize_dataset(FEW, paths)
+
+
+def test_other_versions_are_left_out_and_spoken_of(tmp_path, capsys):
+    others = made(OTHER, 5)
+    found = summarize_dataset(STUDY, write(tmp_path / "a.parquet", [*REPORTS, *others]))
+    assert found.to_json() == RIGHT
+    said = "5 reports answer other versions of the study (version 2) and were left out"
+    assert said in capsys.readouterr().err
+    write_dataset(tmp_path / "root", [*others, *REPORTS])
+    assert summarize_dataset(STUDY, tmp_path / "root").to_json() == RIGHT
+    assert said in capsys.readouterr().err
+    with pytest.raises(
+        InputError, match=r"^no report answers survey version 1 .*: 5 answer survey version 2"
+    ):
+        summarize_dataset(STUDY, write(tmp_path / "b.parquet", others))
+
+
+def test_every_damaged_file_is_named(tmp_path):
+    folder = write_dataset(tmp_path, REPORTS)
+    files = sorted(folder.glob("version=1/*/*.parquet"))
+    files[0].write_bytes(files[0].read_bytes()[:-9])
+    content = bytearray(files[1].read_bytes())
+    content[200] ^= 1
+    files[1].write_bytes(content)
+    files[2].unlink()
+    with pytest.raises(InputError) as error:
+        summarize_dataset(STUDY, tmp_path, workers=2)
+    said = str(error.value)
+    assert said.startswith("3 files cannot be read: ")
+    assert all(str(file) in said for file in files[:3])
+    assert str(files[3]) not in said
+    # What the manifest does not know is found out too.
+    with pytest.raises(InputError, match="is damaged, or is not a Parquet file"):
+        summarize_dataset(STUDY, [files[0], *files[3:]])
+
+
+def test_a_manifest_says_how_many_reports_there_are(tmp_path):
+    folder = write_dataset(tmp_path, REPORTS)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["files"][0]["reports"] += 1
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    path = folder / manifest["files"][0]["path"]
+    with pytest.raises(InputError, match=rf"^{path} has \d+ reports, the manifest says \d+"):
+        summarize_dataset(STUDY, tmp_path, check=False)
+    pq.write_table(pq.read_table(path)[1:], path)
+    with pytest.raises(InputError, match="its bytes are not those of the manifest"):
+        summarize_dataset(STUDY, tmp_path)
+    (folder / "manifest.json").write_text("{}")
+    with pytest.raises(InputError, match=r"manifest.json is damaged"):
+        summarize_dataset(STUDY, tmp_path)
+    (folder / "manifest.json").unlink()
+    with pytest.raises(InputError, match="the dataset is unfinished or lies elsewhere"):
+        summarize_dataset(STUDY, tmp_path)
+
+
+def test_parts_that_share_ids_are_no_layout(tmp_path):
+    folder = write_dataset(tmp_path, CELLS, buckets=2, days=1)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    one, two = manifest["files"]
+    one["path"], two["path"] = "version=1/day=a/part-00.parquet", "version=1/day=b/part-01.parquet"
+    one |= {"reports": len(CELLS)}
+    manifest["files"] = [one, two]
+    write(folder / one["path"], CELLS)
+    write(folder / two["path"], [one for one in CELLS if bytes.fromhex(one.id)[0] >= 128])
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(InputError, match="files of parts 00 and 01 have ids that begin alike"):
+        summarize_dataset(FEW, tmp_path, check=False)
+
+
+def ending_once(mark):
+    """The work of a process that is killed at its first try."""
+    if not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return Part.empty(FEW)
+
+
+def ending_always():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_what_a_killed_process_leaves_is_done_once_more(tmp_path):
+    tasks = [partial(ending_once, tmp_path / "mark"), partial(Part.empty, FEW)]
+    assert len(local._done(tasks, 2, lambda _count: None)) == 2
+    with pytest.raises(InputError, match="processes that read reports were killed, twice"):
+        local._done([ending_always] * 2, 2, lambda _count: None)
+
+
+def test_what_no_summary_has_is_refused_before_reading():
+    study = Study(studies.document(studies.YES_NO_RECORD))
+    with pytest.raises(SummaryError, match="fit the reports themselves"):
+        summarize_dataset(study, "nowhere")
+
+
+def test_the_command(folder, tmp_path, capsys):
+    study, out = tmp_path / "study.json", tmp_path / "summary.json"
+    study.write_text(STUDY.to_json())
+    call = ["summarize", str(study), str(folder), "--out", str(out), "--engine", "local", "--workers", "2"]
+    assert main(call) == 0
+    assert out.read_text() == RIGHT + "\n"
+    assert "300 reports read" in capsys.readouterr().err
+    assert main(["summarize", str(study), str(folder), "--out", str(out), "--trust-files", "--quiet"]) == 0
+    assert main([*call[:-4], "--cluster", "tcp://127.0.0.1:1"]) == 2
+    assert "a cluster is for the engines dask and spark" in capsys.readouterr().err
+    (tmp_path / "reports.ndjson").write_text(REPORTS[0].to_json())
+    assert (
+        main(["summarize", str(study), str(tmp_path / "reports.ndjson"), "--out", str(out), "--workers", "1"])
+        == 2
+    )
+    assert main([*call[:2], str(tmp_path / "reports.ndjson"), str(folder), *call[3:]]) == 3
+    assert "is no Parquet file: engines read one dataset" in capsys.readouterr().err
