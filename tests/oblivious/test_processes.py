@@ -18,7 +18,10 @@ from shutil import which
 
 import pytest
 
+from collector.oblivious.keys import GatewayKeys
 from collector.settings import Settings
+from collector.storage.database import Database
+from collector.studies.publishing import publish
 from ldp_client.cli import main
 from ldp_client.oblivious.encapsulation import ANSWER_TYPE, REQUEST_TYPE
 from tests.collector.conftest import REPOSITORY
@@ -226,6 +229,29 @@ def _status_of_a_long_body(url, length, is_announced):
         with contextlib.suppress(ConnectionError):
             connection.sendall(b"" if is_announced else bytes(length))
         return int(connection.recv(64).split()[1])
+
+
+def test_a_key_that_an_open_study_states_is_not_retired(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["init", "."]) == 0
+    keys = GatewayKeys.load("ohttp.keys")
+    database = Database(f"sqlite:///{tmp_path / 'ldpkit.sqlite3'}", 5)
+    with database.write() as session:
+        publish(session, relayed_study("https://relay.example/", keys, id="stating"))
+    newer = keys.rotated()
+    newer.replace("ohttp.keys")
+    retire = ["oblivious", "retire", "ohttp.keys", "--number", "1"]
+    capsys.readouterr()
+    assert main(retire) == 3
+    said = capsys.readouterr().err
+    assert "key 1 is stated by stating" in said
+    assert said.count("\n") == 1
+    assert len(GatewayKeys.load("ohttp.keys").keys) == 2
+    with database.write() as session:
+        publish(session, relayed_study("https://relay.example/", newer, id="stating", version=2))
+    assert main(retire) == 0
+    assert len(GatewayKeys.load("ohttp.keys").keys) == 1
+    database.engine.dispose()
 
 
 def test_a_place_has_keys_from_the_beginning(tmp_path, monkeypatch, capsys):
