@@ -39,6 +39,8 @@ from ldp_client.documents.errors import InputError, UsageError
 
 # To start a process takes as long as writing so many reports.
 REPORTS_PER_PROCESS = 500_000
+# How `replacing` calls a file that is not whole yet.
+TEMPORARY = ".ldpkit-"
 # Of an order, how many buckets, through which day, the files that are known, and which bucket.
 Work = Callable[["Order", int, "date | None", dict[str, Part], int], tuple[list[Part], int]]
 
@@ -123,7 +125,12 @@ def finish(store: Store, manifest: Manifest) -> None:
     """Leave no file of reports that is none of the dataset's, and write its manifest."""
     folder = folder_of(manifest.study)
     wanted = {part.path for part in manifest.parts}
-    stale = [path for path in store.paths(folder) if PART.fullmatch(path) and path not in wanted]
+    there = store.paths(folder)
+    for path in there:
+        # What was being written when somebody killed it; it may hold what was withdrawn since.
+        if path.rpartition("/")[2].startswith(TEMPORARY):
+            store.remove(f"{folder}/{path}")
+    stale = [path for path in there if PART.fullmatch(path) and path not in wanted]
     if stale:
         store.remove(f"{folder}/{MANIFEST}")
     for path in stale:

@@ -21,7 +21,7 @@ from collector.storage.migrating import opened
 from ldp_client.documents.errors import InputError
 from tests.collector.answered import problem
 from tests.collector.commands import run
-from tests.collector.test_datasets import STUDY, contents, manifest_of, many, reports_in  # noqa: F401
+from tests.collector.test_datasets import STUDY, Many, contents, manifest_of, many, reports_in  # noqa: F401
 
 
 @pytest.fixture
@@ -297,3 +297,18 @@ def test_the_command_asks_first_and_says_what_it_did(closed, capsys):
     assert json.loads(capsys.readouterr().out) == said
     run("admin", "studies", "--database", closed.url)
     assert "habits\tversion 2\tarchived\t120 reports" in capsys.readouterr().out
+
+
+def test_a_postgresql_database_is_archived_alike(make_harness, postgresql, make_study, make_report, tmp_path):
+    url = postgresql.new_database()
+    many = Many(make_harness(database=url, busy_timeout=5), make_study, make_report)  # noqa: F811
+    many.url, many.root = url, tmp_path / "archive"
+    many.harness.close()
+    counted, gone = summaries(many), many.sent[(1, many.days[0])][0]
+    assert (archived(many).dropped, stored_ids(many)) == (120, set())
+    assert (archived_ids(many.root), summaries(many)) == (many.ids, counted)
+    for waits in (503, 503):
+        assert many.harness.withdraw(gone.id, secret=gone.secret).status_code == waits
+    assert archived(many).withdrawn == 1
+    assert many.harness.withdraw(gone.id, secret=gone.secret).status_code == 200
+    assert status(many)["reports"] == 119

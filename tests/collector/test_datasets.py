@@ -151,6 +151,8 @@ def test_an_interrupted_export_goes_on_with_what_is_there(many, tmp_path, monkey
     # One of those that were written is not what it was.
     damaged = min(root.rglob("part-*.parquet"))
     damaged.write_bytes(b"x" * damaged.stat().st_size)
+    # And what a killed process was about to write.
+    (damaged.parent / ".ldpkit-0123456789abcdef").write_bytes(b"half of it")
     done = export_dataset(many.order(root))
     assert contents(root) == whole
     assert done.written == len(done.manifest.parts) - 4
