@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import date
 from typing import NamedTuple
 
-from sqlalchemy import case, func, select, text
+from sqlalchemy import and_, case, func, not_, select, text
 from sqlalchemy.orm import Session
 
 from collector.storage.models import StudyRow
-from collector.storage.queries import REPORTS, STUDIES
+from collector.storage.queries import REPORTS, STUDIES, Chosen
 
 
 class StudyOverview(NamedTuple):
@@ -77,3 +77,21 @@ def arrivals(session: Session) -> list[Arrivals]:
     keys = (REPORTS.c.study, REPORTS.c.version, REPORTS.c.day)
     counted = select(*keys, func.count()).where(REPORTS.c.payloads != b"").group_by(*keys).order_by(*keys)
     return [Arrivals(*row) for row in session.execute(counted)]
+
+
+class Whole(NamedTuple):
+    """What a study has: reports among the chosen, withdrawn ones among them, and others of either kind."""
+
+    reports: int
+    withdrawn: int
+    others: int
+
+
+def count_whole(session: Session, chosen: Chosen) -> Whole:
+    """Count all of a study in one pass."""
+    among = and_(*chosen.conditions())
+    kinds = (and_(among, REPORTS.c.payloads != b""), and_(among, REPORTS.c.payloads == b""), not_(among))
+    counts = (func.count().filter(kind) for kind in kinds)
+    statement = select(*counts).select_from(REPORTS).where(REPORTS.c.study == chosen.study)
+    reports, withdrawn, others = session.connection().execute(statement).one()
+    return Whole(reports, withdrawn, others)

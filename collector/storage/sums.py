@@ -72,9 +72,10 @@ def _read(held: bytes, size: int) -> Sums:
     return np.frombuffer(held, dtype=ON_DISK)
 
 
-def forget_sums(session: Session) -> None:
-    """Delete all sums, to build them again."""
-    session.connection().execute(delete(SUMS))
+def forget_sums(session: Session, study: int | None = None) -> None:
+    """Delete all sums, to build them again, or those of a study that has no reports any more."""
+    statement = delete(SUMS) if study is None else delete(SUMS).where(SUMS.c.study == study)
+    session.connection().execute(statement)
 
 
 def _slot(connection: Connection) -> int:
