@@ -1,9 +1,9 @@
 """What a report costs where millions are stored: `python -m benchmarks.collector_rows [--rows 1000000 …]`.
 
-On a PostgreSQL server of its own, with the collector's own tables and statements, in batches of 1000. CPU is
-all of PostgreSQL's, for each report, without its autovacuum. Everything is printed for ids as they are, random
-throughout, and for ids that would begin with the day on which their device answered. Then the study with all
-its reports is deleted.
+On a PostgreSQL server of its own, with the collector's own tables and statements, in batches of 1000. CPU
+is all of PostgreSQL's, for each report, without its autovacuum. Everything is printed for ids as they are,
+random throughout, and for ids that would begin with the day on which their device answered; also what it
+costs to look whether a report is held. Then the study with all its reports is deleted.
 """
 
 from __future__ import annotations
@@ -68,6 +68,11 @@ def fresh(prefix: bytes) -> Callable[[Session], object]:
     return store
 
 
+def look_up(session: Session) -> None:
+    """Looks for a batch of reports that are not held."""
+    assert not queries.held_reports(session, 1, [os.urandom(16) for _ in range(SIZE)])
+
+
 def show_table(server: Postgresql, rows: int, is_dated: bool) -> None:
     """One line: what is stored, and what one more costs. Then deletes the study."""
     name = "day, then random" if is_dated else "random"
@@ -76,12 +81,13 @@ def show_table(server: Postgresql, rows: int, is_dated: bool) -> None:
     # A connection's first statements read the catalogue.
     measure(server, database, fresh(prefix), SIZE * BATCHES)
     cost = measure(server, database, fresh(prefix), SIZE * BATCHES)
+    looking = measure(server, database, look_up, SIZE * BATCHES)
     with database.read() as session:
         table, index = session.execute(text(SIZES)).one()
     held = rows + 2 * SIZE * BATCHES
     print(
         f"{rows:>10} reports, ids {name:<17}{cost.cpu:>7.1f} µs{cost.log:>8.0f} bytes of log"
-        f"{table / held:>8.0f} + {index / held:.0f} bytes stored",
+        f"{table / held:>8.0f} + {index / held:.0f} bytes stored{looking.cpu:>7.1f} µs to look up",
         flush=True,
     )
     _show_deletion(database, held)

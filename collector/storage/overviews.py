@@ -91,7 +91,7 @@ def count_whole(session: Session, chosen: Chosen) -> Whole:
     """Count all of a study in one pass."""
     among = and_(*chosen.conditions())
     kinds = (and_(among, REPORTS.c.payloads != b""), and_(among, REPORTS.c.payloads == b""), not_(among))
-    counts = (func.count().filter(kind) for kind in kinds)
+    counts = [func.count().filter(kind) for kind in kinds]
     statement = select(*counts).select_from(REPORTS).where(REPORTS.c.study == chosen.study)
-    reports, withdrawn, others = session.connection().execute(statement).one()
+    reports, withdrawn, others = map(int, session.connection().execute(statement).one())
     return Whole(reports, withdrawn, others)

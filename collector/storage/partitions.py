@@ -4,7 +4,7 @@ A study's reports then go at once and leave nothing, as a file is deleted in pla
 study; and tables are rewritten one after the other. SQLite has one table.
 
 There is no foreign key: to look for the version of each report again cost as much as all else of storing it
-(`python -m benchmarks.collector_scale`), and the transaction that stores reports has read their study and
+(`python -m benchmarks.collector_layouts`), and the transaction that stores reports has read their study and
 versions before, which are never deleted.
 """
 

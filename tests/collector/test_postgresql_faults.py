@@ -10,6 +10,7 @@ from threading import Event, Lock, Thread
 import psycopg
 import pytest
 
+from collector.storage.database import Database, has_lagging_replica
 from tests.collector.conftest import build_report
 from tests.collector.postgresql import STANDBY, Postgresql
 
@@ -155,10 +156,20 @@ def failed_over(
     return harness, under_load(harness, study, fail_over)
 
 
+def is_told_of_a_replica(primary: Postgresql) -> bool:
+    """Whether a server that starts says that a replica would lack something."""
+    database = Database(primary.new_database(), 10)
+    try:
+        return has_lagging_replica(database)
+    finally:
+        database.engine.dispose()
+
+
 def test_a_synchronous_replica_has_all_that_was_acknowledged(make_harness, make_postgresql, study):
     primary = make_postgresql()
     standby = make_postgresql(primary=primary)
     primary.set("synchronous_standby_names", STANDBY)
+    assert not is_told_of_a_replica(primary)
     harness, devices = failed_over(make_harness, primary, standby, study, lambda _devices: None)
     devices.require_all(harness)
 
@@ -177,5 +188,6 @@ def test_an_asynchronous_replica_loses_what_was_acknowledged(make_harness, make_
             time.sleep(0.02)
         devices.wait_for(SENDERS)
 
+    assert is_told_of_a_replica(primary)
     harness, devices = failed_over(make_harness, primary, standby, study, fall_behind)
     assert devices.acknowledged - {report.id for report in harness.exported()}
