@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+from sqlalchemy import make_url
 
 from benchmarks.collector_load.clusters import TICKS, cluster
 from collector.storage.queries import INSERT_INTO_POSTGRESQL
@@ -80,8 +81,8 @@ def main() -> None:
     parser.add_argument("--batches", type=int, default=40, help="of 1000 in each round")
     arguments = parser.parse_args()
     with cluster("autovacuum=off", "max_locks_per_transaction=200") as server:
-        database = server.new_database().split("/")[-1].split("?")[0]
-        options = {"host": str(server.folder), "user": "postgres", "dbname": database}
+        database = make_url(server.new_database()).database
+        options: dict[str, Any] = {"host": str(server.folder), "user": "postgres", "dbname": database}
         with psycopg.connect(**options, autocommit=True) as connection:
             layouts = make_layouts(connection, arguments.studies)
             costs: dict[str, list[float]] = {name: [] for name in layouts}
