@@ -39,6 +39,10 @@ class Postgresql:
             copy = ("pg_basebackup", "-D", self._data, "-R", "-X", "stream", "-c", "fast", "--no-sync")
             self._run(*copy, "-d", source)
         self.start()
+        deadline = time.monotonic() + START_SECONDS
+        while primary is not None and not primary.query("SELECT 1 FROM pg_stat_replication"):
+            assert time.monotonic() < deadline, "the replica does not follow"
+            time.sleep(0.05)
 
     def start(self) -> None:
         """Start the server and wait until it answers."""
