@@ -1,7 +1,8 @@
-"""Whether what was acknowledged is there: `python -m benchmarks.collector_faults [--kills N --powers N]`.
+"""Whether what was acknowledged is there: `python -m benchmarks.collector_faults [--kills N --powers N …]`.
 
-A server under load is killed (kill -9), or its disk loses power, again and again on one database. In
-the end every acknowledged report must be in the export exactly once.
+A server under load is killed (kill -9), or its disk loses power, again and again on one database; PostgreSQL
+is restarted under a server's load, as after a crash or as an operator does it, and dies for good, so that its
+synchronous replica takes over. In the end every acknowledged report must be in the export exactly once.
 """
 
 from __future__ import annotations
@@ -11,8 +12,11 @@ import random
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
+
+from sqlalchemy import make_url
 
 from benchmarks.collector_load.bodies import STUDY_ID, batch_request, fresh_reports, load_study, put_request
 from benchmarks.collector_load.generator import run_load
@@ -20,12 +24,14 @@ from benchmarks.collector_load.servers import TOKEN, Server, collector_command
 from collector.remote.download import fetch_reports
 from schemas import Report
 from tests.collector.failing_disk import FailingDisk
+from tests.collector.postgresql import STANDBY, Postgresql
 
 STUDY = load_study()
 SEED = 20260615
 BATCH = 100
 CONNECTIONS = 16
 SHORTEST, LONGEST = 0.2, 0.8
+LONGEST_OUTAGE = 300.0
 
 
 class Trial:
@@ -67,6 +73,82 @@ class Trial:
         return Server(self._folder, self._command, self._disk.environment if self._disk else {})
 
 
+class PostgresqlTrial:
+    """One collector of two workers on PostgreSQL, which goes through many faults and always comes back."""
+
+    def __init__(self, folder: Path, server: str, stack: ExitStack) -> None:
+        self._folder = folder
+        self._command = [*collector_command(server), "--workers", "2"]
+        self._random = random.Random(SEED)
+        self._stack = stack
+        self._primary = self._made()
+        self._name = str(make_url(self._primary.new_database()).database)
+        self.acknowledged: set[str] = set()
+
+    def restart(self, mode: str) -> None:
+        """Load, and restart PostgreSQL at some moment."""
+        self._load_through(self._primary, None, lambda: self._primary.restart(mode))
+
+    def fail_over(self) -> None:
+        """Load, and have a synchronous replica take over at some moment."""
+        primary, standby = self._primary, self._made(self._primary)
+        primary.set("synchronous_standby_names", STANDBY)
+
+        def cut() -> None:
+            primary.kill()
+            standby.promote()
+
+        self._load_through(primary, standby, cut)
+        # It has the settings of the server that it was copied from, and no replica of its own yet.
+        standby.set("synchronous_standby_names", "")
+        self._primary = standby
+
+    def check(self) -> tuple[int, int]:
+        """As of Trial."""
+        server = self._start(self._primary, None)
+        exported = [report.id for report in fetch_reports(server.url, STUDY_ID, TOKEN)]
+        server.stop()
+        if len(exported) != len(set(exported)):
+            raise RuntimeError("a report was exported twice")
+        return len(exported), len(self.acknowledged - set(exported))
+
+    def _load_through(
+        self, first: Postgresql, second: Postgresql | None, fault: Callable[[], object]
+    ) -> None:
+        server = self._start(first, second)
+        requests, members = _requests(list(fresh_reports(STUDY, 6000)))
+        failing = threading.Timer(self._random.uniform(SHORTEST, LONGEST), fault)
+        failing.start()
+        statuses: set[int] = set()
+        left = list(range(len(requests)))
+        deadline = time.monotonic() + LONGEST_OUTAGE
+        # What was refused comes again, as devices send it.
+        while left or failing.is_alive():
+            load = run_load(server.url, [requests[number] for number in left], CONNECTIONS)
+            statuses |= set(load.statuses)
+            taken = {left[position] for position in load.answered}
+            for number in taken:
+                self.acknowledged.update(report.id for report in members[number])
+            left = [number for number in left if number not in taken]
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"{len(left)} requests were never taken: {statuses}")
+            time.sleep(0.1)
+        failing.join()
+        server.kill()
+        if statuses - {200, 201, 503}:
+            raise RuntimeError(f"unexpected answers: {statuses}")
+
+    def _start(self, first: Postgresql, second: Postgresql | None) -> Server:
+        hosts = ",".join(str(one.folder) for one in (first, second) if one is not None)
+        url = f"postgresql://postgres@/{self._name}?host={hosts}&target_session_attrs=read-write"
+        return Server(self._folder, [*self._command, "--database", url], {})
+
+    def _made(self, primary: Postgresql | None = None) -> Postgresql:
+        made = Postgresql(("fsync=on",), primary)
+        self._stack.callback(made.remove)
+        return made
+
+
 def _requests(reports: Sequence[Report]) -> tuple[list[bytes], list[list[Report]]]:
     """Half of the requests carry one report, half a batch."""
     requests, members = [], []
@@ -79,28 +161,58 @@ def _requests(reports: Sequence[Report]) -> tuple[list[bytes], list[list[Report]
     return requests, members
 
 
+def run_trials(name: str, faults: int, server: str) -> int:
+    """So many kills, or losses of power; how many reports were lost."""
+    with tempfile.TemporaryDirectory() as folder:
+        disk = FailingDisk(Path(folder)) if name == "loss of power" else None
+        trial = Trial(Path(folder), server, disk)
+        start = time.perf_counter()
+        for _ in range(faults):
+            trial.fault()
+        exported, missing = trial.check()
+    show(name, faults, trial.acknowledged, exported, missing, start)
+    return missing
+
+
+def run_on_postgresql(name: str, faults: int, server: str) -> int:
+    """So many restarts or failovers of PostgreSQL; how many reports were lost."""
+    start = time.perf_counter()
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        trial = PostgresqlTrial(folder, server, stack)
+        for _ in range(faults):
+            if name == "failover":
+                trial.fail_over()
+            else:
+                trial.restart(name.rpartition(" ")[2])
+        exported, missing = trial.check()
+    show(f"PostgreSQL, {name}", faults, trial.acknowledged, exported, missing, start)
+    return missing
+
+
+def show(name: str, faults: int, acknowledged: set[str], exported: int, missing: int, start: float) -> None:
+    """One line."""
+    print(
+        f"{name} × {faults}: {len(acknowledged)} acknowledged, {exported} exported, "
+        f"{missing} lost, {time.perf_counter() - start:.0f} s",
+        flush=True,
+    )
+
+
 def main() -> None:
     """Run the faults and say what was lost; exit code 1 if anything was."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--powers", type=int, default=20)
+    parser.add_argument("--restarts", type=int, default=10, help="of PostgreSQL, of each kind")
+    parser.add_argument("--failovers", type=int, default=5, help="of PostgreSQL")
     parser.add_argument("--server", choices=["gunicorn", "granian"], default="granian")
     arguments = parser.parse_args()
-    lost = 0
-    for name, faults in (("kill -9", arguments.kills), ("loss of power", arguments.powers)):
-        with tempfile.TemporaryDirectory() as folder:
-            disk = FailingDisk(Path(folder)) if name == "loss of power" else None
-            trial = Trial(Path(folder), arguments.server, disk)
-            start = time.perf_counter()
-            for _ in range(faults):
-                trial.fault()
-            exported, missing = trial.check()
-            lost += missing
-            print(
-                f"{name} × {faults}: {len(trial.acknowledged)} acknowledged, {exported} exported, "
-                f"{missing} lost, {time.perf_counter() - start:.0f} s",
-                flush=True,
-            )
+    lost = run_trials("kill -9", arguments.kills, arguments.server) if arguments.kills else 0
+    lost += run_trials("loss of power", arguments.powers, arguments.server) if arguments.powers else 0
+    of_postgresql = {"restart -m immediate": arguments.restarts, "restart -m fast": arguments.restarts}
+    for name, faults in {**of_postgresql, "failover": arguments.failovers}.items():
+        lost += run_on_postgresql(name, faults, arguments.server) if faults else 0
     raise SystemExit(1 if lost else 0)
 
 

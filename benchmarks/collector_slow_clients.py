@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -31,8 +31,9 @@ START_SECONDS = 20
 TLS = re.compile(r"\s*(ssl_certificate|listen|server_name|error_log)")
 
 
-def nginx_configuration(folder: Path, port: int, collector: str) -> str:
-    """The documented server block, on loopback and with files in a folder."""
+def nginx_configuration(folder: Path, port: int, collectors: Sequence[str]) -> str:
+    """The documented server block, on loopback and with files in a folder. collectors: one, or several."""
+    (collector, upstream) = (collectors[0], "") if len(collectors) == 1 else _upstream(collectors)
     text = (REPOSITORY / "docs" / "operating.md").read_text(encoding="utf-8")
     block = text.split("```nginx\n")[1].split("```")[0].replace("http://127.0.0.1:8000", collector)
     lines = [line for line in block.splitlines() if not TLS.match(line)]
@@ -41,16 +42,29 @@ def nginx_configuration(folder: Path, port: int, collector: str) -> str:
         f"{kind}_temp_path {folder / kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     )
     head = f"daemon off;\nerror_log {folder / 'errors'} crit;\npid {folder / 'pid'};\n"
-    return f"{head}events {{ worker_connections 4096; }}\nhttp {{\n{temporary}\n" + "\n".join(lines) + "\n}\n"
+    return (
+        f"{head}events {{ worker_connections 4096; }}\nhttp {{\n{temporary}\n{upstream}"
+        + "\n".join(lines)
+        + "\n}\n"
+    )
+
+
+def _upstream(collectors: Sequence[str]) -> tuple[str, str]:
+    """What stands for several collectors, as documented, and the block that says so."""
+    text = (REPOSITORY / "docs" / "operating.md").read_text(encoding="utf-8")
+    block = text.split("```nginx\nupstream")[1].split("```")[0]
+    servers = "\n".join(f"    server {urlsplit(url).netloc};" for url in collectors)
+    lines = [line for line in block.splitlines() if "server " not in line]
+    return "http://collectors", "\n".join([f"upstream{lines[0]}", servers, *lines[1:], ""])
 
 
 @contextmanager
-def proxied(folder: Path, collector: str) -> Iterator[str]:
-    """nginx in front of a collector; its URL."""
+def proxied(folder: Path, *collectors: str) -> Iterator[str]:
+    """nginx in front of collectors; its URL."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     configuration = folder / "nginx.conf"
-    configuration.write_text(nginx_configuration(folder, port, collector))
+    configuration.write_text(nginx_configuration(folder, port, collectors))
     program = shutil.which("nginx", path="/usr/sbin:/usr/bin")
     if program is None:
         raise SystemExit("this benchmark needs nginx")

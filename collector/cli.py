@@ -136,7 +136,7 @@ def run_serve(arguments: argparse.Namespace) -> int:
     server = import_module(SERVERS[arguments.server])
     settings = _serve_settings(arguments)
     fitting = fitting_beside(settings) if arguments.posteriors else nullcontext()
-    _warn_of_telltale(settings)
+    _warn_of_postgresql(settings)
     if certificate is None and arguments.host not in LOOPBACK:
         print(IN_CLEAR.format(host=arguments.host), file=sys.stderr)
     file, master = sqlite_file(settings.database), os.getpid()
@@ -240,7 +240,8 @@ def _with_token(settings: Settings) -> Settings:
     return made
 
 
-def _warn_of_telltale(settings: Settings) -> None:
+def _warn_of_postgresql(settings: Settings) -> None:
+    from collector.storage.database import has_lagging_replica
     from collector.storage.migrating import opened
     from collector.storage.upkeep import telltale_settings
 
@@ -249,6 +250,9 @@ def _warn_of_telltale(settings: Settings) -> None:
     with opened(settings.database, settings.busy_timeout) as database:
         for setting in telltale_settings(database):
             print(f"PostgreSQL has {setting}: it writes down which report came when", file=sys.stderr)
+        if has_lagging_replica(database):
+            advice = "see synchronous_standby_names in docs/operating.md"
+            print(f"a replica follows PostgreSQL, and would lack what came last: {advice}", file=sys.stderr)
 
 
 def _has_keys(settings: Settings) -> bool:

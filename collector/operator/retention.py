@@ -8,17 +8,22 @@ from datetime import date, timedelta
 from functools import partial
 from typing import Any
 
+from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
 from collector.operator.fitting import forget_fitted
 from collector.reports.paging import page_limit
 from collector.reports.rules import RuleBook
 from collector.reports.running_summary import FindRules, require_sums, take_back_reports
-from collector.storage import audit_log, queries
+from collector.storage import audit_log, partitions, queries
 from collector.storage.database import Database
 from collector.storage.invitations import lift_invitations
+from collector.storage.models import StudyRow
+from collector.storage.overviews import count_whole
 from collector.storage.packing import PackedReport
+from collector.storage.rewriting import LOCK_NOT_AVAILABLE
 from collector.storage.spent_tokens import forget_tokens
+from collector.storage.sums import forget_sums
 from collector.studies import publishing
 from ldp_client.documents.errors import InputError
 from schemas import Study
@@ -52,6 +57,8 @@ def delete_doomed(act: Act, find: FindRules, doomed: Doomed, most: int | None = 
     withdrawn ones stay until it is closed, with stated retention until that is for good. What was fitted to
     them goes as well. Raises WrongSumsError where nothing can be deleted until all were counted again.
     """
+    if most is None and (whole := _delete_whole(act, doomed)) is not None:
+        return whole
     total, after = 0, b""
     while most is None or total < most:
         deleted = act(partial(_delete_page, find=find, doomed=doomed, after=after))
@@ -65,11 +72,45 @@ def delete_doomed(act: Act, find: FindRules, doomed: Doomed, most: int | None = 
     return total
 
 
+def _delete_whole(act: Act, doomed: Doomed) -> int | None:
+    """Delete all that a study has at once, if that is what is doomed; how many. None where it is not, where
+    reports are not kept apart by study, and while somebody such as pg_dump reads them: then page by page.
+    """
+    try:
+        deleted: int | None = act(partial(_empty_if_whole, doomed=doomed))
+    except OperationalError as error:
+        if getattr(error.orig, "sqlstate", None) != LOCK_NOT_AVAILABLE:
+            raise
+        return None
+    return deleted
+
+
+def _empty_if_whole(session: Session, doomed: Doomed) -> int | None:
+    study = queries.study_state(session, doomed.study)
+    if study is None or not partitions.are_in(session) or not _is_over(study, doomed):
+        return None
+    # Before the lock: nothing comes any more, and no upload may wait for the counting.
+    found = count_whole(session, queries.Chosen(doomed.number, doomed.before, doomed.version))
+    row = queries.locked_study(session, doomed.study)
+    if found.others or row is None or not _is_over(row, doomed):
+        return None
+    partitions.empty_partition(session, doomed.number)
+    forget_sums(session, [doomed.number])
+    forget_fitted(session, doomed.number)
+    row.final = row.final or found.withdrawn > 0
+    return found.reports
+
+
+def _is_over(study: StudyRow | queries.StudyState, doomed: Doomed) -> bool:
+    """Whether ids of withdrawn reports may go too: nothing is taken that could be a late copy of one."""
+    return study.final or study.deleted or (study.closed and not doomed.is_stated)
+
+
 def _delete_page(session: Session, find: FindRules, doomed: Doomed, after: bytes) -> list[PackedReport]:
     """Delete the next ones, by id; what they were."""
     # Keeps uploads out: one that found a report here must not miss it before it ends.
     row = queries.locked_study(session, doomed.study)
-    is_over = row is not None and (row.final or row.deleted or (row.closed and not doomed.is_stated))
+    is_over = row is not None and _is_over(row, doomed)
     chosen = queries.Chosen(doomed.number, doomed.before, doomed.version)
     deleted = queries.delete_reports(session, chosen, after, doomed.at_once, withdrawn=is_over)
     if deleted:

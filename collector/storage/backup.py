@@ -17,6 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from collector.storage.database import OWNER_ONLY, Database, one_line
 from collector.storage.migrating import COLLECTOR, Schema, check
+from collector.storage.partitions import partition_names
 from ldp_client.documents.errors import InputError
 
 # What a dump brings into order: tables, and their keys.
@@ -96,7 +97,9 @@ def _dump_postgresql(database: Database, path: Path, mark: str) -> None:
             }
             tables = [f'"{schema}"."{name}"' for name in ordered]
             with path.open("wb") as file:
-                options = [f"--snapshot={snapshot}", *(f"--exclude-table-data={name}" for name in tables)]
+                parts = [f'"{schema}"."{name}"' for name in partition_names(connection)]
+                apart = [f"--exclude-table-data={name}" for name in (*tables, *parts)]
+                options = [f"--snapshot={snapshot}", *apart]
                 _pg_dump(database.url, file, "--section=pre-data", "--section=data", *options)
                 rows = [
                     _copy_rows(connection, name, key, file) for name, key in zip(tables, ordered.values())

@@ -209,6 +209,17 @@ def is_disk_full(error: SQLAlchemyError) -> bool:
     return code == sqlite3.SQLITE_FULL or getattr(cause, "sqlstate", None) == POSTGRESQL_DISK_FULL
 
 
+def has_lagging_replica(database: Database) -> bool:
+    """Whether a replica follows that commits do not wait for: it may lack what was acknowledged."""
+    if database.engine.dialect.name != "postgresql":
+        return False
+    with database.read() as session:
+        waits = session.execute(text("SHOW synchronous_standby_names")).scalar_one() != ""
+        follows = session.execute(text("SELECT count(*) FROM pg_stat_replication")).scalar_one() > 0
+    database.engine.dispose()
+    return follows and not waits
+
+
 def _file_of(url: URL) -> Path | None:
     return Path(str(url.database)) if url.get_backend_name() == "sqlite" else None
 

@@ -114,13 +114,16 @@ class AuditRow(Base):
 
 
 class ReportRow(Base):
-    """One report. id: its 16 bytes. day: of arrival, UTC. payloads: see packing.py."""
+    """One report. id: its 16 bytes. day: of arrival, UTC. payloads: see packing.py.
+
+    On PostgreSQL in partitions, and without the foreign key: see partitions.py.
+    """
 
     __tablename__ = "reports"
     # Without rowid: SQLite's hidden row numbers would keep the order of arrival.
     __table_args__ = (
         ForeignKeyConstraint(["study", "version"], ["documents.study", "documents.version"]),
-        {"sqlite_with_rowid": False},
+        {"sqlite_with_rowid": False, "postgresql_partition_by": "LIST (study)"},
     )
 
     study: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)

@@ -6,12 +6,12 @@ from collections import Counter
 from datetime import date
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, ScalarSelect, case, func, select, text
+from sqlalchemy import ColumnElement, ScalarSelect, and_, case, func, not_, select, text
 from sqlalchemy.orm import Session
 
 from collector.storage.archived import ARCHIVED
 from collector.storage.models import StudyRow
-from collector.storage.queries import REPORTS, STUDIES
+from collector.storage.queries import REPORTS, STUDIES, Chosen
 
 
 class StudyOverview(NamedTuple):
@@ -94,3 +94,21 @@ def arrivals(session: Session) -> list[Arrivals]:
         for *key, reports in session.execute(statement):
             found[(key[0], key[1], key[2])] += reports
     return [Arrivals(*key, reports) for key, reports in sorted(found.items()) if reports]
+
+
+class Whole(NamedTuple):
+    """What a study has: reports among the chosen, withdrawn ones among them, and others of either kind."""
+
+    reports: int
+    withdrawn: int
+    others: int
+
+
+def count_whole(session: Session, chosen: Chosen) -> Whole:
+    """Count all of a study in one pass."""
+    among = and_(*chosen.conditions())
+    kinds = (and_(among, REPORTS.c.payloads != b""), and_(among, REPORTS.c.payloads == b""), not_(among))
+    counts = [func.count().filter(kind) for kind in kinds]
+    statement = select(*counts).select_from(REPORTS).where(REPORTS.c.study == chosen.study)
+    reports, withdrawn, others = map(int, session.connection().execute(statement).one())
+    return Whole(reports, withdrawn, others)

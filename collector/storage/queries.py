@@ -35,6 +35,7 @@ from collector.storage.models import (
     StudyRow,
 )
 from collector.storage.packing import PackedReport
+from collector.storage.partitions import make_partition
 from ldp_client.documents.signed import MOST_SIGNATURES, Signature
 
 SIGNATURES = cast(Table, SignatureRow.__table__)
@@ -127,7 +128,9 @@ def locked_study(session: Session, study_id: str) -> StudyRow | None:
 def locked_or_new_study(session: Session, study_id: str) -> StudyRow:
     """Like locked_study; a study that is not there is made, with version NEVER_PUBLISHED."""
     values = {"id": study_id, "version": NEVER_PUBLISHED, "closed": False, "invited": False}
-    session.execute(insert_new(session, STUDIES, ["id"]).values(**values))
+    new = insert_new(session, STUDIES, ["id"]).values(**values).returning(STUDIES.c.number)
+    for number in session.execute(new).scalars().all():
+        make_partition(session, number)
     return session.scalars(select(StudyRow).where(StudyRow.id == study_id).with_for_update()).one()
 
 
@@ -297,10 +300,9 @@ def delete_reports(
     kept = [] if withdrawn else [REPORTS.c.payloads != b""]
     ids = select(REPORTS.c.id).where(*chosen.conditions(), *kept, REPORTS.c.id > after)
     ids = ids.order_by(REPORTS.c.id).limit(most)
-    statement = delete(REPORTS).where(REPORTS.c.study == chosen.study, REPORTS.c.id.in_(ids))
-    columns = (REPORTS.c.id, REPORTS.c.version, REPORTS.c.payloads)
-    deleted = session.connection().execute(statement.returning(*columns))
-    return list(map(PackedReport._make, deleted.all()))
+    deleted = delete(REPORTS).where(REPORTS.c.study == chosen.study, REPORTS.c.id.in_(ids))
+    statement = deleted.returning(REPORTS.c.id, REPORTS.c.version, REPORTS.c.payloads)
+    return list(map(PackedReport._make, session.connection().execute(statement).all()))
 
 
 def count_reports(session: Session, chosen: Chosen) -> int:

@@ -19,6 +19,7 @@ from sqlalchemy.exc import OperationalError
 
 from collector.storage.database import Database, one_line
 from collector.storage.models import Base, UpkeepRow
+from collector.storage.partitions import PARENT, partition_names
 from ldp_client.documents.errors import LdpkitError
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def _rewrite_tables(connection: Connection) -> None:
     connection.exec_driver_sql(f"SET lock_timeout = {LOCK_MILLISECONDS}")
     try:
         _wait_for_readers(connection)
-        for name in Base.metadata.tables:
+        for name in _tables(connection):
             _rewrite_table(connection, name)
     except OperationalError as error:
         if getattr(error.orig, "sqlstate", None) == LOCK_NOT_AVAILABLE:
@@ -85,6 +86,12 @@ def _rewrite_tables(connection: Connection) -> None:
     finally:
         if not connection.invalidated:
             connection.exec_driver_sql("RESET lock_timeout")
+
+
+def _tables(connection: Connection) -> list[str]:
+    """Every table that has a file. Each study's reports have their own, and the time of one statement."""
+    whole = [name for name in Base.metadata.tables if name != PARENT]
+    return [*whole, *partition_names(connection)]
 
 
 def _wait_for_readers(connection: Connection) -> None:

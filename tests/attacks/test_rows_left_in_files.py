@@ -38,7 +38,7 @@ def arrived(harness, study):
 
 
 def files_of(harness, *tables):
-    """The bytes of a database's file and log, or of some of PostgreSQL's tables."""
+    """The bytes of a database's file and log, or of some of PostgreSQL's tables, which has one a study."""
     if harness.url.startswith("sqlite"):
         file = sqlite_file(harness.url)
         return file.read_bytes() + Path(f"{file}-wal").read_bytes()
@@ -69,7 +69,7 @@ def test_a_report_stands_once_in_the_files(kept, study):
     reports = arrived(kept, study)
     kept.day += timedelta(1)
     upkeep_of(kept).run_if_due()
-    found = files_of(kept, "reports", "reports_pkey")
+    found = files_of(kept, "reports_1", "reports_1_pkey")
     once = 1 if kept.url.startswith("sqlite") else 2
     assert {found.count(bytes.fromhex(report.id)) for report in reports} == {once}
 
@@ -115,7 +115,7 @@ def test_a_server_tries_again_also_after_it_was_started_again(kept, study, caplo
     with kept.collector.database.read() as session:
         assert session.scalar(select(UpkeepRow.day)) < kept.day
     upkeep_of(kept).run_if_due()
-    found = files_of(kept, "reports")
+    found = files_of(kept, "reports_1")
     assert {found.count(bytes.fromhex(report.id)) for report in reports} == {1}
 
 

@@ -12,25 +12,37 @@ from collections.abc import Sequence
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import psycopg
 
 START_SECONDS = 60
+STANDBY = "standby"
 OPTIONS = ("listen_addresses=", "max_connections=200", "log_min_messages=fatal")
 
 
 class Postgresql:
     """A running server. It never runs as root: PostgreSQL refuses to."""
 
-    def __init__(self, options: Sequence[str] = ("fsync=off",)) -> None:
+    def __init__(self, options: Sequence[str] = ("fsync=off",), primary: Postgresql | None = None) -> None:
+        """primary: whose replica it is, by streaming, called STANDBY there."""
         self._options = [part for option in (*OPTIONS, *options) for part in ("-c", option)]
         self.folder = Path(tempfile.mkdtemp(prefix="ldpkit-pg-"))
         self._user = "postgres" if os.geteuid() == 0 else None
         if self._user:
             shutil.chown(self.folder, self._user)
         self._numbers = count(1)
-        self._run("initdb", "-D", self._data, "-U", "postgres", "--no-sync", "-A", "trust", "-E", "UTF8")
+        if primary is None:
+            self._run("initdb", "-D", self._data, "-U", "postgres", "--no-sync", "-A", "trust", "-E", "UTF8")
+        else:
+            source = f"host={primary.folder} user=postgres application_name={STANDBY}"
+            copy = ("pg_basebackup", "-D", self._data, "-R", "-X", "stream", "-c", "fast", "--no-sync")
+            self._run(*copy, "-d", source)
         self.start()
+        deadline = time.monotonic() + START_SECONDS
+        while primary is not None and not primary.query("SELECT 1 FROM pg_stat_replication"):
+            assert time.monotonic() < deadline, "the replica does not follow"
+            time.sleep(0.05)
 
     def start(self) -> None:
         """Start the server and wait until it answers."""
@@ -45,6 +57,33 @@ class Postgresql:
             assert time.monotonic() < deadline, "PostgreSQL did not start"
             time.sleep(0.05)
 
+    @property
+    def pid(self) -> int:
+        """The process that all others of the server are children of."""
+        return self._server.pid
+
+    def restart(self, mode: str) -> None:
+        """As `pg_ctl restart -m MODE` does it: immediate (as a crash) or fast (connections are ended)."""
+        self._server.send_signal({"immediate": signal.SIGQUIT, "fast": signal.SIGINT}[mode])
+        self._server.wait(timeout=START_SECONDS)
+        self.start()
+
+    def set(self, name: str, value: str) -> None:
+        """Change a setting for all that is connected, from now on."""
+        with self._connect() as connection:
+            connection.execute(f"ALTER SYSTEM SET {name} = '{value}'")
+            connection.execute("SELECT pg_reload_conf()")
+
+    def promote(self) -> None:
+        """Make a replica a server of its own that takes writes."""
+        with self._connect() as connection:
+            assert connection.execute("SELECT pg_promote()").fetchone() == (True,)
+
+    def query(self, statement: str) -> list[tuple[Any, ...]]:
+        """The rows of a statement that reads."""
+        with self._connect() as connection:
+            return connection.execute(statement).fetchall()
+
     def kill(self) -> None:
         """kill -9 of the server with every process of its own."""
         children = Path(f"/proc/{self._server.pid}/task/{self._server.pid}/children").read_text().split()
@@ -56,8 +95,9 @@ class Postgresql:
 
     def remove(self) -> None:
         """Stop the server and delete its files."""
-        self._server.send_signal(signal.SIGINT)
-        self._server.wait(timeout=START_SECONDS)
+        if self._server.poll() is None:
+            self._server.send_signal(signal.SIGINT)
+            self._server.wait(timeout=START_SECONDS)
         shutil.rmtree(self.folder)
 
     def new_database(self) -> str:

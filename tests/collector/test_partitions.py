@@ -1,0 +1,114 @@
+"""PostgreSQL keeps each study's reports in a table of its own, which goes at once."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import text
+
+from collector.operator import retention
+from collector.operator.retention import delete_reports, delete_study
+from collector.storage.database import Database
+from collector.storage.partitions import partition_names
+
+
+@pytest.fixture
+def elephant(make_harness, postgresql, make_study):
+    """Two studies with reports of their own."""
+    harness = make_harness(database=postgresql.new_database(), busy_timeout=0.5)
+    for name in ("habits", "others"):
+        assert harness.publish(make_study(id=name)).status_code == 201
+    return harness
+
+
+@pytest.fixture
+def database(elephant):
+    made = Database(elephant.collector.settings.database, 0.5)
+    yield made
+    made.engine.dispose()
+
+
+def send(harness, study, make_report, count=5):
+    reports = [make_report(study) for _ in range(count)]
+    assert {harness.put(report).status_code for report in reports} == {201}
+    return reports
+
+
+def rows(database, table):
+    with database.read() as session:
+        return session.execute(text(f"SELECT count(*) FROM {table}")).scalar_one()
+
+
+def file_of(database, number):
+    with database.read() as session:
+        return session.execute(text(f"SELECT pg_relation_filepath('reports_{number}')")).scalar_one()
+
+
+def refuse_pages(*_arguments, **_options):
+    raise AssertionError("reports were deleted page by page")
+
+
+def test_a_study_has_a_place_of_its_own_once(elephant, database, make_study, make_report):
+    assert elephant.publish(make_study(id="habits", version=2)).status_code == 201
+    with database.read() as session:
+        assert partition_names(session.connection()) == ["reports_1", "reports_2"]
+    send(elephant, make_study(id="others"), make_report, 3)
+    assert [rows(database, table) for table in ("reports_1", "reports_2", "reports")] == [0, 3, 3]
+
+
+def test_a_study_that_is_refused_leaves_no_place(elephant, database, make_study, monkeypatch):
+    def fail(*_arguments):
+        raise OSError("defect")
+
+    monkeypatch.setattr("collector.storage.queries.add_document", fail)
+    assert elephant.publish(make_study(id="third")).status_code == 500
+    with database.read() as session:
+        assert len(partition_names(session.connection())) == 2
+
+
+def test_a_deleted_study_goes_at_once_and_alone(elephant, database, make_study, make_report, monkeypatch):
+    gone, kept = (make_study(id=name) for name in ("habits", "others"))
+    *_, withdrawn = send(elephant, gone, make_report)
+    send(elephant, kept, make_report)
+    assert elephant.withdraw(withdrawn.id).status_code == 200
+    before = file_of(database, 1), file_of(database, 2)
+    with monkeypatch.context() as patched:
+        patched.setattr(retention, "_delete_page", refuse_pages)
+        assert delete_study(database, "habits") == 4
+    assert [rows(database, table) for table in ("reports_1", "reports_2")] == [0, 5]
+    # Nothing is left of it: it has a file that is new, and the other study's is as it was.
+    assert (file_of(database, 1) != before[0], file_of(database, 2) == before[1]) == (True, True)
+    assert elephant.summary("habits").get_json()["questions"]["ever"]["n"] == 0
+    assert elephant.summary("others").get_json()["questions"]["ever"]["n"] == 5
+    assert elephant.put(withdrawn).status_code == 410
+
+
+def test_while_somebody_reads_all_the_reports_go_page_by_page(elephant, database, make_study, make_report):
+    """As pg_dump does, which holds every table for as long as it runs."""
+    send(elephant, make_study(), make_report)
+    with elephant.collector.database.read() as reader:
+        reader.execute(text("SELECT 1 FROM reports_1")).first()
+        assert delete_study(database, "habits") == 5
+    assert rows(database, "reports") == 0
+    assert elephant.summary().get_json()["questions"]["ever"]["n"] == 0
+
+
+def test_of_an_open_study_the_withdrawn_ids_stay(elephant, database, make_study, make_report):
+    *_, withdrawn = send(elephant, make_study(), make_report)
+    elephant.withdraw(withdrawn.id)
+    assert delete_reports(database, "habits") == 4
+    assert rows(database, "reports_1") == 1
+    assert elephant.put(withdrawn).status_code == 410
+
+
+def test_a_closed_study_that_keeps_a_version_is_not_emptied(elephant, database, make_study, make_report):
+    first, second = make_study(), make_study(version=2)
+    send(elephant, first, make_report, 2)
+    assert elephant.publish(second).status_code == 201
+    send(elephant, second, make_report, 3)
+    elephant.close()
+    doomed = retention.Doomed("habits", 1, version=1)
+    assert retention.delete_doomed(database.act, elephant.collector.rules.find, doomed) == 2
+    assert rows(database, "reports_1") == 3
+    doomed = retention.Doomed("habits", 1, version=2)
+    assert retention.delete_doomed(database.act, elephant.collector.rules.find, doomed) == 3
+    assert elephant.summary(version=2).get_json()["questions"]["ever"]["n"] == 0
