@@ -98,8 +98,8 @@ def count_dataset(
         The counts, which `analyse` takes in place of reports.
 
     Raises:
-        InputError: as `summarize_dataset` raises it; or a name is none of the study's, or there are more than
-            a million different reports.
+        InputError: as `summarize_dataset` raises it; or there are more than a million different reports.
+        UsageError: a name is none of the study's.
         MissingExtraError: the engine is not installed.
     """
     study = study_of(study)
