@@ -1,4 +1,4 @@
-"""A disk that fills up while a command writes a new file: no part of one is left, and the command runs again."""
+"""A disk that fills up while a command writes new files: no part of one is left, and it can run again."""
 
 from __future__ import annotations
 
