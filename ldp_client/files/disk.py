@@ -192,8 +192,8 @@ def refuse_replacing(path: str, read: "Iterable[str]") -> None:
 def write_new(path: "str | os.PathLike[str]", text: str, mode: int) -> None:
     """A durable file that did not exist yet; nobody beyond `mode` can read it even for a moment.
 
-    It takes its name when all of it is on the disk. Raises InputError where there is one already, or it cannot
-    be written, a full disk included; then nothing is left behind.
+    It takes its name when all of it is on the disk. Raises InputError where there is one already, or it
+    cannot be written, a full disk included; then nothing is left behind.
     """
     temporary = None
     try:

@@ -23,7 +23,8 @@ from tests.portable.platforms import JAVASCRIPT
 
 INVITED = studies.document(studies.YES_NO)
 INVITATIONS = [
-    "word", " word ", "wo\u00adrd\u200b", "word\r\n", '"word".', "\u201eword\u201c", "<word>", "wo\u2011rd", "", " ",
+    "word", " word ", "wo\u00adrd\u200b", "word\r\n", '"word".', "\u201eword\u201c", "<word>", "wo\u2011rd",
+    "", " ",
     "https://c.example/s/survey#invitation=word", "https://c.example/s/survey#invitation=wo\n rd.", "wörd",
     None, 5, True, ["word"], {"word": 1},
 ]  # fmt: skip
@@ -75,7 +76,7 @@ def python_sends(number: str) -> str:
 
 @pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "UTC", "Pacific/Pago_Pago"])
 def test_javascript_takes_and_refuses_what_python_does(tmp_path, zone):
-    """Fourteen hours ahead of UTC it is tomorrow, eleven behind it the day that UTC has, or the one before."""
+    """Fourteen hours ahead of UTC it is tomorrow; eleven behind it it may be yesterday."""
     around = [(NOW + timedelta(days)).date().isoformat() for days in range(-3, 5)]
     days = [studies.document(studies.YES_NO, **{end: day}) for end in ("opens", "closes") for day in around]
     cases = {
