@@ -65,8 +65,8 @@ def rewrite_files(database: Database) -> None:
             _empty_log(connection)
     except sqlite3.Error as error:
         database.note(error)
-        why = _no_room(Path(str(database.url.database))) if _is_of_files(error) else ""
-        raise UnfinishedError(why or one_line(error)) from error
+        why = _no_room(Path(str(database.url.database))) if _is_of_files(error) else one_line(error)
+        raise UnfinishedError(why) from error
 
 
 def _is_of_files(error: sqlite3.Error) -> bool:
@@ -75,7 +75,7 @@ def _is_of_files(error: sqlite3.Error) -> bool:
 
 
 def _no_room(file: Path) -> str:
-    """What to do where SQLite has no room for the new file before it takes the old one's place; "" elsewhere."""
+    """What to do where SQLite has no room for the new file that it writes in a temporary folder first."""
     folder = temporary_folder()
     if folder is None:
         return f"SQLite finds no temporary folder that can be written, as it must: {NAME_ANOTHER}"
@@ -88,8 +88,8 @@ def _no_room(file: Path) -> str:
             f"SQLite could not write {size / MIB:.0f} MiB into the temporary folder {folder}: {NAME_ANOTHER}"
         )
     return (
-        f"SQLite needs {size / MIB:.0f} MiB twice, in the temporary folder {folder} and beside {file.name}, and "
-        f"the former has {free / MIB:.0f} MiB: make room, or {NAME_ANOTHER}"
+        f"SQLite needs {size / MIB:.0f} MiB twice, in the temporary folder {folder} and beside {file.name}, "
+        f"and the former has {free / MIB:.0f} MiB: make room, or {NAME_ANOTHER}"
     )
 
 

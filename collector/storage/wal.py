@@ -82,8 +82,8 @@ def has_foreign_log(file: Path) -> bool:
 def may_be_own_log(file: Path) -> Path | None:
     """The note of a foreign log whose mark is the file's all the same; None where the mark differs too.
 
-    So it is where somebody restores a folder over itself file by file, and leaves what did not change, as rsync
-    does; and where the file alone was copied while it was served.
+    So it is where somebody restores a folder over itself file by file, and leaves what did not change, as
+    rsync does; and where the file alone was copied while it was served.
     """
     note = _beside(file, NOTE)
     try:

@@ -1,4 +1,4 @@
-"""Fill the temporary folder, which SQLite needs to write a file anew: the server goes on, and says it once."""
+"""Fill the temporary folder that SQLite needs to write a file anew: the server goes on, and says it once."""
 
 from __future__ import annotations
 

@@ -273,7 +273,7 @@ def test_a_place_that_was_copied_with_its_log_goes_on(habits, study, tmp_path):
 
 
 def test_a_place_that_rsync_restored_over_itself_says_how_it_goes_on(habits, study, tmp_path):
-    """It gives what changed new files, and leaves the note that did not; the log holds what was acknowledged."""
+    """It gives new files to what changed, and leaves the note; the log holds what was acknowledged."""
     report = build_report(study)
     habits.put(report)
     path = habits.path
