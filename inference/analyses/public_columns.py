@@ -50,14 +50,14 @@ def _refuse_marks(cells: Sequence[object], name: str) -> None:
         return
     if spaced := next(filter(_is_marked, texts), ""):
         raise InputError(
-            f"column {name} has numbers with marks between thousands, such as {spaced!a}, which would each be "
-            f"a level: write {re.sub(_MARK, '', spaced)}"
+            f"column {name} has numbers with marks between thousands, such as {spaced!a}, which would each "
+            f"be a level: write {re.sub(_MARK, '', spaced)}"
         )
     if comma := next(filter(_COMMA.fullmatch, texts), ""):
         raise InputError(
             f"column {name} has numbers with a comma, such as {comma}, which would each be a level: write "
-            f"{comma.replace(',', '.')}; where they are codes of a choice and no numbers, put a letter before "
-            f"each (c{comma})"
+            f"{comma.replace(',', '.')}; where they are codes of a choice and no numbers, put a letter "
+            f"before each (c{comma})"
         )
 
 

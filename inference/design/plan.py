@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -134,20 +135,37 @@ def plan(
     prior = prior_half_widths(questions[0], own_seed)
     known = _at_once(questions, truths, answers, prior)
     if simulated:
-        for said in _in_words(known, chosen):
-            progress(f"{question_id}: {said}")
-        kept = Unfinished() if unfinished is None else unfinished
-        found = _simulated(study, questions, truths, answers, own_seed, progress, kept)
-    else:
-        found = _formula(questions[0], known)
-        notes += _rough(found, chosen, prior)
-    notes += mixing_notes(_largest([one.poor for one in found.values()]), SOME_MIX_POORLY)
-    names = next(reversed(found.values())).parameters
-    notes += prior_widths(found, chosen, prior)
+        _announce(questions[0], known, chosen, progress)
+    simulate = partial(_simulated, study, questions, truths, answers, own_seed, progress, unfinished)
+    found = simulate() if simulated else _formula(questions[0], known)
+    notes += _notes(found, chosen, prior, simulated)
     offered = _offered(study, question_id, truths, answers[-1], own_seed, progress) if mechanisms else ()
-    head = (question_id, questions[0].model.name, seed, chosen, names, truth or {})
+    return _plan_of(questions[0], seed, chosen, truth or {}, found, known, notes, offered, simulated)
+
+
+def _plan_of(
+    question: Question,
+    seed: int,
+    chosen: tuple[int, ...],
+    truth: Mapping[str, float],
+    found: Mapping[str, Widths],
+    known: Mapping[str, Widths] | None,
+    notes: tuple[str, ...],
+    offered: tuple[Offer, ...],
+    simulated: bool,
+) -> Plan:
+    names = next(reversed(list(found.values()))).parameters
+    head = (question.id, question.model.name, seed, chosen, names, truth)
     by_formula = {epsilon: one.half for epsilon, one in (known or {}).items() if one.parameters == names}
     return Plan(*head, _halves(found), notes, offered, by_formula, simulated)
+
+
+def _announce(
+    question: Question, known: Mapping[str, Widths] | None, chosen: Sequence[int], progress: Progress
+) -> None:
+    """Say what the formula expects, before studies are simulated."""
+    for said in _in_words(known, chosen):
+        progress(f"{question.id}: {said}")
 
 
 def _offered(
@@ -167,6 +185,15 @@ def _in_words(known: Mapping[str, Widths] | None, chosen: Sequence[int]) -> list
         at_once.in_words(stated, one.parameters[0], one.half[:, 0], chosen)
         for stated, one in (known or {}).items()
     ]
+
+
+def _notes(
+    found: Mapping[str, Widths], chosen: Sequence[int], prior: Mapping[str, float], simulated: bool
+) -> tuple[str, ...]:
+    """What a reader should know of widths: where they are rough, chains mix poorly, the prior decides."""
+    rough = () if simulated else _rough(found, chosen, prior)
+    poor = mixing_notes(_largest([one.poor for one in found.values()]), SOME_MIX_POORLY)
+    return (*rough, *poor, *prior_widths(found, chosen, prior))
 
 
 def _rough(found: Mapping[str, Widths], chosen: Sequence[int], prior: Mapping[str, float]) -> tuple[str, ...]:
@@ -209,10 +236,11 @@ def _simulated(
     answers: Sequence[int],
     seed: int,
     progress: Progress,
-    unfinished: Unfinished,
+    unfinished: Unfinished | None,
 ) -> dict[str, Widths]:
     """{ε: half widths}, of one question with a budget each; those that are kept already are not repeated."""
     found: dict[str, Widths] = {}
+    unfinished = Unfinished() if unfinished is None else unfinished
     for place, question in enumerate(questions):
         epsilon = str(question.mechanism.epsilon)
         key: dict[str, Any] = {
