@@ -157,14 +157,16 @@ def _plan_of(
     names = next(reversed(list(found.values()))).parameters
     head = (question.id, question.model.name, seed, chosen, names, truth)
     by_formula = {epsilon: one.half for epsilon, one in (known or {}).items() if one.parameters == names}
-    return Plan(*head, _halves(found), notes, offered, by_formula, simulated)
+    halves = {epsilon: one.half for epsilon, one in found.items()}
+    return Plan(*head, halves, notes, offered, by_formula, simulated)
 
 
 def _announce(
     question: Question, known: Mapping[str, Widths] | None, chosen: Sequence[int], progress: Progress
 ) -> None:
-    """Say what the formula expects, before studies are simulated."""
-    for said in _in_words(known, chosen):
+    """Say what the formula expects of the first parameter, a sentence for each epsilon."""
+    for stated, one in (known or {}).items():
+        said = at_once.in_words(stated, one.parameters[0], one.half[:, 0], chosen)
         progress(f"{question.id}: {said}")
 
 
@@ -173,18 +175,6 @@ def _offered(
 ) -> tuple[Offer, ...]:
     progress(f"{question_id}: comparing mechanisms")
     return offers(study, question_id, truths, answers, seed, DRAWS, TAILS)
-
-
-def _halves(found: Mapping[str, Widths]) -> dict[str, Vector]:
-    return {epsilon: one.half for epsilon, one in found.items()}
-
-
-def _in_words(known: Mapping[str, Widths] | None, chosen: Sequence[int]) -> list[str]:
-    """What the formula expects of the first parameter, a sentence for each epsilon."""
-    return [
-        at_once.in_words(stated, one.parameters[0], one.half[:, 0], chosen)
-        for stated, one in (known or {}).items()
-    ]
 
 
 def _notes(
