@@ -135,7 +135,7 @@ def plan(
     prior = prior_half_widths(questions[0], own_seed)
     known = _at_once(questions, truths, answers, prior)
     if simulated:
-        _announce(questions[0], known, chosen, progress)
+        _announce(questions[0], known or {}, chosen, progress)
     simulate = partial(_simulated, study, questions, truths, answers, own_seed, progress, unfinished)
     found = simulate() if simulated else _formula(questions[0], known)
     notes += _notes(found, chosen, prior, simulated)
@@ -161,13 +161,11 @@ def _plan_of(
     return Plan(*head, halves, notes, offered, by_formula, simulated)
 
 
-def _announce(
-    question: Question, known: Mapping[str, Widths] | None, chosen: Sequence[int], progress: Progress
-) -> None:
+def _announce(question: Question, known: Mapping[str, Widths], chosen: Sequence[int], say: Progress) -> None:
     """Say what the formula expects of the first parameter, a sentence for each epsilon."""
-    for stated, one in (known or {}).items():
+    for stated, one in known.items():
         said = at_once.in_words(stated, one.parameters[0], one.half[:, 0], chosen)
-        progress(f"{question.id}: {said}")
+        say(f"{question.id}: {said}")
 
 
 def _offered(
