@@ -131,7 +131,7 @@ mark_upgrade() { # OLD UNIT…
 
 # Nothing is migrated before every place has its backup.
 upgrade() { # OLD
-  local old=$1 saves=$1 is_resumed="" place file units=()
+  local old=$1 saves=$1 is_resumed="" place file name units=() migrated=()
   if [ -e "$MARK" ]; then
     say "the upgrade from $(basename "$(dirname "$old")") was interrupted and goes on"
     # Some of the places may be of the new release, which the old one would refuse.
@@ -141,7 +141,9 @@ upgrade() { # OLD
   mark_upgrade "$old" "${units[@]}"
   ((${#units[@]} == 0)) || systemctl stop "${units[@]}"
   while read -r place; do
-    file=$BACKUPS/$(basename "$place")-$(basename "$(dirname "$old")")-$(date -u +%Y%m%dT%H%M%S).backup
+    # Of an upgrade that goes on, some places may be migrated: the name says who reads it for sure.
+    name=$(basename "$(dirname "$saves")")
+    file=$BACKUPS/$(basename "$place")-$name${is_resumed:+-resumed}-$(date -u +%Y%m%dT%H%M%S).backup
     as_owner "$place" "$saves/ldpkit" backup --out "$file" </dev/null || {
       [ -z "$is_resumed" ] || refuse "no backup of $place could be made, and no server runs: put it right, run this again"
       start "${units[@]}"
@@ -154,10 +156,17 @@ upgrade() { # OLD
   while read -r place; do
     as_owner "$place" "$OPT/bin/ldpkit" admin migrate </dev/null || {
       switch_to "$old"
-      rm "$MARK"
-      refuse "$place could not be migrated: $OPT/bin is the old release again, and no server runs; put back the backup" \
-        "where the old release refuses the database (docs/operating.md), then: systemctl start ${units[*]}"
+      # A migration that fails leaves its database as it was.
+      if [ -z "$is_resumed" ] && ((${#migrated[@]} == 0)); then
+        start "${units[@]}"
+        rm "$MARK"
+        refuse "$place could not be migrated: the old release goes on"
+      fi
+      refuse "$place could not be migrated, others were, and no server runs: put it right and run this again, which goes" \
+        "on and starts ${units[*]}; or go back: put back the backup of each place that the old release refuses" \
+        "(docs/operating.md), then: rm $MARK; systemctl start ${units[*]}"
     }
+    migrated+=("$place")
   done < <(places)
   start "${units[@]}"
   rm "$MARK"

@@ -1,6 +1,7 @@
 /** The participant's page: shows the part that fits the report's state, and acts on what the person does. */
 
 import { mechanismFor, openDevice, parseStudy } from "../../ldp_client/js/index.js";
+import { read as plainInvitation } from "../../ldp_client/js/pasted.js";
 import { answersIn, entriesOf } from "./entries.js";
 import { tellFrame } from "./framed.js";
 import { sendLater } from "./later.js";
@@ -272,9 +273,7 @@ async function start() {
 function invitation(form) {
   const carried = new URLSearchParams(location.hash.slice(1)).get("invitation") ?? "";
   const typed = [...find(form).querySelectorAll(".invitation")].map(({ value }) => value);
-  // Without the quotes and blanks of the letter that it was copied from: a header could not hold them.
-  const ends = /^["'<>()[\],.;:`]+|["'<>()[\],.;:`]+$/g;
-  return [carried, ...typed].map((code) => code.replace(/[^!-~]/g, "").replace(ends, "")).findLast(Boolean) ?? "";
+  return [carried, ...typed].map(plainInvitation).findLast(Boolean) ?? "";
 }
 
 /** The report's bytes, and what they say in the words of the version that it answers. */

@@ -6,13 +6,17 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from collector.settings import FILE_NAME, Settings, refuse_unknown_variables, sqlite_url
 from ldp_client.documents.errors import InputError
 from ldp_client.files.disk import write_new
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
 
 DATABASE_NAME = "ldpkit.sqlite3"
 GATEWAY_KEYS_NAME = "ohttp.keys"
@@ -56,20 +60,29 @@ def run_init(arguments: argparse.Namespace) -> int:
             f"{settings} is there: this is a collector's place already; "
             "start it with ldpkit serve, or correct what the file says"
         )
-    with _made(folder):
+    with _made(folder), ExitStack() as undo:
         database = arguments.database or sqlite_url(folder / DATABASE_NAME)
-        shown = make_database(Settings(database=database))
+
+        def write(_connection: Connection) -> None:
+            _write_settings(folder, database)
+            undo.callback(settings.unlink)
+
+        # In the transaction that makes the tables: on a full disk there is neither, and init can run again.
+        shown = make_database(Settings(database=database), write)
+        undo.pop_all()
+    print(NEXT.format(settings=settings, database=shown, folder=folder), end="", file=sys.stderr)
+    return 0
+
+
+def _write_settings(folder: Path, database: str) -> None:
     from collector.storage.keys import new_word
 
     values = {"database": _from_inside(database, folder), "token": new_word(TOKEN_BYTES)}
     values["invitation_key"] = new_word(TOKEN_BYTES)
     values["ohttp_keys"] = GATEWAY_KEYS_NAME
     _make_gateway_keys(folder / GATEWAY_KEYS_NAME)
-    write_new(
-        settings, SETTINGS.format(**{name: json.dumps(one) for name, one in values.items()}), OWNER_ONLY
-    )
-    print(NEXT.format(settings=settings, database=shown, folder=folder), end="", file=sys.stderr)
-    return 0
+    text = SETTINGS.format(**{name: json.dumps(one) for name, one in values.items()})
+    write_new(folder / FILE_NAME, text, OWNER_ONLY)
 
 
 def _make_gateway_keys(path: Path) -> None:
@@ -113,11 +126,14 @@ def _from_inside(database: str, folder: Path) -> str:
     return sqlite_url(path.relative_to(folder) if path.is_relative_to(folder) else path, url)
 
 
-def make_database(settings: Settings) -> str:
-    """Make the database that settings name; where it is, in words. Raises InputError where there is one."""
+def make_database(settings: Settings, fill: Callable[[Connection], object] = lambda _: None) -> str:
+    """Make the database that settings name; where it is, in words. Raises InputError where there is one.
+
+    fill: does what the database is not made without.
+    """
     from collector.storage.database import Database
     from collector.storage.migrating import make
 
     database = Database(settings.database, settings.busy_timeout)
-    make(database)
+    make(database, fill=fill)
     return database.shown

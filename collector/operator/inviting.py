@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from datetime import date, timedelta
+from shutil import rmtree
 
 from sqlalchemy.orm import Session
 
@@ -318,7 +319,16 @@ def write_invitations(study: Study, count: int, folder: str) -> list[tuple[str, 
         os.mkdir(folder, 0o700)
     except OSError as error:
         raise InputError(f"{folder}: {error.strerror}") from None
-    words = [new_word(INVITATION_BYTES) for _ in range(count)]
+    try:
+        return _write_lists(study, [new_word(INVITATION_BYTES) for _ in range(count)], folder)
+    except InputError:
+        # With a part of the lists nobody could begin, nor write them there again.
+        rmtree(folder, ignore_errors=True)
+        raise
+
+
+def _write_lists(study: Study, words: list[str], folder: str) -> list[tuple[str, str]]:
+    assert study.route is not None
     write_new(os.path.join(folder, "invitations.txt"), "\n".join(words) + "\n", 0o600)
     places = []
     for index, node in enumerate(study.route.nodes):

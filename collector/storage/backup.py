@@ -19,6 +19,7 @@ from collector.storage.database import OWNER_ONLY, Database, one_line
 from collector.storage.migrating import COLLECTOR, Schema, check
 from collector.storage.partitions import partition_names
 from ldp_client.documents.errors import InputError
+from ldp_client.files.disk import name_new
 
 # What a dump brings into order: tables, and their keys.
 ORDERED = {
@@ -50,22 +51,10 @@ def back_up(database: Database, path: Path, schema: Schema = COLLECTOR, mark: st
             copy(database, made, mark)
             made.chmod(OWNER_ONLY)
             _flush(made)
-            _put(made, path)
+            name_new(str(made), path)
         _flush(path.parent)
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}") from None
-
-
-def _put(made: Path, path: Path) -> None:
-    """Give a finished file its name. Raises OSError where somebody else's has it by now."""
-    try:
-        os.link(made, path)
-    except FileExistsError:
-        raise
-    except OSError:
-        # A file system without links, such as a stick's.
-        path.open("xb").close()
-        made.replace(path)
 
 
 def _copy_sqlite(database: Database, path: Path, mark: str) -> None:

@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from collector.bounding import Room
 from collector.storage.same_file import SameFile
-from collector.storage.wal import has_foreign_log
+from collector.storage.wal import has_foreign_log, may_be_own_log
 from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.files.disk import write_new
 
@@ -94,14 +94,19 @@ class Database:
             write_new(self._file, "", OWNER_ONLY)
 
     def _refuse_foreign_log(self) -> None:
-        if self._file is not None and has_foreign_log(self._file):
-            log = f"{self._file.absolute()}-wal"
+        if self._file is None or not has_foreign_log(self._file):
+            return
+        log = f"{self._file.absolute()}-wal"
+        advice = f"move the log away (mv {log} {log}.replaced)"
+        if note := may_be_own_log(self._file):
             advice = (
-                f"stop every server and command that uses it, move the log away (mv {log} {log}.replaced)"
+                "where file and log were put here together, as rsync -a does with a whole folder, say so "
+                f"(cp {note} {note}.new && mv {note}.new {note}); where the file alone was, {advice}"
             )
-            raise InputError(
-                f"{self.shown}: the log beside it is another file's, which it replaced; {advice}"
-            )
+        raise InputError(
+            f"{self.shown}: the log beside it is another file's, which it replaced; stop every server and "
+            f"command that uses it; {advice}"
+        )
 
     @contextmanager
     def read(self, reserved: bool = False) -> Iterator[Session]:

@@ -7,7 +7,9 @@ transaction that wrote it.
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import sqlite3
 import time
 from contextlib import closing
@@ -32,6 +34,10 @@ TRY_SECONDS = 0.1
 LOCK_MILLISECONDS = 500
 LOCK_NOT_AVAILABLE = "55P03"
 STILL_READ = "another program, such as a backup, reads the database as it was; let it end"
+# Of an SQLite error's code: a file that cannot be made or written, or has no room.
+KIND, OF_FILES = 0xFF, (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
+MIB = 1 << 20
+NAME_ANOTHER = "name another in the environment variable SQLITE_TMPDIR, and start the server again"
 NOT_OURS = "this role may not vacuum every table; tables have to belong to it"
 
 
@@ -60,7 +66,41 @@ def rewrite_files(database: Database) -> None:
             _empty_log(connection)
     except sqlite3.Error as error:
         database.note(error)
-        raise UnfinishedError(one_line(error)) from error
+        why = _no_room(Path(str(database.url.database))) if _is_of_files(error) else one_line(error)
+        raise UnfinishedError(why) from error
+
+
+def _is_of_files(error: sqlite3.Error) -> bool:
+    """Whether a file could not be made or written, wherever it is."""
+    return getattr(error, "sqlite_errorcode", 0) & KIND in OF_FILES
+
+
+def _no_room(file: Path) -> str:
+    """What to do where SQLite has no room for the new file that it writes in a temporary folder first."""
+    folder = temporary_folder()
+    if folder is None:
+        return f"SQLite finds no temporary folder that can be written, as it must: {NAME_ANOTHER}"
+    try:
+        free, size = shutil.disk_usage(folder).free, file.stat().st_size
+    except OSError as error:
+        return f"the temporary folder {folder} cannot be used ({error.strerror}): {NAME_ANOTHER}"
+    if free > size and folder.stat().st_dev != file.stat().st_dev:
+        return (
+            f"SQLite could not write {size / MIB:.0f} MiB into the temporary folder {folder}: {NAME_ANOTHER}"
+        )
+    return (
+        f"SQLite needs {size / MIB:.0f} MiB twice, in the temporary folder {folder} and beside {file.name}, "
+        f"and the former has {free / MIB:.0f} MiB: make room, or {NAME_ANOTHER}"
+    )
+
+
+def temporary_folder() -> Path | None:
+    """Where SQLite puts what does not fit into memory (https://www.sqlite.org/tempfiles.html, section 5)."""
+    named = [os.environ.get(name, "") for name in ("SQLITE_TMPDIR", "TMPDIR")]
+    for folder in [*named, "/var/tmp", "/usr/tmp", "/tmp", "."]:
+        if folder and os.path.isdir(folder) and os.access(folder, os.W_OK | os.X_OK):
+            return Path(folder)
+    return None
 
 
 def _empty_log(connection: sqlite3.Connection) -> None:

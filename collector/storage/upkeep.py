@@ -65,11 +65,12 @@ class Upkeep:
         self._secret = secret
         self._clock = clock
         self._done: date | None = None
+        self._told: tuple[date, str] | None = None
         self._pause = 0.0
         self._not_before = clock()
 
     def run_if_due(self) -> None:
-        """Do it unless somebody has today; a failure is logged, and it is tried again minutes later.
+        """Do it unless somebody has today; a failure is logged once, and it is tried again minutes later.
 
         Raises ProblemError where the clock cannot be right: reports would be kept by a wrong day for good.
         """
@@ -88,10 +89,16 @@ class Upkeep:
         except (SQLAlchemyError, UnfinishedError) as error:
             self._pause = 2 * self._pause or RETRY_SECONDS
             self._not_before = self._clock() + self._pause
-            why = one_line(getattr(error, "orig", error))
-            LOGGER.warning("the daily upkeep failed, and is tried again in %d s: %s", self._pause, why)
+            self._tell(today, one_line(getattr(error, "orig", error)))
             return
-        self._done, self._pause = today, 0.0
+        self._done, self._pause, self._told = today, 0.0, None
+
+    def _tell(self, today: date, why: str) -> None:
+        """Say why it failed: once a day, however often it does."""
+        if self._told != (today, why):
+            line = "the daily upkeep failed, and is tried again in %d s, later less often: %s"
+            LOGGER.warning(line, self._pause, why)
+        self._told = today, why
 
     def _require_right_clock(self) -> None:
         try:

@@ -79,6 +79,19 @@ def has_foreign_log(file: Path) -> bool:
     return _size(log) > 0 and (_header(file).mode != WITH_LOG or not _fits(file)) and _size(log) > 0
 
 
+def may_be_own_log(file: Path) -> Path | None:
+    """The note of a foreign log whose mark is the file's all the same; None where the mark differs too.
+
+    So it is where somebody restores a folder over itself file by file, and leaves what did not change, as
+    rsync does; and where the file alone was copied while it was served.
+    """
+    note = _beside(file, NOTE)
+    try:
+        return note if note.read_text().split()[0] == mark_of(file).hex() else None
+    except (OSError, IndexError):
+        return None
+
+
 def is_overwritten(file: Path, mark: bytes) -> bool:
     """Whether other content was written into a file whose log has this mark, such as a backup with `cp`."""
     return _header(file) != _Header(WITH_LOG, mark)

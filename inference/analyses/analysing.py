@@ -13,6 +13,7 @@ from inference.analyses.arms import arms_apart
 from inference.analyses.assembling import assemble
 from inference.analyses.checking import checked, judged
 from inference.analyses.design_based import design_based
+from inference.analyses.drawn_together import Clusters
 from inference.analyses.effects import quantities_of, sets_levels
 from inference.analyses.false_reports import MODEL_FREE, WEIGHTED, analysis_sets
 from inference.analyses.naming import INTERCEPT
@@ -92,7 +93,7 @@ def analyse_table(
     _refuse_improper(analysis, peaks)
     own_seed = crc32(f"{seed} {formula}".encode())
     method, drawn = draws_of(analysis, peaks, method, own_seed, draws, chains)
-    alone, *arms = arms_apart(analysis, table, drawn.sites)
+    alone, *arms = arms_apart(analysis, table, drawn.sites, Clusters.of_sample(over.sampled(table)))
 
     def averaged(sites: Draws) -> list[Quantity]:
         return quantities_over(analysis, sites, people, over, own_seed)

@@ -8,10 +8,10 @@ from itertools import chain, combinations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from inference.analyses.cells import distinct_rows
 from inference.analyses.design_based import as_draws, estimate, scores_of
+from inference.analyses.drawn_together import Clusters, Mask, degrees_of, tail_of, together
 from inference.analyses.few_reports import Lacking, People, bounds_of, lacking
 from inference.analyses.predicted import Predicted
 from inference.analyses.program import Assembled
@@ -31,18 +31,18 @@ IN_FORMULA, IN_TABLE = f"name {ARM} in the formula", f"cross them with --by {ARM
 # Pairs of answers of two columns: of more, each column is held alone.
 MOST_KINDS = 64
 Found = tuple[list[Quantity], tuple[str, ...], tuple[str, ...]]
-Mask = NDArray[np.bool_]
 # Shares (answers,), their covariance, and what each variance lacks.
 Part = tuple[Values, NDArray[np.float64], list[Lacking]]
 
 
-def arms_apart(analysis: Assembled, table: Table, sites: Sites) -> Found:
+def arms_apart(analysis: Assembled, table: Table, sites: Sites, clusters: Clusters | None = None) -> Found:
     """What each arm says alone, how far the two differ beyond what the fit expects, and what to say of it.
 
     The fit takes the arms together: what it expects of each differs as their public columns do. Each private
-    column that the formula names is held against it, and each two of them, in each wave. Returns quantities,
-    reasons not to believe the fit, and notes; nothing where there are no arms, or `arm` is in it, and no
-    waves in which they could differ otherwise.
+    column that the formula names is held against it, and each two of them, in each wave. clusters: whose
+    people were drawn together, and may be alike. Returns quantities, reasons not to believe the fit, and
+    notes; nothing where there are no arms, or `arm` is in it, and no waves in which they could differ
+    otherwise.
     """
     needed = [str(name) for name in analysis.cells.frame.columns]
     if not analysis.privates or not has_arms(table) or (ARM in needed and not table.waves):
@@ -59,7 +59,8 @@ def arms_apart(analysis: Assembled, table: Table, sites: Sites) -> Found:
         return both[1] - both[0]
 
     by_wave = f" ({ARM} * {table.waves}, where waves differ in it)" if table.waves else ""
-    quantities, reasons, notes = arms_of_all(table, analysis.privates, expected, IN_FORMULA + by_wave)
+    privates = analysis.privates
+    quantities, reasons, notes = arms_of_all(table, privates, expected, IN_FORMULA + by_wave, clusters)
     return quantities, reasons, (*notes, *_not_held(analysis))
 
 
@@ -80,6 +81,7 @@ def arms_of_all(
     columns: Sequence[Private],
     expected: Callable[[Mask], Values] | None = None,
     remedy: str = IN_FORMULA,
+    clusters: Clusters | None = None,
 ) -> Found:
     """The same for several private columns and each two of them, in each wave that has both arms.
 
@@ -96,15 +98,16 @@ def arms_of_all(
         part = replace(table, public=public, private={}, counts=table.counts[rows])
         moved = expected(rows) if expected else None
         own = [replace(column, codes=column.codes[rows]) for column in columns]
+        within = clusters and clusters.of(rows)
         told = [
-            arms_of(part, column, _only(moved, [place]), remedy, alarm, among)
+            arms_of(part, column, _only(moved, [place]), remedy, alarm, among, within)
             for place, column in enumerate(own)
         ]
         found += told
         for first, second in pairs:
             if not told[first][1] and not told[second][1]:
                 crossed, beyond = _crossed(own[first], own[second]), _only(moved, [first, second])
-                found.append(([], arms_of(part, crossed, beyond, remedy, alarm, among)[1], ()))
+                found.append(([], arms_of(part, crossed, beyond, remedy, alarm, among, within)[1], ()))
     quantities, reasons, notes = zip(*found, strict=True) if found else ((), (), ())
     return list(chain(*quantities)), tuple(chain(*reasons)), tuple(chain(*notes))
 
@@ -180,34 +183,43 @@ def arms_of(
     remedy: str = IN_FORMULA,
     alarm: float = FALSE_ALARM,
     among: str = "",
+    clusters: Clusters | None = None,
 ) -> Found:
     """The same for one private column. expected: the difference of shares that public columns explain.
 
     remedy: what to do where the two disagree. alarm: how often arms that agree are called apart, at most.
-    among: the wave that the table is of, in words.
+    among: the wave that the table is of, in words. clusters: of the table's rows.
     """
     where = f" where {among}" if among else ""
     try:
         every = scores_of(column)
         present = column.codes < len(column.vectors) - bool(column.missing)
         inside = [(table.public[ARM] == arm).to_numpy() & present for arm in (DEVICE, PAPER)]
-        parts = [_part(column, every[rows], table.counts[rows]) for rows in inside]
+        within = [clusters and clusters.of(rows) for rows in inside]
+        parts = [
+            _part(column, every[rows], table.counts[rows], own)
+            for rows, own in zip(inside, within, strict=True)
+        ]
+        degrees = degrees_of(within, len(column.answers) - 1)
     except InputError as error:
         return [], (), (f"devices and paper were not held against each other{where}: {error}",)
     moved = parts[1][0] - parts[0][0] - (0 if expected is None else expected)
     lacks = [one.beside(other) for one, other in zip(parts[0][2], parts[1][2], strict=True)]
     covariance = parts[0][1] + parts[1][1]
+    if clusters is not None:
+        covariance = together(every, table.counts, inside, clusters)
     covariance += np.diag([one.extra for one in lacks])
     rest = "" if expected is None else ", beyond what public columns explain"
     found = list(_said(column, parts, (moved, covariance, lacks), rest, among))
     # Shares add up to 1: one of them says nothing beside the others.
     statistic = float(moved[1:] @ np.linalg.pinv(covariance[1:, 1:]) @ moved[1:])
-    if stats.chi2.sf(statistic, len(moved) - 1) >= alarm:
+    if tail_of(statistic, len(moved) - 1, degrees) >= alarm:
         return found, (), ()
-    # Of few records the normal law says too little of what is rare.
-    arms = [_Arm.of(column, table.counts, every, *one) for one in zip(inside, parts, strict=True)]
-    if _chance(arms, moved, np.zeros(len(moved)) if expected is None else expected) >= alarm:
-        return found, (), ()
+    if clusters is None:
+        # Of few records the normal law says too little of what is rare.
+        arms = [_Arm.of(column, table.counts, every, *one) for one in zip(inside, parts, strict=True)]
+        if _chance(arms, moved, np.zeros(len(moved)) if expected is None else expected) >= alarm:
+            return found, (), ()
     reason = (
         f"devices and paper disagree on {column.name}{where}{rest}: do not take them together; {remedy}, or "
         "find out who was asked on paper and what they did"
@@ -231,12 +243,14 @@ def _said(column: Private, parts: Sequence[Part], apart: Part, rest: str, among:
         yield Quantity(name, beyond, draws, contrast=True, origin=draws)
 
 
-def _part(column: Private, scores: Values, counts: Codes) -> Part:
-    """An arm's shares, their covariance, and what each variance lacks."""
-    shares, own = estimate(scores, np.ones(len(counts)), counts)
-    people = People(counts, np.ones(len(counts)))
-    pairs = enumerate(bounds_of(column))
-    return shares, own, [lacking(own[at, at], scores[:, at], people, bounds) for at, bounds in pairs]
+def _part(column: Private, scores: Values, counts: Codes, clusters: Clusters | None) -> Part:
+    """An arm's shares, their covariance, and what each variance lacks. Raises InputError for one cluster."""
+    shares, own = estimate(scores, np.ones(len(counts)), counts, clusters.sampled() if clusters else None)
+    people = People(counts, np.ones(len(counts)), clusters.units if clusters else None)
+    lacks = [lacking(own[at, at], scores[:, at], people, one) for at, one in enumerate(bounds_of(column))]
+    if clusters is not None:
+        lacks = [one.of_units(clusters.many - 1, clusters.unit) for one in lacks]
+    return shares, own, lacks
 
 
 @dataclass(frozen=True)

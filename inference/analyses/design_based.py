@@ -149,7 +149,7 @@ class _Asked:
         if self.sampled.replicates is not None:
             inside = self.sampled.replicates.inside(rows)
             return inside.share(self.scores, self.counts, noise_of(self.scores))
-        shares, linear = _linearised(self.scores, self.sampled.weights * rows, self.counts)
+        shares, linear = linearised(self.scores, self.sampled.weights * rows, self.counts)
         linear = linear * _grown(self.counts, self.sampled, rows)[:, None]
         return shares, Moved(linear, np.zeros(linear.shape[1]))
 
@@ -275,7 +275,7 @@ def estimate(
     scores: (rows, answers). counts: (rows,) how many people each row is. sampled: None where people were
     drawn independently of one another.
     """
-    shares, linear = _linearised(scores, weights, counts)
+    shares, linear = linearised(scores, weights, counts)
     return shares, covariance_of(linear, counts, sampled or Sampled(weights))
 
 
@@ -287,7 +287,7 @@ def total(
     return counts @ each, covariance_of(each, counts, sampled or Sampled(weights))
 
 
-def _linearised(scores: Values, weights: Values, counts: Codes) -> tuple[Values, Values]:
+def linearised(scores: Values, weights: Values, counts: Codes) -> tuple[Values, Values]:
     """Weighted means, and what each person adds to their error."""
     whole = float(counts @ weights)
     shares = (counts * weights) @ scores / whole

@@ -12,9 +12,11 @@ import pandas as pd
 
 from inference.analyses.varying import level_text
 from ldp_client.documents.errors import InputError
+from ldp_client.files.answers import MARKED_THOUSANDS
 
 _COMMA = re.compile(r"[+-]?\d+,\d+")
 _NUMERAL = re.compile(r"[+-]?\d+([.,]\d+)?")
+_MARK = re.compile(r"[^\d.,+-]")
 # What no level can be: nothing says which of them are one.
 _NO_LEVELS = (list, dict, set, tuple, np.ndarray)
 
@@ -36,16 +38,31 @@ def _as_taken(column: pd.Series, name: str) -> pd.Series:
         raise InputError(f"column {name} holds lists or records: give each value a column of its own")
     if cells and all(isinstance(cell, Decimal) for cell in cells):
         return column.astype(np.float64)
-    texts = [cell for cell in cells if isinstance(cell, str)]
-    if texts and len(texts) == len(cells) and all(_NUMERAL.fullmatch(cell) for cell in texts):
-        commas = [cell for cell in texts if _COMMA.fullmatch(cell)]
-        if commas:
-            raise InputError(
-                f"column {name} has numbers with a comma, such as {commas[0]}, which would each be a level: "
-                f"write {commas[0].replace(',', '.')}"
-            )
+    _refuse_marks(cells, name)
     _refuse_one_text(cells, name)
     return column
+
+
+def _refuse_marks(cells: Sequence[object], name: str) -> None:
+    """Raises InputError for numbers that a mark makes text of, in a column of nothing else."""
+    texts = [cell.strip() for cell in cells if isinstance(cell, str)]
+    if len(texts) < len(cells) or not all(_NUMERAL.fullmatch(cell) or _is_marked(cell) for cell in texts):
+        return
+    if spaced := next(filter(_is_marked, texts), ""):
+        raise InputError(
+            f"column {name} has numbers with marks between thousands, such as {spaced!a}, which would each "
+            f"be a level: write {re.sub(_MARK, '', spaced)}"
+        )
+    if comma := next(filter(_COMMA.fullmatch, texts), ""):
+        raise InputError(
+            f"column {name} has numbers with a comma, such as {comma}, which would each be a level: write "
+            f"{comma.replace(',', '.')}; where they are codes of a choice and no numbers, put a letter "
+            f"before each (c{comma})"
+        )
+
+
+def _is_marked(cell: str) -> bool:
+    return MARKED_THOUSANDS.fullmatch(cell) is not None
 
 
 def _refuse_one_text(cells: Sequence[object], name: str) -> None:

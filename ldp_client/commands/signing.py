@@ -40,7 +40,12 @@ def run_keygen(arguments: argparse.Namespace) -> int:
         # Before the private half is written, which would then be without this one.
         raise InputError(say("files.cannot_write", path=public_path, reason=os.strerror(EEXIST)))
     write_new(arguments.out, private, 0o600)
-    write_new(public_path, public, 0o644)
+    try:
+        write_new(public_path, public, 0o644)
+    except InputError:
+        # A private half alone could not be made again under this name.
+        os.unlink(arguments.out)
+        raise
     print(say("cli.new_key", file=arguments.out, public=public_path, key=PublicKey.from_pem(public).id))
     return 0
 

@@ -139,11 +139,13 @@ def refuse_no_text(name: str, given: "Any") -> None:
 
 
 def plain_invitation(given: "Any") -> str:
-    """An invitation without the blanks, quotes and dashes of the letter that it was copied from, as the page
-    takes it: a header could not hold them. Raises InputError for what is no text.
+    """An invitation without the blanks, quotes and dashes of the letter that it was copied from: a header
+    could not hold them; of a whole link what it carries. js/pasted.js is its twin. Raises InputError for
+    what is no text.
     """
     refuse_no_text("invitation", given)
-    return "".join([one for one in given if "!" <= one <= "~"]).strip("\"'<>()[],.;:`")
+    text = "".join([one for one in given if "!" <= one <= "~"])
+    return text.rpartition("#invitation=")[2].strip("\"'<>()[],.;:`")
 
 
 def folder_of(given: "str | os.PathLike[str]") -> str:

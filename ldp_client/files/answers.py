@@ -6,6 +6,7 @@ A record question takes an object in NDJSON, and in CSV one column for each of i
 
 import csv
 import os
+import re
 from collections.abc import Iterator
 
 from ldp_client.documents.canonical import parse_json
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 # What files say where there is no value.
 NO_VALUE = ("", "na", "n/a", "nan", "null", "none")
 MAX_LINE = 1 << 20
+# Blanks of any width, and apostrophes, which are marks between thousands in some countries.
+MARKED_THOUSANDS = re.compile(r"[+-]?\d{1,3}([\s'\u2019\u02bc_]\d{3})+([.,]\d+)?")
 YES_OR_NO = {
     "yes": True,
     "true": True,
@@ -152,7 +155,7 @@ def answers_from_text(study: "Study", texts: "dict[str, str]") -> "dict[str, Any
             answers[question.id] = record
     for field in study.public:
         if field.id in texts:
-            answers[field.id] = texts[field.id] if field.choices else texts[field.id].strip()
+            answers[field.id] = texts[field.id] if field.choices else _unmarked(texts[field.id], field.id)
     return answers
 
 
@@ -175,8 +178,16 @@ def _field_answer(yes_no: bool, text: str, column: str) -> "float | bool":
         if word not in YES_OR_NO:
             raise AnswerError(column, say("core.yes_or_no"))
         return YES_OR_NO[word]
+    plain = _unmarked(word, column)
     try:
         # Python reads 1_000 as a number; a file's 1_000 is a slip.
-        return float("" if "_" in word else word)
+        return float("" if "_" in plain else plain)
     except ValueError:
         raise AnswerError(column, say("core.number")) from None
+
+
+def _unmarked(text: str, column: str) -> str:
+    """Without blanks around it. Raises AnswerError for a number whose thousands are set apart."""
+    if MARKED_THOUSANDS.fullmatch(text.strip()):
+        raise AnswerError(column, say("files.thousands"))
+    return text.strip()

@@ -8,6 +8,7 @@ import stat
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from errno import EEXIST
 
 from ldp_client.documents.errors import InputError, StudyError, UsageError
 from ldp_client.words.text import say
@@ -103,7 +104,7 @@ def replacing(
         return
     refuse_replacing(path, read)
     _require_plain(path)
-    temporary, claimed = None, False
+    temporary = None
     try:
         handle, temporary = _new_file(path, 0o600 if private else 0o666)
         with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -113,18 +114,36 @@ def replacing(
         if os.path.exists(path):
             os.chmod(temporary, stat.S_IMODE(os.stat(path).st_mode))
         if is_new:
-            # Of two processes that write it at once, one gets the name.
-            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
-            claimed = True
-        os.replace(temporary, path)
-        temporary, claimed = None, False
+            name_new(temporary, path)
+        else:
+            os.replace(temporary, path)
+        temporary = None
     except OSError as error:
         raise InputError(say("files.cannot_write", path=path, reason=error.strerror or error)) from None
     finally:
         if temporary is not None:
             os.unlink(temporary)
-        if claimed:
+
+
+def name_new(temporary: str, path: "str | os.PathLike[str]") -> None:
+    """Give a finished file a name that nobody has: of two processes that write it at once, one gets it.
+
+    Raises OSError.
+    """
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        raise
+    except OSError:
+        # A file system without links, such as a stick's.
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
+        try:
+            os.replace(temporary, path)
+        except OSError:
             os.unlink(path)
+            raise
+    else:
+        os.unlink(temporary)
 
 
 @contextmanager
@@ -156,7 +175,7 @@ def _require_plain(path: str) -> None:
         raise InputError(say("files.not_plain", path=path))
 
 
-def _new_file(path: str, mode: int) -> "tuple[int, str]":
+def _new_file(path: "str | os.PathLike[str]", mode: int) -> "tuple[int, str]":
     """Open a new file beside the path, of a name that nobody has, with what the umask leaves of the mode."""
     folder = os.path.dirname(os.path.abspath(path))
     name = os.path.join(folder, f".ldpkit-{os.urandom(8).hex()}")
@@ -173,12 +192,22 @@ def refuse_replacing(path: str, read: "Iterable[str]") -> None:
 def write_new(path: "str | os.PathLike[str]", text: str, mode: int) -> None:
     """A durable file that did not exist yet; nobody beyond `mode` can read it even for a moment.
 
-    Raises InputError where there is one already, or it cannot be written.
+    It takes its name when all of it is on the disk. Raises InputError where there is one already, or it
+    cannot be written, a full disk included; then nothing is left behind.
     """
+    temporary = None
     try:
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w") as file:
+        if os.path.lexists(path):
+            raise FileExistsError(EEXIST, os.strerror(EEXIST))
+        handle, temporary = _new_file(path, mode)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
+        name_new(temporary, path)
+        temporary = None
     except OSError as error:
         raise InputError(say("files.cannot_write", path=path, reason=error.strerror)) from None
+    finally:
+        if temporary is not None:
+            os.unlink(temporary)

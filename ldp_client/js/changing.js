@@ -4,6 +4,7 @@ import { baseOf } from "./address.js";
 import { utf8 } from "./digest.js";
 import { fail } from "./errors.js";
 import { drawApart } from "./leaving.js";
+import { read } from "./pasted.js";
 
 /** Change a report by {state it is in: what to change}; returns it. One that then has no state is dropped. */
 export function move(memory, _, id, changes) {
@@ -33,7 +34,8 @@ export function visited(memory, _, study) {
 }
 
 /** Another invitation for the latest report that waits to be sent: it had none, or one that was not taken. */
-export function invite(memory, collector, studyId, invitation) {
+export function invite(memory, collector, studyId, given) {
+  const invitation = read(given);
   const isIts = ofStudy(memory, collector, studyId);
   // Held, queued or uninvited.
   const waits = memory.reports.findLast((report) => isIts(report) && /^[hqu]/.test(report.state) && !report.token);

@@ -38,6 +38,7 @@ export async function openDevice({
    * is written.
    */
   async function answer(study, answers, invitation = "") {
+    if (invitation !== "") invitation = (await import("./pasted.js").catch(unloaded)).read(invitation);
     await study.refuseToday?.();
     // Before the transaction, which would not wait for a hash.
     const identity = await drawIdentity(random);

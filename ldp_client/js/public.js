@@ -3,7 +3,7 @@
 import { utf8 } from "./digest.js";
 import { fail } from "./errors.js";
 import { parseDecimal } from "./rational.js";
-import { bounds, check, decimal, hasOwn, identifier, isObject, isText, listOf, oneOf, record, text } from "./shapes.js";
+import { bounds, check, decimal, hasOwn, identifier, isObject, listOf, oneOf, record, text } from "./shapes.js";
 
 const PLACES = 9;
 // All numbers are multiples of one billionth.
@@ -39,7 +39,7 @@ function number(found, low, high, step) {
     const width = step * denominator;
     const nearest = low + ((above + width / 2n) / width) * step;
     // A float is hardly ever on a grid of decimals: so small a part of a step is its error.
-    const tolerance = answer % 1 && !isText(answer) ? width / 1000n : 0n;
+    const tolerance = typeof answer === "number" && answer % 1 ? width / 1000n : 0n;
     const isOnGrid = size(numerator * UNIT - nearest * denominator) <= tolerance;
     return isOnGrid && nearest >= low && nearest <= high ? spelled(nearest) : fail("answer", "grid", found.id);
   }

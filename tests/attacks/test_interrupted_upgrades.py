@@ -17,6 +17,7 @@ case "$1 $2" in
   "backup "*) cp db "$3" ;;
   "admin migrate")
     [ ! -e kill-{number} ] || {{ rm kill-{number}; kill -9 $PPID; exit 1; }}
+    [ ! -e fail-{number} ] || exit 1
     echo {number} > db ;;
 esac
 """
@@ -98,3 +99,53 @@ def test_an_upgrade_that_was_killed_goes_on(install, tmp_path):
     # Once it is over there is nothing to go on with.
     assert "interrupted" not in install(2).stdout
     assert not (tmp_path / "opt" / "upgrading").exists()
+
+
+BOTH = "ldpkit-node@8001.service\nldpkit.service\n"
+
+
+@pytest.fixture
+def with_node(install, tmp_path):
+    """A collector and a node of the first release, both running; the folder of each."""
+    running = tmp_path / "running"
+    running.write_text("")
+    assert install(1).returncode == 0
+    node = tmp_path / "place-node-8001"
+    node.mkdir()
+    (node / "ldpkit.toml").touch()
+    (node / "db").write_text("1\n")
+    running.write_text(BOTH)
+    return tmp_path / "place", node
+
+
+def test_where_nothing_was_migrated_the_old_release_goes_on(install, tmp_path, with_node):
+    place, _ = with_node
+    (place / "fail-2").touch()
+    failed = install(2)
+    assert failed.returncode == 1
+    assert "the old release goes on" in failed.stderr
+    assert (tmp_path / "running").read_text() == BOTH
+    assert "1.0-" in os.readlink(tmp_path / "opt" / "bin")
+    (place / "fail-2").unlink()
+    assert install(2).returncode == 0
+    assert (tmp_path / "running").read_text() == BOTH
+
+
+def test_a_node_that_could_not_be_migrated_runs_when_the_upgrade_went_on(install, tmp_path, with_node):
+    """The collector is the new release's by then: so may its second backup be, which its name says."""
+    place, node = with_node
+    (node / "fail-2").touch()
+    failed = install(2)
+    assert failed.returncode == 1
+    assert f"rm {tmp_path / 'opt' / 'upgrading'}; systemctl start" in failed.stderr
+    assert [(one / "db").read_text() for one in (place, node)] == ["2\n", "1\n"]
+    assert (tmp_path / "running").read_text() == ""
+    (node / "fail-2").unlink()
+    assert install(2).returncode == 0
+    assert [(one / "db").read_text() for one in (place, node)] == ["2\n", "2\n"]
+    assert (tmp_path / "running").read_text() == BOTH
+    for backup in (tmp_path / "backups").iterdir():
+        release = backup.name.removeprefix("place-").removeprefix("node-8001-")
+        assert release.startswith("2.0-") or backup.read_text() == "1\n", backup.name
+        assert ("-resumed-" in release) == release.startswith("2.0-")
+    assert len(list((tmp_path / "backups").iterdir())) == 4

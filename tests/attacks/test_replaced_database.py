@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import sqlite3
+import subprocess
 from contextlib import closing
 from urllib.error import HTTPError
 
@@ -266,6 +268,22 @@ def test_a_place_that_was_copied_with_its_log_goes_on(habits, study, tmp_path):
     report = build_report(study)
     habits.put(report)
     path = killed(habits, tmp_path / "copy")
+    check(beside(path))
+    assert ids_in(path) == {report.id}
+
+
+def test_a_place_that_rsync_restored_over_itself_says_how_it_goes_on(habits, study, tmp_path):
+    """It gives new files to what changed, and leaves the note; the log holds what was acknowledged."""
+    report = build_report(study)
+    habits.put(report)
+    path = habits.path
+    for file in (path, log_of(path)):
+        shutil.copyfile(file, tmp_path / "new")
+        os.replace(tmp_path / "new", file)
+    with pytest.raises(InputError, match="rsync -a does with a whole folder") as refused:
+        check(beside(path))
+    (command,) = re.findall(r"say so \((cp [^)]*)\)", str(refused.value))
+    subprocess.run(command, shell=True, check=True)
     check(beside(path))
     assert ids_in(path) == {report.id}
 

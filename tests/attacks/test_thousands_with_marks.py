@@ -10,7 +10,10 @@ import pytest
 
 from inference.analyses.survey import load_survey
 from inference.analyses.table import Table
-from ldp_client.documents.errors import InputError
+from ldp_client.documents.errors import AnswerError, InputError
+from ldp_client.files.answers import answers_from_text
+from schemas import Study
+from tests import studies
 from tests.attacks.test_slips_in_a_census import asked, census_of, said
 
 DESIGN = {
@@ -32,6 +35,33 @@ def load(folder: Path, ages: Callable[[int], str]) -> Table:
 def test_marks_between_thousands_are_refused_in_a_census(rows: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"the census: column count .* which may be 1200 or not"):
         said(asked(), "armed ~ region", census_of(tmp_path, "north,950\n" + rows))
+
+
+MARKED = ["1 000", "1'000", "1\u2019000", "1\u00a0000", "1\u202f000", "12 000.5", "1_000"]
+
+
+@pytest.mark.parametrize("number", MARKED)
+def test_blanks_and_apostrophes_between_thousands_are_no_levels(number: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="column income has numbers with marks between thousands") as refused:
+        load(tmp_path, lambda row: number if row % 2 else "900")
+    assert str(refused.value).endswith(("write 1000", "write 12000.5"))
+
+
+def test_codes_with_commas_are_told_how_to_stay_codes(tmp_path: Path) -> None:
+    """What looks like decimals may be the codes of a choice: which it is only the analyst knows."""
+    with pytest.raises(InputError, match=r"such as 1,2, .* write 1\.2; where they are codes .* \(c1,2\)"):
+        load(tmp_path, lambda row: "1,2" if row % 2 else "3")
+    assert load(tmp_path, lambda row: "c1,2" if row % 2 else "c3").n == 60
+
+
+@pytest.mark.parametrize("number", MARKED)
+@pytest.mark.parametrize("column", ["hours", "age"])
+def test_numbers_of_answer_files_are_refused_with_their_reason(column: str, number: str) -> None:
+    age = {"id": "age", "bounds": ["0", "20000"], "step": "0.5"}
+    study = Study(studies.document(studies.NUMBER, public=[age]))
+    with pytest.raises(AnswerError, match="without marks between its thousands: write 1000") as refused:
+        answers_from_text(study, {"hours": "3", "age": "5", column: number})
+    assert number in ("1 000", "1'000") or number not in str(refused.value)
 
 
 def test_marks_between_thousands_are_refused_in_tables(tmp_path: Path) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections import Counter
+from typing import TYPE_CHECKING, Any
 
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -13,9 +14,14 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from collector.views.gateway import EXTENSION
+from ldp_client.oblivious.binary_http import Request
+from ldp_client.oblivious.encapsulation import REQUEST_TYPE, encapsulate
+from ldp_client.oblivious.sizes import request_bytes
 from schemas import Report
 
 if TYPE_CHECKING:
+    from collector.oblivious.gateway import Gateway
     from tests.collector.conftest import Harness
 
 CHECKS = [
@@ -27,17 +33,24 @@ CHECKS = [
 SEED = 20260615
 
 
-def run_cases(harness: Harness, reports: list[Report], most: int) -> int:
-    """Send up to `most` generated requests, wrong and right, to each operation; returns how many in all.
+@schemathesis.serializer(REQUEST_TYPE)
+def _as_bytes(_context: schemathesis.SerializationContext, value: Any) -> bytes:
+    """What is generated for a gateway, as it is: bytes are all that the type promises."""
+    return value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass")
 
-    Raises where one is answered in a way that the document does not describe.
+
+def run_cases(harness: Harness, reports: list[Report], most: int) -> Counter[tuple[str, int]]:
+    """Send up to `most` generated requests, wrong and right, to each operation.
+
+    Returns how often each operation, by its id, answered with which status. Raises where one is answered in a
+    way that the document does not describe.
 
     Real study and report ids are among the generated ones, so that requests get beyond the first check.
     """
     for report in reports:
         assert harness.put(report).status_code == 201
     schema = schemathesis.openapi.from_wsgi("/openapi.json", harness.app)
-    sent = 0
+    answered: Counter[tuple[str, int]] = Counter()
     for operation in [result.ok() for result in schema.get_all_operations()]:
 
         @seed(SEED)
@@ -50,16 +63,20 @@ def run_cases(harness: Harness, reports: list[Report], most: int) -> int:
         )
         @given(operation.as_strategy())
         def send(case: schemathesis.Case) -> None:
-            nonlocal sent
-            sent += 1
-            _make_real(case, reports[sent % len(reports)], sent)
-            case.call_and_validate(headers=harness.operator, checks=CHECKS)
+            sent = answered.total()
+            _make_real(case, harness, reports[sent % len(reports)], sent)
+            response = case.call_and_validate(headers=harness.operator, checks=CHECKS)
+            answered[_operation(case), response.status_code] += 1
 
         send()
-    return sent
+    return answered
 
 
-def _make_real(case: schemathesis.Case, report: Report, number: int) -> None:
+def _operation(case: schemathesis.Case) -> str:
+    return str(case.operation.definition.raw["operationId"])
+
+
+def _make_real(case: schemathesis.Case, harness: Harness, report: Report, number: int) -> None:
     """Name what is stored, in two cases of three; and in some send what a device would."""
     if number % 3 == 0:
         return
@@ -67,5 +84,17 @@ def _make_real(case: schemathesis.Case, report: Report, number: int) -> None:
         case.path_parameters["study_id"] = report.study
     if "report_id" in case.path_parameters:
         case.path_parameters["report_id"] = report.id
-    if number % 6 == 1 and case.operation.definition.raw["operationId"] == "uploadReport":
+    if number % 6 == 1 and _operation(case) == "uploadReport":
         case.body = report.to_document()
+    if number % 6 == 1 and _operation(case) == "askObliviously":
+        case.body = _encapsulated(harness.app.extensions[EXTENSION], report)
+
+
+def _encapsulated(gateway: Gateway, report: Report) -> bytes:
+    """The upload of a report, as a device's relay brings it."""
+    fields = [("content-type", "application/json")]
+    body = report.to_json().encode()
+    upload = Request("PUT", "", f"/v1/studies/{report.study}/reports/{report.id}", fields, body)
+    key = gateway.keys.keys[0]
+    public = key.private.public_key().public_bytes_raw()
+    return encapsulate(key.number, public, upload.encode(request_bytes(len(body)))).message

@@ -12,6 +12,7 @@ from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from schemas import Study
 from tests import studies
+from tests.inference.simulation import seeded
 
 TABLE = {
     "id": "wage",
@@ -41,7 +42,8 @@ def table(random, n):
 
 def reports_of(study, tables):
     mechanisms = {"wage": mechanism_for(study.questions[0])}
-    return [perturb_answers(study, mechanisms, {"wage": one}) for one in tables]
+    random = seeded(study.digest, tables)
+    return [perturb_answers(study, mechanisms, {"wage": one}, random) for one in tables]
 
 
 def statistics_of(study, tables):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from zlib import crc32
 
 import jax
 import jax.numpy as jnp
@@ -14,6 +15,7 @@ from inference.design import simulated_posteriors as posteriors
 from inference.models.base import Model
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
+from ldp_client.core.randomness import NotForRealAnswers
 from schemas import Study
 from summaries import QuestionSummary, Summary, summarize
 
@@ -21,11 +23,17 @@ Answers = list[Any]
 DRAWS = 400
 
 
+def seeded(*what: Any) -> NotForRealAnswers:
+    """Randomness that follows from what is perturbed: the same in every run, another for other answers."""
+    return NotForRealAnswers(np.random.default_rng(crc32(repr(what).encode())).bytes)
+
+
 def collected(study: Study, answers: Answers) -> Summary:
     """The summary of one report for each answer to the study's only question."""
     question = study.questions[0]
     mechanisms = {question.id: mechanism_for(question)}
-    return summarize(study, [perturb_answers(study, mechanisms, {question.id: a}) for a in answers])
+    random = seeded(study.digest, answers)
+    return summarize(study, [perturb_answers(study, mechanisms, {question.id: a}, random) for a in answers])
 
 
 def simulated_summaries(

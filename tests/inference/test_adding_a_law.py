@@ -22,6 +22,7 @@ from ldp_client.documents.priors import POSITIVE
 from schemas import Study
 from tests import studies
 from tests.inference.cut_normal import CutNormal
+from tests.inference.simulation import seeded
 
 TRUTH = {"loc": 4.0, "scale": 2.0}
 PEOPLE = 3000
@@ -65,7 +66,8 @@ def test_a_name_is_given_once():
 def test_from_answers_to_the_report_page(study, question):
     answers = stats.truncnorm(-2, np.inf, 4, 2).rvs(PEOPLE, random_state=1)
     mechanisms = {question.id: mechanism_for(question)}
-    reports = [perturb_answers(study, mechanisms, {question.id: float(answer)}) for answer in answers]
+    random = seeded(study.digest, answers)
+    reports = [perturb_answers(study, mechanisms, {question.id: float(one)}, random) for one in answers]
     posteriors = fit(study, summarize(study, reports), seed=1, draws=300)
     found = posteriors[question.id]
     assert found.diagnostics.ok, found.verdict.reasons

@@ -22,6 +22,7 @@ from summaries import QuestionSummary
 from summaries.reductions import REDUCTIONS, SUPPORTS
 from tests import studies
 from tests.inference.projective import Projective
+from tests.inference.simulation import seeded
 from tests.ldp_client.devices import consenting
 from tests.ldp_client.exact_laws import coin, faults, law_of, uniform, worst_ratio
 
@@ -49,7 +50,7 @@ def reports_of(study: Study, shares, n: int) -> list[Report]:
     (question,) = study.questions
     drawn = np.random.default_rng(1).choice(len(shares), n, p=shares)
     answers = drawn.astype(bool) if question.ask == "yes_no" else drawn
-    payloads = mechanism_for(question).perturb_many(answers)
+    payloads = mechanism_for(question).perturb_many(answers, seeded(answers))
     return [
         Report(f"{number:032x}", study.id, study.version, study.digest, {question.id: bytes(payload)})
         for number, payload in enumerate(payloads)

@@ -18,11 +18,12 @@ from inference.models.replicates import supports
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from ldp_client.cli import main
-from ldp_client.core.randomness import NotForRealAnswers, urandom
+from ldp_client.core.randomness import NotForRealAnswers
 from schemas import Report, Study
 from summaries import QuestionSummary, summarize
 from summaries.reductions import REDUCTIONS
 from tests import studies
+from tests.inference.simulation import seeded
 
 MECHANISMS = ("randomized_response", "oue", "sue", "subset_selection", "olh", "hadamard")
 
@@ -37,13 +38,14 @@ def study_of(name: str, choices: int, epsilon: str = "4") -> Study:
 def reports_of(study: Study, answers):
     question = study.questions[0]
     mechanisms = {question.id: mechanism_for(question)}
+    random = seeded(study.digest, answers)
     if question.mechanism.name == "memoized":  # of devices that report once
-        payloads = [mechanisms[question.id].randomise(int(a), urandom) for a in answers]
+        payloads = [mechanisms[question.id].randomise(int(a), random) for a in answers]
         return [
             Report(f"{i:032x}", study.id, study.version, study.digest, {question.id: payload})
             for i, payload in enumerate(payloads)
         ]
-    return [perturb_answers(study, mechanisms, {question.id: int(a)}) for a in answers]
+    return [perturb_answers(study, mechanisms, {question.id: int(a)}, random) for a in answers]
 
 
 def joint(model, shares) -> float:

@@ -18,6 +18,7 @@ from ldp_client.answering import perturb_answers
 from schemas import Study
 from tests import studies
 from tests.inference.holder_tables import reports_of, statistics_of
+from tests.inference.simulation import seeded
 
 PAGE = Path(__file__).parents[2] / "docs" / "models.md"
 QUESTION = {
@@ -101,7 +102,8 @@ def test_peoples_clipped_records_are_noted(mechanism, norm, slope, said):
     mechanisms = {"wage": mechanism_for(study.questions[0])}
     table = records(1000, slope)
     rows = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
-    summary = summarize(study, [perturb_answers(study, mechanisms, {"wage": row}) for row in rows])
+    random = seeded(study.digest, rows)
+    summary = summarize(study, [perturb_answers(study, mechanisms, {"wage": row}, random) for row in rows])
     notes = model_for(study.questions[0], summary.questions["wage"]).notes
     assert len(notes) == bool(said)
     assert all(said in note for note in notes)

@@ -18,6 +18,7 @@ from ldp_client.documents.errors import InputError, StudyError
 from schemas import Study
 from summaries import summarize
 from tests import studies
+from tests.inference.simulation import seeded
 
 # Bounds several times too wide.
 FIELDS = {
@@ -50,7 +51,8 @@ def tables(sizes, seed=1):
 
 def reports_of(study, some):
     mechanisms = {"stay": mechanism_for(study.questions[0])}
-    return [perturb_answers(study, mechanisms, {"stay": one}) for one in some]
+    random = seeded(study.digest, some)
+    return [perturb_answers(study, mechanisms, {"stay": one}, random) for one in some]
 
 
 def statistics_of(study, some):

@@ -23,6 +23,7 @@ from summaries import QuestionSummary, Summary
 from summaries.reductions import REDUCTIONS
 from tests import studies
 from tests.inference.densities import all_finite
+from tests.inference.simulation import seeded
 from tests.statistics import share_is
 
 STUDIES, PEOPLE = 200, 300
@@ -85,7 +86,9 @@ def log_cell_probs(question, names, grid):
 def reduced(question, answers):
     """The summary's values of answers that devices perturb."""
     mechanism = mechanism_for(question)
-    return REDUCTIONS[mechanism.name].reduce(mechanism, mechanism.perturb_many(np.asarray(answers, float)))
+    return REDUCTIONS[mechanism.name].reduce(
+        mechanism, mechanism.perturb_many(np.asarray(answers, float), seeded(answers))
+    )
 
 
 def times_inside(case, mechanism, likelihood_from=None):

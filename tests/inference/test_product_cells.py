@@ -27,6 +27,7 @@ from ldp_client import mechanism_for
 from schemas import Study
 from summaries import QuestionSummary
 from tests import studies
+from tests.inference.simulation import seeded
 
 YES_NO = {"ask": "yes_no"}
 NUMBER = {"bounds": ["-1", "1"]}
@@ -173,7 +174,7 @@ def test_a_number_among_the_features_is_taken_as_normal_and_a_yes_no_is_noted():
     n = 200_000
     x, z = np.clip(random.normal(0, 0.3, n), -1, 1), random.random(n) < 0.5
     ill = random.random(n) < special.expit(-0.2 + 1.5 * x + 0.5 * z)
-    payloads = mechanism_for(question).perturb_many({"f0": x, "f1": z, "ill": ill})
+    payloads = mechanism_for(question).perturb_many({"f0": x, "f1": z, "ill": ill}, seeded(x, z))
     counts = np.bincount(payloads[:, 0], minlength=2 * len(mechanism_for(question).coordinates))
     model = model_for(question, QuestionSummary(n, counts))
     sites = sample(model, 1, warmup=(100, 100), kept=200).sites

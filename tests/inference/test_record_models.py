@@ -21,6 +21,7 @@ from summaries.reading import load_summary
 from summaries.reductions.records import record_rows
 from tests import studies
 from tests.inference.densities import value_and_gradient
+from tests.inference.simulation import seeded
 
 SLOPES, INTERCEPT, SD = np.array([0.02, -0.05]), 2.5, 0.35
 LOGIT_SLOPES, LOGIT_INTERCEPT = np.array([0.15, -0.15]), -2.5
@@ -48,7 +49,8 @@ def logistic_answers(random, n):
 def reports_of(study, answers):
     name = study.questions[0].id
     mechanisms = {name: mechanism_for(study.questions[0])}
-    return [perturb_answers(study, mechanisms, {name: answer}) for answer in answers]
+    random = seeded(study.digest, answers)
+    return [perturb_answers(study, mechanisms, {name: answer}, random) for answer in answers]
 
 
 def near(drawn, truth):

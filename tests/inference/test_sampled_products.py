@@ -21,6 +21,7 @@ from summaries import QuestionSummary
 from summaries.reductions import REDUCTIONS
 from tests import studies
 from tests.inference.densities import all_finite
+from tests.inference.simulation import seeded
 
 RECORDS = [(17.5, True, 1.0), (42.0, False, 5.0), (33.1, True, 2.1), (20.0, False, 4.9)]
 SHARES = np.array([0.1, 0.2, 0.3, 0.4])
@@ -134,7 +135,9 @@ def test_from_answers_of_any_law_to_the_line():
     n = 60_000
     age, married = 17.5 + 24.5 * random.beta(1, 3, n), random.random(n) < 0.3
     rate = np.clip(2.5 + 0.05 * (age - 17.5) + 0.8 * married + random.normal(0, 0.3, n), 1, 5)
-    payloads = mechanism_for(question).perturb_many({"age": age, "married": married, "rate": rate})
+    payloads = mechanism_for(question).perturb_many(
+        {"age": age, "married": married, "rate": rate}, seeded(rate)
+    )
     reports = [
         Report(f"{number:032x}", asked.id, asked.version, asked.digest, {question.id: bytes(payload)})
         for number, payload in enumerate(payloads)
@@ -177,7 +180,7 @@ def test_summaries_add_up_and_impossible_ones_are_refused():
     random = np.random.default_rng(6)
     n = 5000
     columns = {"age": random.uniform(17, 43, n), "married": random.random(n) < 0.5, "rate": np.full(n, 2.0)}
-    payloads = m.perturb_many(columns)
+    payloads = m.perturb_many(columns, seeded(columns))
     reduction = REDUCTIONS["sampled_products"]
     whole = reduction.reduce(m, payloads)
     assert np.array_equal(whole, sum(reduction.reduce(m, part) for part in np.array_split(payloads, 3)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from itertools import pairwise
 
 import jax
@@ -22,6 +21,7 @@ from summaries import QuestionSummary
 from tests.inference.simulation import (
     box,
     posterior_draws,
+    seeded,
     times_covered,
     times_covered_on_grid,
     triangle,
@@ -201,7 +201,8 @@ def device_sum(mechanism, random):
     """The sum of what so many devices really compute, as the nodes would find it."""
     age, rate = random.normal(7, 4, FEWER), random.normal(1, 3, FEWER)
     records = [{"age": a, "rate": r} for a, r in zip(age.tolist(), rate.tolist())]
-    payloads = [mechanism.noisy_vector(mechanism.quantise(record), os.urandom) for record in records]
+    source = seeded(records)
+    payloads = [mechanism.noisy_vector(mechanism.quantise(record), source) for record in records]
     return QuestionSummary(FEWER, np.frombuffer(b"".join(payloads), "<i8").reshape(FEWER, -1).sum(axis=0))
 
 

@@ -26,6 +26,7 @@ from summaries import QuestionSummary
 from summaries.reductions import REDUCTIONS
 from tests import studies
 from tests.inference.densities import all_finite
+from tests.inference.simulation import seeded
 
 YES_NO = {
     "features": [{"id": name, "ask": "yes_no"} for name in ("a", "b")],
@@ -50,7 +51,9 @@ def records(n, seed):
 
 def summed(question, answers):
     mechanism = mechanism_for(question)
-    values = REDUCTIONS["sampled_products"].reduce(mechanism, mechanism.perturb_many(answers))
+    values = REDUCTIONS["sampled_products"].reduce(
+        mechanism, mechanism.perturb_many(answers, seeded(answers))
+    )
     return QuestionSummary(int(values.sum()), values)
 
 
@@ -92,7 +95,7 @@ def test_intervals_hold_where_signs_go_together_and_those_of_independent_signs_d
 def test_counts_of_signs_are_those_of_the_reports():
     (question,) = study().questions
     mechanism = mechanism_for(question)
-    payloads = mechanism.perturb_many(records(400, 2))
+    payloads = mechanism.perturb_many(records(400, 2), seeded(2))
     expected = np.zeros((len(mechanism.coordinates), 2), int)
     for payload in payloads:
         place, pattern = divmod(int(payload[0]), 8)
@@ -106,7 +109,7 @@ def test_counts_of_signs_are_those_of_the_reports():
 def test_from_answers_to_the_line():
     asked = study(4)
     (question,) = asked.questions
-    payloads = mechanism_for(question).perturb_many(records(30_000, 3))
+    payloads = mechanism_for(question).perturb_many(records(30_000, 3), seeded(3))
     reports = [
         Report(f"{number:032x}", asked.id, asked.version, asked.digest, {question.id: bytes(payload)})
         for number, payload in enumerate(payloads)

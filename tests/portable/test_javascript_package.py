@@ -26,6 +26,7 @@ MOST_BYTES_OF_PAPER = 1_000
 MOST_BYTES_OF_WHO_ASKS = 700
 MOST_BYTES_OF_LANGUAGES = 1_000
 MOST_BYTES_OF_CHANNEL = 1_400
+MOST_BYTES_OF_PASTED = 300
 # Beside what sends.
 MOST_BYTES_OF_BATCHES = 1_200
 MOST_BYTES_OF_TOKENS = 2_500
@@ -53,6 +54,7 @@ ON_DEMAND += [
     "sections",
     "channel",
     "leaving",
+    "pasted",
     "tokens",
     "oblivious",
 ]
@@ -87,6 +89,7 @@ def test_what_a_study_of_one_mechanism_loads_is_small(named):
         "asker": MOST_BYTES_OF_WHO_ASKS,
         "languages": MOST_BYTES_OF_LANGUAGES,
         "channel": MOST_BYTES_OF_CHANNEL,
+        "pasted": MOST_BYTES_OF_PASTED,
     }
     for module, most in more.items():
         added = bundle_size([*named, module]) - size

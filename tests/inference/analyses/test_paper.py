@@ -10,14 +10,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from inference.analyses.analysing import analyse_table
 from inference.analyses.arms import arms_of
+from inference.analyses.drawn_together import Clusters
 from inference.analyses.joining import joined
 from inference.analyses.paper import load_entries, table_of_arms
+from inference.analyses.population import Population
 from inference.analyses.table import Looks, Private, Table, known_channel, table_of
 from ldp_client import mechanisms_of
 from ldp_client.answering import perturb_answers
 from ldp_client.cli import main
 from ldp_client.commands.paper import sheet_name, write_sheet
+from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.errors import InputError
 from schemas import Study
 from tests import studies
@@ -41,12 +45,13 @@ def entered(path, rows, header=HEADER, sheet=None):
 
 
 def devices(study, n, share, random):
-    mechanisms = mechanisms_of(study)
+    mechanisms, source = mechanisms_of(study), NotForRealAnswers(random.bytes)
     found = []
     for person in range(n):
         answers = {"region": ("north", "south")[person % 2], "age": int(random.integers(18, 100))}
         answers["occupation"] = "worker"
-        found.append(perturb_answers(study, mechanisms, {**answers, "ever": bool(random.random() < share)}))
+        answers["ever"] = bool(random.random() < share)
+        found.append(perturb_answers(study, mechanisms, answers, source))
     return found
 
 
@@ -131,6 +136,63 @@ def test_arms_that_agree_are_hardly_ever_called_apart():
     assert sum(called) <= 2
     missed = [not arms_of(table, table.private["q"])[1] for table in (arms(0.35, seed) for seed in range(40))]
     assert sum(missed) <= 8
+
+
+def arms_of_clinics(seed, shift=0.0, crossed=False, clinics=8, n=1200):
+    """As `arms`, where each clinic has a share of its own; each is of one arm, or has people of both."""
+    random = np.random.default_rng(seed)
+    shares = np.clip(random.normal(0.4, 0.15, 2 * clinics), 0.05, 0.95)
+    tables = {}
+    for place, arm in enumerate(("device", "paper")):
+        own = random.integers(clinics, size=n) + (0 if crossed else place * clinics)
+        answers = (random.random(n) < shares[own] + shift * place).astype(int)
+        said = (random.random(n) < np.where(answers, 0.8, 0.2)).astype(int)
+        matrix = [[0.8, 0.2], [0.2, 0.8]]
+        rows = pd.DataFrame({"clinic": [f"c{one}" for one in own]})
+        tables[arm] = table_of(rows, [known_channel("q", ["no", "yes"], said, matrix)])
+    return joined(tables, "arm")
+
+
+def called_apart(table):
+    clusters = Clusters.of_sample(Population(cluster="clinic").sampled(table))
+    return bool(arms_of(table, table.private["q"], clusters=clusters)[1])
+
+
+@pytest.mark.parametrize("crossed", [False, True])
+def test_arms_of_different_clinics_are_not_called_apart_for_that(crossed):
+    """People of a clinic are alike: with 8 clinics an arm, shares differ by a few points by chance."""
+    tables = [arms_of_clinics(seed, crossed=crossed) for seed in range(60)]
+    assert sum(called_apart(table) for table in tables) <= 1
+    if not crossed:
+        # As if people had been drawn one by one, agreeing arms would be called apart again and again.
+        assert sum(bool(arms_of(table, table.private["q"])[1]) for table in tables) > 6
+
+
+def test_in_clinics_of_both_arms_a_difference_shows_in_spite_of_them():
+    """What a clinic's people have in common takes nothing from it: both arms have it."""
+    tables = [arms_of_clinics(seed, 0.25, crossed=True, clinics=20) for seed in range(10)]
+    assert sum(called_apart(table) for table in tables) >= 8
+
+
+def test_arms_of_a_clinic_each_are_said_not_to_be_held():
+    table = arms_of_clinics(1, clinics=1)
+    clusters = Clusters.of_sample(Population(cluster="clinic").sampled(table))
+    quantities, reasons, (note,) = arms_of(table, table.private["q"], clusters=clusters)
+    assert (quantities, reasons) == ([], ())
+    assert note.startswith(
+        "devices and paper were not held against each other: the table has one clinic alone"
+    )
+
+
+def test_an_analysis_of_clusters_holds_its_arms_by_them():
+    table = next(t for t in map(arms_of_clinics, range(60)) if arms_of(t, t.private["q"])[1])
+    fast = {"method": "laplace", "population": Population(cluster="clinic")}
+    assert not disagree(analyse_table(table, "q ~ 1", **fast))
+    assert disagree(analyse_table(table, "q ~ 1", method="laplace"))
+
+
+def disagree(found):
+    return any("devices and paper disagree" in reason for reason in found.verdict.model.reasons)
 
 
 def test_a_design_file_takes_the_place_of_the_studys(study, tmp_path):

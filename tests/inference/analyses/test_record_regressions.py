@@ -27,6 +27,7 @@ from ldp_client.documents.errors import InputError
 from schemas import Report, Study
 from summaries import summarize
 from tests import studies
+from tests.inference.simulation import seeded
 
 YES_NO = {"ask": "yes_no"}
 NUMBER = {"bounds": ["-1", "1"]}
@@ -289,7 +290,9 @@ def reports_of(study, n, seed):
     fit, smokes = random.random(n) < 0.5, random.random(n) < 0.2 + 0.3 * places
     high = random.random(n) < special.expit(-0.5 + 1.5 * smokes + 1.5 * places)
     (question,) = study.questions
-    payloads = mechanism_for(question).perturb_many({"f0": fit, "f1": smokes, "high": high})
+    payloads = mechanism_for(question).perturb_many(
+        {"f0": fit, "f1": smokes, "high": high}, seeded(fit, high)
+    )
     return [
         Report(
             f"{row:032x}", study.id, study.version, study.digest, {question.id: bytes(payload)},

@@ -15,6 +15,7 @@ from inference.analyses.reports import columns_in, private_of, table_of_reports
 from ldp_client import mechanisms_of
 from ldp_client.answering import perturb_answers
 from ldp_client.cli import main
+from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.errors import InputError, SummaryError
 from schemas import Report, Study
 from tests import studies
@@ -36,6 +37,7 @@ def answered():
     """1,500 devices: logit P(ever) = −1 + 1.5 in the north + 0.05 × (age − 40); nobody is in the east."""
     study, random = study_of(EVER, JOB), np.random.default_rng(8)
     mechanisms, reports = mechanisms_of(study), []
+    source = NotForRealAnswers(random.bytes)
     for person in range(1500):
         region, age = ("south", "north")[person % 2], 20 + 10 * int(random.integers(5))
         eta = -1 + 1.5 * (region == "north") + 0.05 * (age - 40)
@@ -44,7 +46,7 @@ def answered():
             int(random.choice(3, p=[0.6, 0.3, 0.1] if ever else [0.2, 0.3, 0.5]))
         ]
         answers = {"ever": ever, "job": job, "region": region, "age": age}
-        reports.append(perturb_answers(study, mechanisms, answers))
+        reports.append(perturb_answers(study, mechanisms, answers, source))
     return study, reports
 
 

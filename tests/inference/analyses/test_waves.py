@@ -22,6 +22,7 @@ from inference.results.quantity import Quantity
 from ldp_client import mechanisms_of
 from ldp_client.answering import perturb_answers
 from ldp_client.cli import main
+from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.errors import InputError
 from schemas import Report, Study
 from summaries.reading import load_evidence
@@ -43,7 +44,7 @@ def study_of(version: int, *questions, regions=("south", "north"), **more) -> St
 
 def reports_of(study: Study, share: float, n: int, seed: int) -> list:
     random, mechanisms = np.random.default_rng(seed), mechanisms_of(study)
-    regions = study.public[0].choices
+    regions, source = study.public[0].choices, NotForRealAnswers(random.bytes)
     found = []
     for person in range(n):
         answers = {"region": regions[person % len(regions)]}
@@ -52,7 +53,7 @@ def reports_of(study: Study, share: float, n: int, seed: int) -> list:
                 answers[question.id] = question.choices[int(random.integers(len(question.choices)))]
             else:
                 answers[question.id] = bool(random.random() < share)
-        found.append(perturb_answers(study, mechanisms, answers))
+        found.append(perturb_answers(study, mechanisms, answers, source))
     return found
 
 

@@ -28,6 +28,7 @@ from ldp_client.documents.errors import InputError
 from schemas import Study
 from summaries import summarize
 from tests import studies
+from tests.inference.simulation import seeded
 
 DICE = {"first": [["5/6", "1/6"], ["1/6", "5/6"]], "second": [["2/3", "1/3"], ["1/3", "2/3"]]}
 EVER = {**studies.YES_NO, "mechanism": {"name": "randomized_response", "epsilon": "2"}}
@@ -41,10 +42,10 @@ def study_of(version: int, dice: str = "first", **more) -> Study:
 
 
 def reports_of(study: Study, n: int) -> list:
-    mechanisms = mechanisms_of(study)
+    mechanisms, source = mechanisms_of(study), seeded(study.digest, n)
     return [
         perturb_answers(
-            study, mechanisms, {"ever": person % 3 == 0, "region": ("north", "south")[person % 2]}
+            study, mechanisms, {"ever": person % 3 == 0, "region": ("north", "south")[person % 2]}, source
         )
         for person in range(n)
     ]
