@@ -10,13 +10,12 @@ from ldp_client.commands.output import add_output, progress_of, show
 from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import UsageError
 from ldp_client.files.disk import load_study
+from summaries.engines import ENGINES
 
 if TYPE_CHECKING:
     from ldp_client.commands.output import Progress
     from schemas import Study
     from summaries import Summary
-
-ENGINES = ("local", "dask", "spark")
 
 
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

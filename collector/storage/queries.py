@@ -307,8 +307,7 @@ def delete_reports(
 
 def count_reports(session: Session, chosen: Chosen) -> int:
     """How many `delete_reports` would delete in all, withdrawn ones not counted."""
-    here = [*chosen.conditions(), REPORTS.c.payloads != b""]
-    counted = select(func.count()).select_from(REPORTS).where(*here)
+    counted = select(func.count()).select_from(REPORTS).where(*chosen.conditions(), REPORTS.c.payloads != b"")
     return int(session.connection().execute(counted).scalar_one())
 
 
@@ -325,9 +324,8 @@ def date_back(session: Session, after: date, day: date) -> None:
 
 def count_after(session: Session, study: int, day: date) -> int:
     """How many reports of a study, withdrawn ones too, came on later days."""
-    here = (REPORTS.c.study == study, REPORTS.c.day > day)
-    statement = select(func.count()).select_from(REPORTS).where(*here)
-    return int(session.connection().execute(statement).scalar_one())
+    counted = select(func.count()).select_from(REPORTS).where(REPORTS.c.study == study, REPORTS.c.day > day)
+    return int(session.connection().execute(counted).scalar_one())
 
 
 def held_reports(session: Session, study: int, ids: Iterable[bytes]) -> dict[bytes, StoredRow]:

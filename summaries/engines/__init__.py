@@ -11,7 +11,17 @@ if TYPE_CHECKING:
     from summaries.engines.on_spark import spark_summary
     from summaries.engines.running import count_dataset, summarize_dataset
 
-__all__ = ["ReportCounts", "count_dataset", "dask_summary", "spark_summary", "summarize_dataset"]
+# Who reads: processes of this machine, or a cluster.
+ENGINES = ("local", "dask", "spark")
+
+__all__ = [
+    "ENGINES",
+    "ReportCounts",
+    "count_dataset",
+    "dask_summary",
+    "spark_summary",
+    "summarize_dataset",
+]
 
 _MODULES = {
     "ReportCounts": "counting",

@@ -8,7 +8,7 @@ from os import PathLike
 from ldp_client import mechanisms_of
 from ldp_client.documents.errors import UsageError
 from schemas import Study
-from summaries.cli import ENGINES
+from summaries.engines import ENGINES
 from summaries.engines.counting import Counting, ReportCounts, refuse_many
 from summaries.engines.dataset import Dataset, find_dataset
 from summaries.engines.local import run_local
