@@ -41,6 +41,7 @@ next, in {folder}:
   ldpkit issuer invite STUDY_ID --count N --out codes.csv
   ldpkit issuer serve --port 8100     # behind TLS at {address}
 """
+REMOVED = "removed the key and {codes} of it: a study that names it is to be published anew, without it"
 IN_CLEAR = "--host {host} without https: put a proxy with TLS in front, or name --certificate and --key"
 
 
@@ -57,7 +58,10 @@ def add_issuer(parser: argparse.ArgumentParser) -> None:
     key = _with_database(add_command(commands, "key", text, "issuer key habits --public region=north"))
     key.add_argument("study", metavar="STUDY_ID")
     key.add_argument("--public", action="append", default=[], metavar="FIELD=VALUE", help="the stratum's")
-    key.add_argument("--show", action="store_true", help="make none: print what there is")
+    instead = key.add_mutually_exclusive_group()
+    instead.add_argument("--show", action="store_true", help="make none: print what there is")
+    text = "make none: remove that one, with its codes, where nobody has a token of it"
+    instead.add_argument("--remove", action="store_true", help=text)
     key.set_defaults(run=run_key)
     text = "make codes, each for one token"
     invite = _with_database(
@@ -133,15 +137,19 @@ def _opened(arguments: argparse.Namespace) -> Iterator[Database]:
 
 
 def run_key(arguments: argparse.Namespace) -> int:
-    """ldpkit issuer key STUDY_ID [--public FIELD=VALUE]"""
-    from collector.issuer.book import add_key, tokens_block
+    """ldpkit issuer key STUDY_ID [--public FIELD=VALUE] [--show | --remove]"""
+    from collector.issuer.book import add_key, remove_key, tokens_block
 
     public = _settings(arguments.public)
     with _opened(arguments) as database, database.write() as session:
-        if not arguments.show:
+        if arguments.remove:
+            codes = remove_key(session, arguments.study, public)
+        elif not arguments.show:
             add_key(session, arguments.study, public)
         block = tokens_block(session, arguments.study)
-    if not block["keys"]:
+    if arguments.remove:
+        print(REMOVED.format(codes=counted(codes, "code")), file=sys.stderr)
+    elif not block["keys"]:
         raise InputError(f"study {arguments.study[:64]} has no key here")
     print(json.dumps({"tokens": block}, indent=2, ensure_ascii=False))
     return 0

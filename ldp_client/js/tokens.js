@@ -23,8 +23,8 @@ export function draw(spki, random = systemRandom) {
 /** {body, finish}: what the issuer is sent, nothing but zeros where its key would tell what is blinded, and from what it answers to the token, "" where its key did not sign that. */
 export async function requestOf(spki, challenge, { secret, nonce, salt }) {
   const modulus = modulusOf(spki);
-  const id = await hash("SHA-256", spki);
-  const input = join(TYPE, nonce, await hash("SHA-256", challenge), id);
+  const id = await sha256(spki);
+  const input = join(TYPE, nonce, await sha256(challenge), id);
   const encoded = await encode(input, salt, SIZE);
   const finish = (signed) => {
     const signature = signed.length === SIZE && finalise(encoded, secret, modulus, integer(signed));
@@ -47,7 +47,7 @@ export async function obtain(report, move) {
   // What the person enters is asked with.
   if (!report.invitation) return { changes: { state: "uninvited" } };
   const { id, state, digest, channel: { tokens: { issuer, keys } }, asked = { place: 0 } } = report;
-  const spki = Uint8Array.from(atob(keys[asked.place].key), (one) => one.charCodeAt());
+  const spki = bytes64(keys[asked.place].key);
   asked.drawn ??= draw(spki);
   // The person may have withdrawn meanwhile.
   if ((await move(id, { [state]: { asked } }))?.state !== state) return { changes: {} };
@@ -60,14 +60,21 @@ export async function obtain(report, move) {
   });
   const token = finish(new Uint8Array(bytes));
   if (token) return { changes: { token, asked: undefined, invitation: "", state: "queued", reason: "" } };
-  const place = said.key;
-  if (problem === "token-key-other" && !asked.isOther && place !== asked.place && keys[place]?.key) {
-    return obtain({ ...report, asked: { place, isOther: true } }, move);
+  // A study may name the issuer's keys in another order: what a place said, an id may correct.
+  const by = "key_id" in said ? 2 : 1;
+  const ids = await Promise.all(keys.map(async ({ key }) => (await sha256(bytes64(key))).at(-1)));
+  const place = by > 1 ? ids.indexOf(said.key_id) : said.key;
+  if (problem === "token-key-other" && !(asked.by >= by) && place !== asked.place && keys[place]?.key) {
+    return obtain({ ...report, asked: { place, by } }, move);
   }
   // invitation-needed, token-issued: another one will be.
   const isUsed = /^(inv|token-is)/.test(problem);
   return { changes: { state: isUsed ? "uninvited" : "queued", reason: `issuer ${reason}` }, again };
 }
+
+const sha256 = (bytes) => hash("SHA-256", bytes);
+
+const bytes64 = (text) => Uint8Array.from(atob(text), (one) => one.charCodeAt());
 
 const modulusOf = (spki) => integer(spki.slice(BEHIND - SIZE, BEHIND));
 

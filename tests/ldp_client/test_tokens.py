@@ -193,6 +193,37 @@ def test_another_key_of_the_study_is_asked_for_once(tmp_path, places):
     assert len({body for _, body, _ in issuer.requests}) == 2
 
 
+def test_the_issuers_order_of_keys_need_not_be_the_studys(tmp_path, places):
+    """A key that was made by mistake stays at the issuer, and the study leaves it out."""
+    server, issuer = places
+    device = consenting(tmp_path, "8", server.url)
+    channel = channel_of(issuer.url, {"region": "north"}, {"region": "south"})
+    device.answer(Study(studies.document(studies.YES_NO, public=[REGION], channel=channel)), YES, "CODE")
+    issuer.answers = [
+        refusing(409, "token-key-other", key=2, key_id=short_id_of(keys()[1].spki)),
+        other_key,
+    ]
+    assert device.flush(attempts=1).batched == 1
+    assert row(device, "tokens")[0][1] == 1
+
+
+def test_a_device_that_was_led_to_a_wrong_key_by_its_place_comes_back_by_its_id(tmp_path, places):
+    server, issuer = places
+    device = consenting(tmp_path, "8", server.url)
+    channel = channel_of(issuer.url, {"region": "north"}, {"region": "south"})
+    device.answer(Study(studies.document(studies.YES_NO, public=[REGION], channel=channel)), YES, "CODE")
+    first, second = (short_id_of(key.spki) for key in keys())
+    issuer.answers = [refusing(409, "token-key-other", key=1)] * 2
+    assert device.flush(attempts=1).waiting == 1
+    issuer.answers = [refusing(409, "token-key-other", key=1, key_id=first), refusing(503, "busy")]
+    assert device.flush(attempts=1).waiting == 1
+    # And no further: an issuer that names one key after the other is not followed.
+    issuer.answers = [refusing(409, "token-key-other", key=1, key_id=second)]
+    assert device.flush(attempts=1).waiting == 1
+    assert device.flush(attempts=1).batched == 1
+    assert [body[2] for _, body, _ in issuer.requests] == [first, second, second, first, first, first]
+
+
 def test_another_invitation_may_be_given_before_the_token_only(tmp_path, places):
     _, issuer = places
     device, study = answered(tmp_path, places)

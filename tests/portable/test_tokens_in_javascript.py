@@ -183,6 +183,31 @@ def test_an_issuer_that_goes_on_naming_other_keys_is_not_followed(take, issuer):
     assert left["reason"] == "issuer problem 409 token-key-other"
 
 
+def test_the_issuers_order_of_keys_need_not_be_the_studys(take, issuer, site):
+    issuer.strata["CODE"] = 1
+    issuer.told = [(409, "token-key-other", {"key": 2, "key_id": keys()[1].short_id})]
+    take(*ANSWERED, ["flush"], ["due"], ["flush"], channel=issuer.channel(*STRATA), public=[REGION])
+    assert [body[2] for _, body in issuer.asked] == [key.short_id for key in keys()]
+    check_token(site.tokens[0], Study(json.loads(site.study)), issuer, keys()[1])
+
+
+def test_a_device_that_was_led_to_a_wrong_key_by_its_place_comes_back_by_its_id(take, issuer, site):
+    """Once: an issuer that goes on naming keys by their ids is not followed either."""
+    first, second = (key.short_id for key in keys())
+    named = [{"key": 1}, {"key": 1}, {"key": 1, "key_id": first}, {"key": 0, "key_id": second}]
+    issuer.told = [(409, "token-key-other", more) for more in named]
+    take(
+        *ANSWERED,
+        *[["flush"]] * 3,
+        ["due"],
+        ["flush"],
+        channel=issuer.channel(*STRATA),
+        public=[REGION],
+    )
+    assert [body[2] for _, body in issuer.asked] == [first, second, second, first, first]
+    check_token(site.tokens[0], Study(json.loads(site.study)), issuer, keys()[0])
+
+
 @pytest.mark.parametrize(
     ("status", "name"),
     [(401, "token-needed"), (401, "token-invalid"), (409, "token-spent"), (503, "busy"), (502, "")],
