@@ -8,14 +8,22 @@ let clock;
 
 const hostOf = ({ tokens }) => new URL(tokens.issuer).host;
 
-/** What a report that was agreed to waits for: its token, or a moment in its window; "" for any other. */
-export function howItLeaves({ state, channel, token, due } = {}) {
-  if (state !== "queued" || !channel) return "";
-  if (!due) return channel.tokens && !token ? say("script.leaves.token", { issuer: hostOf(channel) }) : "";
+const inMinutes = (moment) => new Intl.DateTimeFormat(locale(), MINUTE).format(moment);
+
+/**
+ * What a report that was agreed to waits for: its token, or a moment in its window; or one that is to be deleted; "" for any
+ * other. apart: until when nothing leaves through a relay.
+ */
+export function howItLeaves({ state, channel, token, due } = {}, apart) {
+  if (!/^(queued|withdrawn)$/.test(state) || !channel) return "";
+  if (!due) return state === "queued" && channel.tokens && !token ? say("script.leaves.token", { issuer: hostOf(channel) }) : "";
+  if (apart > Math.max(due, Date.now())) {
+    return say("script.leaves.apart", { relay: new URL(channel.oblivious.relay).host, from: inMinutes(apart) });
+  }
   const width = channel.batches.hours * HOUR_MS;
   const from = Math.floor(due / width) * width;
-  const [first, last] = [from, from + width].map((moment) => new Intl.DateTimeFormat(locale(), MINUTE).format(moment));
-  return say("script.leaves.between", { from: first, until: last });
+  const kind = state === "queued" ? "between" : "deleted";
+  return say(`script.leaves.${kind}`, { from: inMinutes(from), until: inMinutes(from + width) });
 }
 
 /** Why an issuer gave no token, of a reason as upload.js has it. */
@@ -25,9 +33,12 @@ export function whyNoToken(reason, channel) {
   return say("script.reason.issuer", { issuer: hostOf(channel), reason: its });
 }
 
-/** Do `work` once a report is due, if this page is open then. */
-export function whenDue({ state, due } = {}, work) {
+/** When a report leaves, or its deletion, in milliseconds since 1970; 0 for one that is only asked for a token. */
+export const leavesAt = ({ due } = {}, apart) => (due ? Math.max(due, apart) : 0);
+
+/** Do `work` once it is a moment, if this page is open then. */
+export function whenDue(moment, work) {
   clearTimeout(clock);
   // From a while after, as a timer may be early; what is due already was tried when the page was opened.
-  if (state === "queued" && due > Date.now()) clock = setTimeout(work, due - Date.now() + 1000);
+  if (moment > Date.now()) clock = setTimeout(work, moment - Date.now() + 1000);
 }

@@ -5,7 +5,7 @@ import { answersIn, entriesOf } from "./entries.js";
 import { tellFrame } from "./framed.js";
 import { sendLater } from "./later.js";
 import { entriesHere, goTo, isLast, showProgress, turn, turnTo } from "./parts.js";
-import { howItLeaves, whenDue, whyNoToken } from "./leaves.js";
+import { howItLeaves, leavesAt, whenDue, whyNoToken } from "./leaves.js";
 import { inOwnLabels, shownIn } from "./shown.js";
 import { toldInWords } from "./told.js";
 import { inWords, say, saidOf, written } from "./words.js";
@@ -107,6 +107,9 @@ async function start() {
   const study = await parseStudy(find("study").textContent);
   const shownHere = await shownIn(study, find("study").dataset.language);
   const device = await openDevice({ maxEpsilon: find("study").dataset.budget });
+  // The collector, which the page came from, has just seen this address.
+  await device.visited(study);
+  let isLeft = false;
   let shown;
   let hasShown = false;
   // What the person looks at once more, before noise is drawn.
@@ -126,7 +129,7 @@ async function start() {
   }
 
   async function show() {
-    const { answered, report } = await device.status(study);
+    const { answered, report, apart } = await device.status(study);
     if (answered) forget();
     // A further round of repeated questions is new, whatever became of the report before.
     hasShown ||= Boolean(report);
@@ -142,17 +145,20 @@ async function start() {
     if (shown && shown !== state) headings[0].focus();
     else if (document.activeElement?.closest("[hidden]")) headings.at(-1).focus();
     shown = state;
-    find("leaves").textContent = howItLeaves(report);
-    // Nobody can hurry it.
-    find("again").hidden ||= report?.due > Date.now();
+    const moment = leavesAt(report, apart);
+    const isLater = moment > Date.now();
+    for (const place of ["leaves", "deleted"]) find(place).textContent = howItLeaves(report, apart);
+    // Nobody can hurry a report, but its deletion.
+    find("again").hidden ||= isLater;
+    find("now").hidden = !isLater;
     find("reason").textContent = report?.reason ? say("script.last_time", { reason: why(report.reason, report.channel) }) : "";
-    whenDue(report, () => act(flush));
+    whenDue(/^[qw]/.test(state) ? moment : 0, () => act(flush));
     if (find("answers")) showProgress(entriesOf(find("answers"), asked));
     // At once: its section is in sight.
     if (report?.body) await showReport(study, report);
     showTold(await device.told());
     // What waits for its moment alone is out of the person's hands.
-    tellFrame(state, find("answers"), report?.reason || report?.due);
+    tellFrame(state, find("answers"), report?.reason || moment);
   }
 
   /** Send what waits; what is shown changes when it is done. The page may be closed before. */
@@ -164,8 +170,15 @@ async function start() {
 
   /** Have what still waits, also a deletion, sent without this page. */
   async function leaveToBrowser() {
-    const { report } = await device.status(study);
-    if (report?.state === "queued" || report?.state === "withdrawn") await sendLater(find("study").dataset.sender, report.due);
+    const { report, apart } = await device.status(study);
+    if (report?.state !== "queued" && report?.state !== "withdrawn") return;
+    if (report.channel?.oblivious) {
+      // Once: that fetches the worker, which the collector sees.
+      if (isLeft) return;
+      isLeft = true;
+      await device.visited(study);
+    }
+    await sendLater(find("study").dataset.sender, leavesAt(report, apart));
   }
 
   /** No true answer stays behind what is shown. */
@@ -220,6 +233,7 @@ async function start() {
   on("confirm", "submit", async () => {
     // Asks the browser not to throw the ledger away when space is short.
     navigator.storage?.persist();
+    await device.visited(study);
     if (await isClosed(study.id)) throw refusal("closed");
     const answers = inOwnLabels(answersIn(entries, asked), shownHere, study);
     await device.answer(study, answers, invitation("answers"));
@@ -243,6 +257,7 @@ async function start() {
     await show();
     await flush();
   });
+  on("now", "submit", () => flush({ now: true }));
   addEventListener("online", () => act(flush));
   if (find("answers")) turnTo(0);
   if (find("answers") && !(await device.status(study)).answered) await drawOne();

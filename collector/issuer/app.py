@@ -37,6 +37,10 @@ def create_issuer(url: str) -> Flask:
     """Build an issuer on the database that `ldpkit issuer init` made. Raises InputError."""
     database = Database(url, BUSY_SECONDS, Bounds(CONNECTIONS, PATIENCE))
     check(database, schema=ISSUER)
+    with database.read() as session:
+        book.refuse_copy(session)
+    # A connection must not cross the fork that starts a worker.
+    database.engine.dispose()
     giving = Giving(database)
     app = Flask("issuer", static_folder=None)
     app.register_error_handler(Exception, lambda error: response_of(problem_of(error)))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import CursorResult, delete, func, select, update
 from sqlalchemy.orm import Session
 
 from collector.issuer.models import CodeRow, IssuerRow, TokenKeyRow
@@ -42,6 +42,31 @@ class Count(NamedTuple):
 def address_of(session: Session) -> str:
     """The base URL that studies name."""
     return session.scalars(select(IssuerRow.address)).one()
+
+
+def refuse_copy(session: Session) -> None:
+    """Raises InputError for a database that was put back from a backup, until `accept_copy`."""
+    if session.scalars(select(IssuerRow.is_copy)).one():
+        raise InputError(
+            "this database was put back from a backup: a code that got its token since would get a second "
+            "one. Run `ldpkit issuer restored --end-unused`, or `--keep` where none was given since"
+        )
+
+
+def accept_copy(session: Session, is_ending: bool) -> int:
+    """Have a database that was put back give tokens again. is_ending: unused codes end; how many did."""
+    session.execute(update(IssuerRow).values(is_copy=False))
+    if not is_ending:
+        return 0
+    ended = session.execute(delete(CodeRow).where(CodeRow.request.is_(None)))
+    return int(cast("CursorResult[Any]", ended).rowcount)
+
+
+def end_unused(session: Session, study_id: str, names: Iterable[str]) -> None:
+    """Have the codes of these people get no token, where they got none yet."""
+    for name in names:
+        is_theirs = (CodeRow.study == study_id) & (CodeRow.name == name)
+        session.execute(delete(CodeRow).where(is_theirs, CodeRow.request.is_(None)))
 
 
 def keys_of(session: Session, study_id: str) -> list[TokenKeyRow]:

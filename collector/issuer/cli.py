@@ -1,4 +1,4 @@
-"""The subcommands of `ldpkit issuer`: init, key, invite, serve, status."""
+"""The subcommands of `ldpkit issuer`: init, key, invite, serve, status; keeping.py has the others."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ import csv
 import io
 import json
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from collector.issuer.keeping import BUSY_SECONDS, DATABASE_NAME, add_keeping, opened_by, with_database
 from ldp_client.commands.output import add_output, show
 from ldp_client.commands.parsers import add_command
 from ldp_client.device.policy import LOOPBACK
@@ -27,11 +26,7 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
     from collector.issuer.book import Person
-    from collector.storage.database import Database
 
-DATABASE_NAME = "issuer.sqlite3"
-DEFAULT_DATABASE = f"sqlite:///{DATABASE_NAME}"
-BUSY_SECONDS = 10.0
 OWNER_ONLY = 0o600
 NAME, CODE = "name", "code"
 NEXT = """\
@@ -46,7 +41,7 @@ IN_CLEAR = "--host {host} without https: put a proxy with TLS in front, or name 
 
 
 def add_issuer(parser: argparse.ArgumentParser) -> None:
-    """Register init, key, invite, serve and status."""
+    """Register all of them."""
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     text = "make a place for an issuer: a database of its own"
     init = add_command(commands, "init", text, "issuer init issuer --address https://issuer.example")
@@ -55,7 +50,7 @@ def add_issuer(parser: argparse.ArgumentParser) -> None:
     init.add_argument("--database", metavar="URL", help=f"an empty one; default FOLDER/{DATABASE_NAME}, new")
     init.set_defaults(run=run_init)
     text = "make a key for a study or a stratum; print its channel.tokens"
-    key = _with_database(add_command(commands, "key", text, "issuer key habits --public region=north"))
+    key = with_database(add_command(commands, "key", text, "issuer key habits --public region=north"))
     key.add_argument("study", metavar="STUDY_ID")
     key.add_argument("--public", action="append", default=[], metavar="FIELD=VALUE", help="the stratum's")
     instead = key.add_mutually_exclusive_group()
@@ -64,7 +59,7 @@ def add_issuer(parser: argparse.ArgumentParser) -> None:
     instead.add_argument("--remove", action="store_true", help=text)
     key.set_defaults(run=run_key)
     text = "make codes, each for one token"
-    invite = _with_database(
+    invite = with_database(
         add_command(commands, "invite", text, "issuer invite habits --count 500 --out c.csv")
     )
     invite.add_argument("study", metavar="STUDY_ID")
@@ -77,9 +72,13 @@ def add_issuer(parser: argparse.ArgumentParser) -> None:
         help=f"people: a column {NAME!r}, and one for each public field",
     )
     invite.add_argument("--public", action="append", default=[], metavar="FIELD=VALUE", help="the stratum's")
+    text = "also those who have a code: an unused one ends"
+    invite.add_argument("--again", action="store_true", help=text)
+    text = "with --again, also whose code got its token: that person may send two reports"
+    invite.add_argument("--second-token", action="store_true", help=text)
     invite.add_argument("--out", required=True, metavar="FILE.csv", help="gets names and codes; must be new")
     invite.set_defaults(run=run_invite)
-    serve = _with_database(add_command(commands, "serve", "run the issuer", "issuer serve --port 8100"))
+    serve = with_database(add_command(commands, "serve", "run the issuer", "issuer serve --port 8100"))
     serve.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
     serve.add_argument("--port", type=int, default=8100, help="0 takes any free port (default 8100)")
     text = "for https without a proxy: a PEM file, the server's own certificate first"
@@ -88,17 +87,13 @@ def add_issuer(parser: argparse.ArgumentParser) -> None:
     serve.add_argument("--ready-file", metavar="FILE", help="gets the base URL once the server listens")
     serve.set_defaults(run=run_serve)
     text = "say how many codes and tokens there are"
-    status = _with_database(add_command(commands, "status", text, "issuer status"))
+    status = with_database(add_command(commands, "status", text, "issuer status"))
     status.add_argument(
         "study", nargs="?", metavar="STUDY_ID", help="with the names of those who have a token"
     )
     add_output(status)
     status.set_defaults(run=run_status)
-
-
-def _with_database(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    parser.add_argument("--database", metavar="URL", default=DEFAULT_DATABASE, help="default %(default)s")
-    return parser
+    add_keeping(commands)
 
 
 def run_init(arguments: argparse.Namespace) -> int:
@@ -127,21 +122,12 @@ def run_init(arguments: argparse.Namespace) -> int:
     return 0
 
 
-@contextmanager
-def _opened(arguments: argparse.Namespace) -> Iterator[Database]:
-    from collector.issuer.models import ISSUER
-    from collector.storage.migrating import opened
-
-    with opened(arguments.database, BUSY_SECONDS, ISSUER) as database:
-        yield database
-
-
 def run_key(arguments: argparse.Namespace) -> int:
     """ldpkit issuer key STUDY_ID [--public FIELD=VALUE] [--show | --remove]"""
     from collector.issuer.book import add_key, remove_key, tokens_block
 
     public = _settings(arguments.public)
-    with _opened(arguments) as database, database.write() as session:
+    with opened_by(arguments) as database, database.write() as session:
         if arguments.remove:
             codes = remove_key(session, arguments.study, public)
         elif not arguments.show:
@@ -173,8 +159,8 @@ def run_invite(arguments: argparse.Namespace) -> int:
     if arguments.out != STREAM and Path(arguments.out).exists():
         raise InputError(f"{arguments.out}: is there already")
     people = _people(arguments)
-    with _opened(arguments) as database, database.write() as session:
-        _refuse_named(session, arguments.study, people)
+    with opened_by(arguments) as database, database.write() as session:
+        _refuse_named(session, arguments, people)
         codes = add_codes(session, arguments.study, people)
         # Before the codes are good: a list that cannot be written leaves none.
         _write(arguments.out, people, codes)
@@ -214,15 +200,24 @@ def _person(row: dict[str, str | None], file: Path, line: int) -> Person:
     return Person(values.pop(NAME), values)
 
 
-def _refuse_named(session: Session, study_id: str, people: Sequence[Person]) -> None:
-    """Raises InputError where somebody would get a second code, and so two tokens."""
-    from collector.issuer.book import names_of
+def _refuse_named(session: Session, arguments: argparse.Namespace, people: Sequence[Person]) -> None:
+    """End what `--again` replaces. Raises InputError where somebody would get two tokens unasked."""
+    from collector.issuer.book import end_unused, names_of
 
-    seen = {name for name, _ in names_of(session, study_id)}
+    before = names_of(session, arguments.study)
+    used = {name for name, got in before if got}
+    seen = set() if arguments.again else {name for name, _ in before}
     for person in people:
+        name = visible(person.name[:64])
         if person.name in seen:
-            raise InputError(f"{visible(person.name[:64])} has a code already: one person gets one token")
+            raise InputError(f"{name} has a code already: one person gets one token; --again replaces it")
+        if person.name in used and not arguments.second_token:
+            raise InputError(
+                f"{name} got a token already: with another that person may send two reports. Where that is "
+                "meant, for a phone that was lost or a new version of the study, say --second-token"
+            )
         seen.update([person.name] if person.name else [])
+    end_unused(session, arguments.study, seen if arguments.again else ())
 
 
 def _write(path: str, people: Sequence[Person], codes: Sequence[str]) -> None:
@@ -265,7 +260,7 @@ def run_status(arguments: argparse.Namespace) -> int:
     """ldpkit issuer status [STUDY_ID]"""
     from collector.issuer.book import address_of, counts, names_of, shown
 
-    with _opened(arguments) as database, database.read() as session:
+    with opened_by(arguments) as database, database.read() as session:
         address, found = address_of(session), counts(session)
         named = names_of(session, arguments.study) if arguments.study else []
     found = [one for one in found if arguments.study in (None, one.study)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sqlalchemy import ForeignKeyConstraint, LargeBinary, String, Text
+from sqlalchemy import ForeignKeyConstraint, LargeBinary, String, Text, false
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from collector.storage.migrating import Schema
@@ -17,6 +17,7 @@ ISSUER = Schema(
     "token_keys",
     "issuer's",
     "name its --database, start in the folder that `ldpkit issuer init` made, or make a new one with that",
+    "ldpkit issuer migrate",
 )
 
 
@@ -25,11 +26,15 @@ class IssuerBase(DeclarativeBase):
 
 
 class IssuerRow(IssuerBase):
-    """One row: the base URL at which devices reach the issuer, as studies name it."""
+    """One row: the base URL at which devices reach the issuer, as studies name it.
+
+    is_copy: whether it was put back from a backup, which knows nothing of later tokens.
+    """
 
     __tablename__ = "issuer"
 
     address: Mapped[str] = mapped_column(String(500), primary_key=True)
+    is_copy: Mapped[bool] = mapped_column(server_default=false())
 
 
 class TokenKeyRow(IssuerBase):

@@ -5,8 +5,15 @@ from __future__ import annotations
 import argparse
 import sys
 from base64 import b64encode
+from typing import TYPE_CHECKING
 
 from ldp_client.commands.parsers import add_command
+from ldp_client.documents.errors import InputError
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+    from collector.oblivious.keys import GatewayKey
 
 DEFAULT_PORT = 8080
 
@@ -29,6 +36,7 @@ def add_oblivious(parser: argparse.ArgumentParser) -> None:
     text = "remove an older key, whose studies take no more reports"
     retire = add_command(commands, "retire", text, "oblivious retire ohttp.keys --number 1")
     _add_file(retire)
+    retire.add_argument("--database", metavar="URL", help="the collector's, if not the setting's")
     retire.add_argument("--number", required=True, type=int, metavar="N", help="the key's, as rotate says it")
     retire.set_defaults(run=run_retire)
 
@@ -86,14 +94,37 @@ def run_rotate(arguments: argparse.Namespace) -> int:
 def run_retire(arguments: argparse.Namespace) -> int:
     """ldpkit oblivious retire FILE --number N"""
     from collector.oblivious.keys import GatewayKeys
+    from collector.settings import settings_with
+    from collector.storage.migrating import opened
 
-    GatewayKeys.load(arguments.file).without(arguments.number).replace(arguments.file)
+    keys = GatewayKeys.load(arguments.file)
+    left = keys.without(arguments.number)
+    settings = settings_with(database=arguments.database)
+    with opened(settings.database, settings.busy_timeout) as database, database.read() as session:
+        stated = _open_studies(session, set(keys.keys) - set(left.keys))
+    if stated:
+        raise InputError(
+            f"key {arguments.number} is stated by {', '.join(stated)}, which would get no more reports: "
+            "close it, or publish a version of it that states the newest key"
+        )
+    left.replace(arguments.file)
     print(
         f"key {arguments.number} is gone: start the collector again; a report to a study that states it "
         "stays on its device",
         file=sys.stderr,
     )
     return 0
+
+
+def _open_studies(session: Session, keys: set[GatewayKey]) -> list[str]:
+    """The open studies whose version of now states one of the keys, by id."""
+    from collector.storage.queries import unfinished_documents
+    from ldp_client.documents.study import Study
+
+    gone = {b64encode(key.configuration).decode() for key in keys}
+    is_open = [Study.from_json(canonical) for canonical, is_open in unfinished_documents(session) if is_open]
+    channels = [(study.id, study.document.get("channel", {}).get("oblivious", {})) for study in is_open]
+    return sorted(study for study, oblivious in channels if oblivious.get("keys") in gone)
 
 
 def run_relay(arguments: argparse.Namespace) -> int:

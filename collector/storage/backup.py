@@ -16,18 +16,24 @@ from sqlalchemy import URL, Connection, inspect
 from sqlalchemy.exc import SQLAlchemyError
 
 from collector.storage.database import OWNER_ONLY, Database, one_line
-from collector.storage.migrating import check
+from collector.storage.migrating import COLLECTOR, Schema, check
 from ldp_client.documents.errors import InputError
 
 # What a dump brings into order: tables, and their keys.
-ORDERED = {"reports": "study, id", "invitations": "study, hash", "spent_invitations": "study, tag"}
+ORDERED = {
+    "reports": "study, id",
+    "invitations": "study, hash",
+    "spent_invitations": "study, tag",
+    "codes": "hash",
+}
 COMPLETE = b"-- PostgreSQL database dump complete"
 
 
-def back_up(database: Database, path: Path) -> None:
+def back_up(database: Database, path: Path, schema: Schema = COLLECTOR, mark: str = "") -> None:
     """Write a copy to a new file, whole or not at all: an SQLite file, or SQL for psql.
 
-    Of an earlier release's database too: it is copied before it is migrated.
+    Of an earlier release's database too: it is copied before it is migrated. mark: a statement that the copy
+    alone gets, for a database of this release.
     Reports stand in it in the order of their ids. Only its owner may read it. Raises InputError when it
     cannot be made, and where there is a file already.
     """
@@ -35,12 +41,12 @@ def back_up(database: Database, path: Path) -> None:
         raise InputError(f"cannot write {path}: no such folder")
     if path.exists():
         raise InputError(f"{path} is there already: a backup never takes the place of another")
-    check(database, or_earlier=True)
+    check(database, or_earlier=not mark, schema=schema)
     copy = _copy_sqlite if database.engine.dialect.name == "sqlite" else _dump_postgresql
     try:
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=".ldpkit-") as folder:
             made = Path(folder) / path.name
-            copy(database, made)
+            copy(database, made, mark)
             made.chmod(OWNER_ONLY)
             _flush(made)
             _put(made, path)
@@ -61,7 +67,7 @@ def _put(made: Path, path: Path) -> None:
         made.replace(path)
 
 
-def _copy_sqlite(database: Database, path: Path) -> None:
+def _copy_sqlite(database: Database, path: Path, mark: str) -> None:
     source = Path(str(database.url.database))
     try:
         with closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=rw", uri=True)) as connection:
@@ -70,6 +76,8 @@ def _copy_sqlite(database: Database, path: Path) -> None:
         with closing(sqlite3.connect(path)) as connection:
             # No log is this file's: see wal.py.
             connection.execute("PRAGMA user_version = 0")
+            connection.execute(mark)
+            connection.commit()
             (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
     except sqlite3.Error as error:
         raise InputError(f"cannot copy {source}: {error}") from None
@@ -77,7 +85,7 @@ def _copy_sqlite(database: Database, path: Path) -> None:
         raise InputError(f"the copy of {source} is damaged: {verdict}")
 
 
-def _dump_postgresql(database: Database, path: Path) -> None:
+def _dump_postgresql(database: Database, path: Path, mark: str) -> None:
     """pg_dump's SQL, of one snapshot, with the rows of ORDERED between: pg_dump writes rows as they came."""
     try:
         with database.engine.connect().execution_options(isolation_level="REPEATABLE READ") as connection:
@@ -100,6 +108,10 @@ def _dump_postgresql(database: Database, path: Path) -> None:
         database.engine.dispose()
     if _rows_of(path, tables) != rows:
         raise InputError(f"the copy of {database.shown} is damaged")
+    if mark:
+        # pg_dump leaves no schema to look in.
+        with path.open("a", encoding="utf-8") as file:
+            file.write(f'\nSET search_path = "{schema}";\n{mark};\n')
 
 
 def _copy_rows(connection: Connection, table: str, key: str, file: BinaryIO) -> int:

@@ -42,7 +42,8 @@ class Schema(NamedTuple):
     """The tables of one kind of server, and their history.
 
     scripts: where Alembic finds the latter. revision: this release's. table: one that only this kind has.
-    whose: whose tables they are, in a word. advice: where else they may be.
+    whose: whose tables they are, in a word. advice: where else they may be. command: what brings them to this
+    release.
     """
 
     scripts: str
@@ -50,6 +51,7 @@ class Schema(NamedTuple):
     table: str
     whose: str
     advice: str
+    command: str = "ldpkit admin migrate"
 
 
 COLLECTOR = Schema(SCRIPTS, REVISION, "studies", "collector's", WHERE_ELSE)
@@ -94,13 +96,14 @@ def check(database: Database, or_earlier: bool = False, schema: Schema = COLLECT
     if not is_ours:
         raise InputError(f"{database.shown} has no {schema.whose} tables: {schema.advice}")
     if now != schema.revision and not (or_earlier and (now or "") < schema.revision):
-        raise InputError(f"{database.shown} {_other_release(now, schema.revision)}")
+        raise InputError(f"{database.shown} {_other_release(now, schema)}")
 
 
-def migrate(database: Database, count: Callable[[Session], None]) -> None:
+def migrate(database: Database, count: Callable[[Session], None] | None, schema: Schema = COLLECTOR) -> None:
     """Bring an earlier release's tables to this one's, in one transaction or not at all.
 
-    count: counts all reports anew, for tables of a release that kept no running summary, or another one.
+    count: counts all reports anew, for tables of a release that kept no running summary, or another one; none
+    where there are no reports.
     Raises InputError where there are none, where they belong to a later release, and while anything else
     is connected: a server of the earlier release would go on as if nothing had changed.
     """
@@ -110,11 +113,11 @@ def migrate(database: Database, count: Callable[[Session], None]) -> None:
     _require_alone(database)
     with _exclusive(database) as connection:
         _require_unicode(database, connection)
-        if not inspect(connection).has_table("studies"):
-            raise InputError(f"{database.shown} has no collector's tables: {WHERE_ELSE}")
+        if not inspect(connection).has_table(schema.table):
+            raise InputError(f"{database.shown} has no {schema.whose} tables: {schema.advice}")
         before = MigrationContext.configure(connection).get_current_revision() or ""
-        command.upgrade(_config(connection), "head")
-        if before < SUMS_REVISION:
+        command.upgrade(_config(connection, schema), "head")
+        if count is not None and before < SUMS_REVISION:
             with Session(bind=connection) as session:
                 count(session)
                 session.flush()
@@ -138,10 +141,10 @@ def opened(url: str, busy_timeout: float, schema: Schema = COLLECTOR) -> Iterato
         database.engine.dispose()
 
 
-def downgrade(database: Database, revision: str) -> None:
+def downgrade(database: Database, revision: str, schema: Schema = COLLECTOR) -> None:
     """Take the tables back to an earlier revision, "base" for none at all. Raises InputError."""
     with _exclusive(database) as connection:
-        command.downgrade(_config(connection), revision)
+        command.downgrade(_config(connection, schema), revision)
 
 
 @contextmanager
@@ -207,10 +210,11 @@ def _is_shared(path: str, busy_timeout: float) -> bool:
     return False
 
 
-def _other_release(revision: str | None, ours: str) -> str:
+def _other_release(revision: str | None, schema: Schema) -> str:
+    ours = schema.revision
     if revision is not None and revision > ours:
         return f"is of a later release ({revision}, this one's is {ours}): start that release"
-    advice = "stop every server that uses it, make a backup, and run `ldpkit admin migrate`"
+    advice = f"stop every server that uses it, make a backup, and run `{schema.command}`"
     return f"is of an earlier release ({revision or 'the first'}, this one's is {ours}): {advice}"
 
 

@@ -61,6 +61,7 @@ def add_device(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     withdraw = add_command(subparsers, "withdraw", text, "withdraw http://127.0.0.1:8000/v1/studies/habits")
     _add_common(withdraw)
     withdraw.add_argument("--everywhere", action="store_true", help=say("cli.help.everywhere"))
+    withdraw.add_argument("--now", action="store_true", help=say("cli.help.delete_now"))
     withdraw.set_defaults(run=run_withdraw)
 
 
@@ -277,7 +278,7 @@ def run_withdraw(arguments: argparse.Namespace) -> int:
     line = say("cli.withdrew", study=study_id, count=count)
     left = bool(device.answered_elsewhere(study_id))
     document = {"study": study_id, "withdrawn": count, "answered_elsewhere": left}
-    return _show_sent(arguments, line, document, device) or (EXIT_OTHER if left else 0)
+    return _show_sent(arguments, line, document, device, arguments.now) or (EXIT_OTHER if left else 0)
 
 
 def _ask_for_consent(study: "Study", collector: str) -> None:
@@ -299,11 +300,20 @@ def _ask_for_consent(study: "Study", collector: str) -> None:
         raise InputError(say("cli.no_consent"))
 
 
-def _show_sent(arguments: argparse.Namespace, line: str, document: "dict[str, Any]", device: "Device") -> int:
-    """Flush, and show what was done before and what was sent; the exit code is of the sending."""
+def _show_sent(
+    arguments: argparse.Namespace,
+    line: str,
+    document: "dict[str, Any]",
+    device: "Device",
+    now: bool = False,
+) -> int:
+    """Flush, and show what was done before and what was sent; the exit code is of the sending.
+
+    now: as of `Device.flush`.
+    """
     if not arguments.json:
         print(line, flush=True)
-    flushed = _flush(device)
+    flushed = _flush(device, now)
     waiting = flushed.waiting + flushed.undeleted
     counts = {"sent": flushed.sent, "deleted": flushed.deleted, "waiting": waiting}
     counts.update({"later": flushed.batched} if flushed.batched else {})
@@ -313,9 +323,9 @@ def _show_sent(arguments: argparse.Namespace, line: str, document: "dict[str, An
     return EXIT_NETWORK if waiting else 0
 
 
-def _flush(device: "Device") -> "Flushed":
+def _flush(device: "Device", now: bool = False) -> "Flushed":
     """Flush, and say what was refused or still waits."""
-    flushed = device.flush()
+    flushed = device.flush(now=now)
     for line in flushed.refused:
         print(visible(say("device.refused", report=line)), file=sys.stderr)
     waiting = flushed.waiting + flushed.undeleted

@@ -91,8 +91,8 @@ def note_channel(connection: sqlite3.Connection, study: "Study", body: str) -> N
 
 
 def postpone(connection: sqlite3.Connection, report_id: str, hours: int) -> None:
-    """Have a report that could not be sent leave in the next window."""
-    query = f"UPDATE reports SET due = ? WHERE id = ? AND {_WAITS}"
+    """Have a report that could not be sent, or its deletion, leave in the next window."""
+    query = f"UPDATE reports SET due = ? WHERE id = ? AND ({_WAITS} OR state = 'withdrawn')"
     connection.execute(query, (in_next_window(hours), report_id))
 
 

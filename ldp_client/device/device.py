@@ -5,7 +5,6 @@ from fractions import Fraction
 
 from ldp_client.answering import perturb_answers
 from ldp_client.core.randomness import urandom
-from ldp_client.device import clock
 from ldp_client.device.channels import note_channel
 from ldp_client.device.in_clear import refuse_asked_behind_noise, with_public
 from ldp_client.device.known_studies import (
@@ -24,11 +23,11 @@ from ldp_client.device.known_studies import (
 from ldp_client.device.ledger import Ledger
 from ldp_client.device.memory import recall, remember, wipe
 from ldp_client.device.outbox import (
-    LONGEST_WINDOW,
     Queued,
     due_of,
     enqueue,
     invite,
+    plain_window,
     publishers_at,
     refuse_full,
     reports_of_others,
@@ -109,21 +108,18 @@ class Device:
         if not isinstance(require_consent, bool):
             raise InputError(say("device.require_consent"))
         self.require_consent = require_consent
-        if not isinstance(send_window, (int, float)) or not 0 <= send_window <= LONGEST_WINDOW:
-            raise InputError(say("device.send_window", longest=LONGEST_WINDOW))
-        self.send_window = send_window
+        self.send_window = plain_window(send_window)
         self.ledger = Ledger(folder_of(folder))
         # Digests of studies of which the collector said so.
         self._closed: "set[str]" = set()
-        # When the collector last saw this device's address.
-        self._seen = 0.0
         # An audit gives bytes that it knows.
         self._random = urandom
 
     def fetch(self, study_id: str) -> "Study":
         """Fetch the study as the collector has it now, and accept it by this device's policy.
 
-        This goes to the collector in the clear, also where the study states a relay: that is read in it.
+        This goes to the collector in the clear, also where the study states a relay: for an hour or two from
+        then on nothing leaves through one.
 
         Args:
             study_id: the study's id.
@@ -137,13 +133,11 @@ class Device:
             StudyError: what came is no study.
             RefusedError: as `accept` does, and where the collector says that it was deleted.
         """
-        from ldp_client.device.fetch import fetch_document, fetch_signed
+        from ldp_client.device.fetch import fetch_published
 
         collector = self._needed_collector()
         refuse_no_text("study_id", study_id)
-        self._seen = clock.now()
-        found: "tuple[Study | SignedStudy, str, bool]"
-        found = (fetch_signed if self.policy.keys else fetch_document)(collector, study_id)
+        found = fetch_published(self.ledger, collector, study_id, bool(self.policy.keys))
         study = self.accept(found[0])
         with self.ledger.writing() as connection:
             note_publisher(connection, study.digest, collector, found[1])
@@ -328,8 +322,8 @@ class Device:
 
         Args:
             attempts: how often each request is tried.
-            now: whether to send also what waits for its time; not what leaves together with others, as its
-                study has it.
+            now: whether to send also what waits for its time; of what leaves together with others deletions
+                alone, which then tell whose report it was.
 
         Returns:
             How many reports were sent, wait or were refused, and how many withdrawn ones were deleted.
@@ -344,7 +338,7 @@ class Device:
         from ldp_client.device.sending import Sender
 
         collector = self._needed_collector()
-        return Sender(self.ledger, collector, self.policy, self._seen).flush(attempts, now)
+        return Sender(self.ledger, collector, self.policy).flush(attempts, now)
 
     def withdraw(self, study_id: str, *, everywhere: bool = False) -> int:
         """Wipe what this device holds of its answers to a study, and ask for the deletion of its reports.
@@ -359,7 +353,8 @@ class Device:
                 by a device with its collector.
 
         Returns:
-            How many reports the collector is asked to delete, at every flush until they are gone.
+            How many reports the collector is asked to delete, at every flush until they are gone; in the next
+            window where they left in one.
 
         Raises:
             InputError: the device does not know the study.

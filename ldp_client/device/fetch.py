@@ -3,6 +3,7 @@
 import urllib.request
 
 from ldp_client.device.exchange import MOST_CHARACTERS, exchange
+from ldp_client.device.pacing import note_visit
 from ldp_client.device.terms import read_new
 from ldp_client.device.upload import CLOSED, STUDY_STATE, document_of, identity_of, problem_of
 from ldp_client.documents.errors import RefusedError, TransferError, UsageError
@@ -15,6 +16,7 @@ from ldp_client.words.text import say
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ldp_client.device.exchange import Answer
+    from ldp_client.device.ledger import Ledger
 
 STUDIES_PATH = "/v1/studies/"
 
@@ -36,6 +38,15 @@ def fetch_study(url: str) -> "tuple[Study, str]":
     """
     base, study_id = split_study_url(url)
     return fetch_document(base, study_id)[0], base
+
+
+def fetch_published(
+    ledger: "Ledger", collector: str, study_id: str, is_signed: bool
+) -> "tuple[Study | SignedStudy, str, bool]":
+    """As of `fetch_signed` or `fetch_document`; that the collector sees this device is durable before."""
+    with ledger.writing() as connection:
+        note_visit(connection)
+    return fetch_signed(collector, study_id) if is_signed else fetch_document(collector, study_id)
 
 
 def fetch_document(collector: str, study_id: str) -> "tuple[Study, str, bool]":

@@ -9,10 +9,10 @@ can still be asked for. Also of a refused one, as an earlier attempt may have ar
 import sqlite3
 
 from ldp_client.device import clock
-from ldp_client.device.channels import forget_tokens
+from ldp_client.device.channels import Channels, forget_tokens, postpone
 from ldp_client.device.known_studies import OF_PUBLISHER, shown_publisher
 from ldp_client.device.ledger_layout import digest_of
-from ldp_client.documents.errors import LedgerError, RefusedError
+from ldp_client.documents.errors import InputError, LedgerError, RefusedError
 from ldp_client.words.text import say
 
 TYPE_CHECKING = False
@@ -89,6 +89,13 @@ def due_of(study: "Study", window: float) -> int:
     if study.channel is None:
         return due_within(window)
     return 0 if study.channel.tokens else clock.in_next_window(study.channel.hours)
+
+
+def plain_window(given: float) -> float:
+    """Of `Device(send_window=…)`. Raises InputError."""
+    if not isinstance(given, (int, float)) or not 0 <= given <= LONGEST_WINDOW:
+        raise InputError(say("device.send_window", longest=LONGEST_WINDOW))
+    return given
 
 
 def due_within(window: float) -> int:
@@ -176,7 +183,7 @@ def note_refused(connection: sqlite3.Connection, report_id: str) -> None:
 
 def note_undeletable(connection: sqlite3.Connection, report_id: str) -> None:
     """Its deletion was refused for good: it is asked for no more, unless the person withdraws again."""
-    query = "UPDATE reports SET state = 'refused' WHERE id = ? AND state = 'withdrawn'"
+    query = "UPDATE reports SET state = 'refused', due = 0 WHERE id = ? AND state = 'withdrawn'"
     connection.execute(query, (report_id,))
 
 
@@ -206,11 +213,23 @@ def reports_of_others(connection: sqlite3.Connection, study_id: str, publisher: 
 
 
 def withdraw_reports(connection: sqlite3.Connection, study_id: str, publisher: "Publisher") -> int:
-    """Wipe the study's reports; those that may have left are to be deleted. How many these are."""
+    """Wipe the study's reports; those that may have left are to be deleted. How many these are.
+
+    A deletion leaves as the report did: by itself it would tell whose that was.
+    """
     its = publisher.of(study_id)
     connection.execute(f"DELETE FROM reports WHERE {OF_PUBLISHER} AND state = 'queued'", its)
-    wiped = "state = 'withdrawn', due = 0, digest = ?, body = '', invitation = ''"
+    # One that is asked for already keeps its time, however often the person withdraws.
+    asked = {report.report_id for report in withdrawn(connection)}
+    fresh = f"{OF_PUBLISHER} AND state <> 'withdrawn'"
+    connection.execute(f"UPDATE reports SET due = 0 WHERE {fresh}", its)
+    wiped = "state = 'withdrawn', digest = ?, body = '', invitation = ''"
     query = f"UPDATE reports SET {wiped} WHERE {OF_PUBLISHER}"
     count = connection.execute(query, (digest_of(""), *its)).rowcount
     forget_tokens(connection)
+    channels = Channels(connection)
+    for report in withdrawn(connection):
+        channel = channels.of(report)
+        if report.report_id not in asked and channel is not None:
+            postpone(connection, report.report_id, channel.hours)
     return count

@@ -1,6 +1,12 @@
-"""How many requests a device makes a minute, so that a mistake of a program floods no collector."""
+"""When a device makes requests: so many a minute, and none through a relay beside one in the clear.
+
+What is kept for that decides no answer, so that the ledger's seal leaves it out; a ledger that was made
+without these tables gets them at its first request.
+"""
 
 import sqlite3
+
+from ldp_client.device import clock
 
 MOST_REQUESTS = 15
 # Of these. The others are kept for uploads, as a deletion is asked for until it is acknowledged.
@@ -8,6 +14,9 @@ MOST_DELETIONS = 10
 PERIOD_SECONDS = 60.0
 # Of all requests, and of the deletions among them.
 _TABLES = ("attempts", "deletions")
+# After the collector saw this device's address nothing leaves through a relay for so long, and for up to as
+# long again, as chance has it: its time would tell whose it is.
+APART_SECONDS = 3600.0
 
 
 def allows(connection: sqlite3.Connection, now: float, is_deletion: bool = False) -> bool:
@@ -30,3 +39,26 @@ def forget_moments(connection: sqlite3.Connection, now: float) -> None:
     for table in _TABLES:
         connection.execute(f"CREATE TABLE IF NOT EXISTS {table} (moment REAL NOT NULL)")
         connection.execute(f"DELETE FROM {table} WHERE ABS(? - moment) >= ?", (now, PERIOD_SECONDS))
+
+
+def note_visit(connection: sqlite3.Connection) -> None:
+    """Note until when nothing is relayed, as the collector is about to see this device's address."""
+    _forget_visit(connection)
+    connection.execute("DELETE FROM apart")
+    until = clock.within(clock.now() + APART_SECONDS, APART_SECONDS)
+    connection.execute("INSERT INTO apart VALUES (?)", (until,))
+
+
+def is_apart(connection: sqlite3.Connection) -> bool:
+    """Whether the collector saw this device's address so lately that nothing may leave through a relay."""
+    _forget_visit(connection)
+    return connection.execute("SELECT 1 FROM apart").fetchone() is not None
+
+
+def _forget_visit(connection: sqlite3.Connection) -> None:
+    """Delete what is over. What lies too far ahead was noted before the clock was moved back."""
+    now = clock.now()
+    connection.execute("CREATE TABLE IF NOT EXISTS apart (until REAL NOT NULL)")
+    connection.execute("DELETE FROM apart WHERE until <= ?", (now,))
+    longest = now + 2 * APART_SECONDS
+    connection.execute("UPDATE apart SET until = MIN(until, ?)", (longest,))

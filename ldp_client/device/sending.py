@@ -1,9 +1,5 @@
 """Sending what is due, and asking for what is to be deleted, at most so many requests a minute.
 
-Their moments are kept in the ledger's file, for a minute, whichever process of the device makes them. They
-decide no answer, so that the seal leaves them out; a ledger that was made without them gets their tables at
-its first request.
-
 Of a secure sum it sends shares: this says how the outbox keeps them, and their way to the nodes and back.
 """
 
@@ -22,7 +18,7 @@ from ldp_client.device.known_studies import note_publisher, publisher_of
 from ldp_client.device.ledger import Ledger
 from ldp_client.device.locking import BusyError, locked, mark
 from ldp_client.device.outbox import Queued
-from ldp_client.device.pacing import MOST_REQUESTS, allows, forget_moments
+from ldp_client.device.pacing import MOST_REQUESTS, allows, forget_moments, is_apart
 from ldp_client.device.relayed import way_of
 from ldp_client.device.token_asking import ask_token
 from ldp_client.device.upload import (
@@ -102,21 +98,17 @@ def _at_all(
 STILL_WAITS = ("waiting", "kept", "paced")
 # No request begins later than that after a flush did: a server that stalls holds nothing up for longer.
 LONGEST_FLUSH_SECONDS = 300.0
-# After the collector saw a device's address nothing leaves through a relay for so long: its time would tell
-# whose it is.
-APART_SECONDS = 3600.0
 
 
 class Sender:
     """Sends what a ledger holds for one collector, and for the nodes of secure sums."""
 
-    def __init__(self, ledger: Ledger, collector: str, policy: "Policy", seen: float = 0.0) -> None:
-        """seen: when the collector last saw this device's address, seconds since 1970; 0 for never."""
-        self._seen = seen
+    def __init__(self, ledger: Ledger, collector: str, policy: "Policy") -> None:
         self._ledger = ledger
         self._collector = collector
         self._policy = policy
         self._until = 0.0
+        self._is_apart = False
         self._channels: Channels
 
     def flush(self, attempts: int, now: bool) -> Flushed:
@@ -127,11 +119,13 @@ class Sender:
             with locked(self._ledger.folder, 0) as lock:
                 with self._ledger.writing() as connection:
                     forget_moments(connection, clock.now())
+                    self._is_apart = is_apart(connection)
                 asked = self._withdrawn(set())
-                self._in_turn(self._deletable(asked, result), self._due(now, result), attempts, result)
+                deletions = self._deletable(asked, now, result)
+                self._in_turn(*self._apart(deletions, self._due(now, result), now, result), attempts, result)
                 # What was withdrawn while its report was on the way.
                 late = self._withdrawn({report.report_id for report in asked})
-                self._in_turn(self._deletable(late, result), [], attempts, result)
+                self._in_turn(self._deletable(late, now, result), [], attempts, result)
                 # Whoever made the ledger may have been stopped just before it did this.
                 mark(lock)
         except BusyError:
@@ -168,36 +162,50 @@ class Sender:
         with self._ledger.reading() as connection:
             queued = self._read(connection, outbox.pending(connection))
         for report in queued:
+            if self._waits(report, now, result):
+                continue
             obstacle = self._obstacle(report)
-            wait = self._channels.longest_wait(report)
-            if wait and report.due - clock.now() > wait:
-                # The clock was moved back: at once would be right behind its token.
-                self._postpone(report, Outcome("kept"))
-                result.count_batched()
-            elif not ((now and not wait) or outbox.is_due(report, wait or outbox.LONGEST_WINDOW)):
-                result.later += 1
-                result.batched += wait > 0
-            elif obstacle:
+            if obstacle:
                 result.waiting += 1
                 result.reason = result.reason or obstacle
             else:
                 due.append(report)
-        return self._apart(due, result)
+        return due
 
-    def _apart(self, due: "list[Queued]", result: Flushed) -> "list[Queued]":
+    def _waits(self, report: "Queued", now: bool, result: Flushed) -> bool:
+        """Whether the time of a report, or of its deletion, is still to come; then it is counted."""
+        wait = self._channels.longest_wait(report)
+        if wait and report.due - clock.now() > wait:
+            # The clock was moved back: at once would be right behind its token.
+            self._postpone(report, Outcome("kept"))
+            result.count_batched()
+        elif (now and not wait) or outbox.is_due(report, wait or outbox.LONGEST_WINDOW):
+            return False
+        else:
+            result.later += 1
+            result.batched += wait > 0
+        return True
+
+    def _apart(
+        self, deletions: "list[Queued]", uploads: "list[Queued]", now: bool, result: Flushed
+    ) -> "tuple[list[Queued], list[Queued]]":
+        """Both without what has to leave at another time. now: deletions leave whatever that tells."""
+        asks = any([self._asks_token(report) and report.invitation for report in uploads])
+        kept = deletions if now else self._unseen(deletions, asks, result)
+        return kept, self._unseen(uploads, asks, result)
+
+    def _unseen(self, due: "list[Queued]", asks: bool, result: Flushed) -> "list[Queued]":
         """Those that may leave beside what the person is known by: a token's request has their invitation, a
         study's their address.
 
         Beside the former a report waits for the next window, beside the latter for another flush.
         """
-        asks = any([self._channels.awaits_token(report) and report.invitation for report in due])
-        was_seen = abs(clock.now() - self._seen) < APART_SECONDS
         left = []
         for report in due:
             channel = self._channels.of(report)
-            leaves = channel is not None and not self._channels.awaits_token(report)
             is_relayed = channel is not None and channel.oblivious is not None
-            if channel is None or not leaves or not (asks or (was_seen and is_relayed)):
+            is_seen = asks or (self._is_apart and is_relayed)
+            if channel is None or self._asks_token(report) or not is_seen:
                 left.append(report)
                 continue
             result.count_batched()
@@ -205,6 +213,9 @@ class Sender:
                 with self._ledger.writing() as connection:
                     postpone(connection, report.report_id, channel.hours)
         return left
+
+    def _asks_token(self, report: "Queued") -> bool:
+        return bool(report.body) and self._channels.awaits_token(report)
 
     def _withdrawn(self, asked: "set[str]") -> "list[Queued]":
         """The reports to delete but those in `asked`."""
@@ -217,10 +228,12 @@ class Sender:
         self._channels = Channels(connection)
         return reports
 
-    def _deletable(self, withdrawn: "list[Queued]", result: Flushed) -> "list[Queued]":
-        """The reports whose deletion this device can ask for; counts the others."""
+    def _deletable(self, withdrawn: "list[Queued]", now: bool, result: Flushed) -> "list[Queued]":
+        """The reports whose deletion this device can ask for; counts the others. now: before its time."""
         able = []
         for report in withdrawn:
+            if not now and self._waits(report, False, result):
+                continue
             obstacle = say("device.no_secret") if not report.secret else self._obstacle(report)
             if obstacle:
                 result.undeleted += 1
@@ -276,6 +289,7 @@ class Sender:
             result.refused.append(say("device.undeletable", report=report.report_id, reason=outcome.reason))
         else:
             result.undeleted += 1
+            self._postpone(report, outcome)
 
     def _count_upload(self, report: "Queued", outcome: Outcome, result: Flushed) -> None:
         if outcome.state in STILL_WAITS:

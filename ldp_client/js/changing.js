@@ -3,6 +3,7 @@
 import { baseOf } from "./address.js";
 import { utf8 } from "./digest.js";
 import { fail } from "./errors.js";
+import { drawApart } from "./leaving.js";
 
 /** Change a report by {state it is in: what to change}; returns it. One that then has no state is dropped. */
 export function move(memory, _, id, changes) {
@@ -20,6 +21,15 @@ export function consent(memory, collector, { digest }) {
   const report = memory.reports.findLast((one) => one.digest === digest && isAt(collector, one));
   if (report?.state === "held") report.state = "queued";
   return report;
+}
+
+/**
+ * The collector sees this device's address now, of who opens the page of this study, say: nothing leaves through a relay
+ * for a while.
+ */
+export function visited(memory, _, study) {
+  if ([study, ...memory.reports].some((one) => one?.channel?.oblivious)) memory.apart = drawApart();
+  else delete memory.apart;
 }
 
 /** Another invitation for the latest report that waits to be sent: it had none, or one that was not taken. */
@@ -46,6 +56,8 @@ export function withdraw(memory, collector, studyId) {
   for (const report of asked) {
     // What is sent about it has the report's size through a relay, also without it.
     const size = utf8(report.body).length || report.size;
+    // It leaves at a moment of its own, but keeps that when it is withdrawn again.
+    if (report.state !== "withdrawn") delete report.due;
     Object.assign(report, { state: "withdrawn", size, body: "", invitation: "" });
     delete report.token;
   }

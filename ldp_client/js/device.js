@@ -98,10 +98,14 @@ export async function openDevice({
 
   /** Whether this device would refuse to answer the study (again), and its latest report that is left. */
   const status = (study) =>
-    read((memory) => ({
-      answered: recall(study, memory).some(({ problem }) => problem),
-      report: memory.reports.findLast((report) => report.study === study.id),
-    }));
+    read((memory) => {
+      const report = memory.reports.findLast((one) => one.study === study.id);
+      return {
+        answered: recall(study, memory).some(({ problem }) => problem),
+        report,
+        apart: (report?.channel?.oblivious && memory.apart) || 0,
+      };
+    });
 
   /** What this device has told so far, which leaves it never. */
   const told = () =>
@@ -133,6 +137,7 @@ export async function openDevice({
     consent,
     invite: changing("invite"),
     withdraw: changing("withdraw"),
+    visited: changing("visited"),
     flush,
   };
 }

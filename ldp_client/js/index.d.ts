@@ -331,9 +331,10 @@ export interface Device {
   answer(study: Study, answers: Answers, invitation?: string): Promise<StoredReport>;
   /**
    * Whether `answer` would refuse the study as answered, and the latest report for it until that is deleted. A
-   * study of memoized questions only can be answered once in each version.
+   * study of memoized questions only can be answered once in each version. apart: until when, in milliseconds since 1970,
+   * the report does not leave through its relay, as the collector saw this device lately; 0 without a relay.
    */
-  status(study: Study): Promise<{ answered: boolean; report: StoredReport | undefined }>;
+  status(study: Study): Promise<{ answered: boolean; report: StoredReport | undefined; apart: number }>;
   /**
    * Draw the question that a study which asks one asks this device, once for each document and durably: its place, -1 for
    * a study that asks all. `answer` then takes the answer to that question alone, beside the public values.
@@ -352,18 +353,23 @@ export interface Device {
   invite(studyId: string, invitation: string): Promise<void>;
   /**
    * Wipe reports and permanent answers of a study; those reports that may have left are to be deleted: how
-   * many these are. What was given to another collector stays. Spends stay, and no question is asked again. Rejects with
+   * many these are. What left in a batch is deleted in one. What was given to another collector stays. Spends stay, and no question is asked again. Rejects with
    * LdpkitError "input" for a study of this collector that this device never answered: a 0 would say that all is deleted; with "module" where a part does not load, and
    * nothing is wiped yet.
    */
   withdraw(studyId: string): Promise<number>;
   /**
+   * Note that the collector sees this device's address now, as in `fetchStudy`: for an hour, and up to one more that
+   * chance draws, nothing leaves through a relay. study: which the person is shown. Call it before; the page does so.
+   */
+  visited(study?: Study): Promise<void>;
+  /**
    * Send what is queued for this device's collector and ask for deletions there, each up to `attempts` times (5)
    * with full jitter. Of a study with a channel ask for tokens first, and send in a later flush what is due by then: call
    * it again, best at every start and after `due`. Rejects with LdpkitError "module" where something waits and the part that sends does not
-   * load: call again.
+   * load: call again. now: ask for deletions at once that else leave in a batch; who watches may then tell whose they were.
    */
-  flush(options?: { attempts?: number }): Promise<void>;
+  flush(options?: { attempts?: number; now?: boolean }): Promise<void>;
 }
 
 /** What a device remembers; which of it stands where is ldpkit's own. */

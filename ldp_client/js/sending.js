@@ -8,11 +8,11 @@ const REQUESTS = { queued: put, uninvited: put, withdrawn: remove };
 
 /**
  * Ask a device's collector for what is to be deleted, then send it the queued reports, byte for byte as they were
- * written. read, move: of the device's ledger; alone: its own turns, else the browser's for its name.
+ * written. read, write, move: of the device's ledger; alone: its own turns, else the browser's for its name.
  */
 export const send = (
-  { name, alone = (work) => navigator.locks.request(`${name} flush`, work), collector, read, move },
-  { attempts = 5 } = {},
+  { name, alone = (work) => navigator.locks.request(`${name} flush`, work), collector, read, write, move },
+  { attempts = 5, now = false } = {},
 ) =>
   // One tab at a time, so that a deletion is never sent before the report it is about.
   alone(async () => {
@@ -24,6 +24,8 @@ export const send = (
     const asks = left.some(
       ({ state, body, channel, token, invitation }) => /^[qu]/.test(state) && body && channel?.tokens && !token && invitation,
     );
+    const leaving = left.some(({ channel }) => channel) && (await import("./leaving.js").catch(unloaded));
+    const apart = leaving && (await write(leaving.apartOf));
     // Each once before any a second time: what is never settled holds nothing else up.
     let attempt = 0;
     for (; left[0] && attempt < attempts; attempt++) {
@@ -39,9 +41,7 @@ export const send = (
       const request = REQUESTS[report?.state];
       if (!request || !isFor(collector, report)) return true;
       const step = report.publisher ? request : findPublisher;
-      const its = report.channel
-        ? (await import("./leaving.js").catch(unloaded)).inBatches(step, move, attempts - attempt, asks)
-        : step;
+      const its = report.channel ? leaving.inBatches(step, move, { left: attempts - attempt, asks, apart, now }) : step;
       const { changes, again } = await its(`${collector}/v1/studies/${report.study}`, report);
       await move(id, { [report.state]: changes });
       // The person may have withdrawn meanwhile.

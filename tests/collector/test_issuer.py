@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import hashlib
 import io
@@ -19,7 +20,7 @@ from collector.issuer.app import create_issuer
 from collector.issuer.book import Person
 from collector.issuer.models import ISSUER, IssuerRow
 from collector.storage.database import Database
-from collector.storage.migrating import check, make
+from collector.storage.migrating import check, downgrade, make
 from ldp_client import cli
 from ldp_client.core.tokens import Asking, challenge_of, draw, short_id_of
 from ldp_client.documents.channel import TokenKey
@@ -72,6 +73,15 @@ def small(tmp_path):
     yield made
     made.app.extensions["issuer"].engine.dispose()
     made.database.engine.dispose()
+
+
+def ask(client, code):
+    """Asks for a token by the first key of the study."""
+    (key,) = json.loads(client.get("/.well-known/private-token-issuer-directory").data)["token-keys"]
+    spki = base64.urlsafe_b64decode(key["token-key"] + "===")
+    known = TokenKey({"key": spki, "public": None})
+    body = Asking(known, challenge_of("issuer.example", "ab" * 32), *draw(known, os.urandom)).body
+    return client.post("/v1/tokens", data=body, headers={**TYPES, "LDPKit-Invitation": code})
 
 
 def kind_of(response):
@@ -342,6 +352,94 @@ class TestCommands:
         assert says in said.err
         assert json.loads(run("status", "--json")[1].out) == before
         assert not (tmp_path / "c.csv").exists()
+
+    def test_a_lost_code_is_replaced_and_the_old_one_ends(self, run, tmp_path):
+        first, second = self.replaced(run, tmp_path)
+        client = create_issuer(f"sqlite:///{tmp_path / 'issuer.sqlite3'}").test_client()
+        assert ask(client, first).status_code == 403
+        assert ask(client, second).status_code == 200
+
+    def test_a_used_code_is_replaced_only_where_that_is_said(self, run, tmp_path):
+        """Of a lost phone, whose person may then count twice."""
+        _, second = self.replaced(run, tmp_path)
+        client = create_issuer(f"sqlite:///{tmp_path / 'issuer.sqlite3'}").test_client()
+        assert ask(client, second).status_code == 200
+        again = ("invite", "habits", "--names", "people.csv", "--again", "--out", "third.csv")
+        code, said = run(*again)
+        assert code == 3
+        assert "may send two reports" in said.err
+        assert not (tmp_path / "third.csv").exists()
+        assert run(*again, "--second-token")[0] == 0
+        (row,) = csv.DictReader((tmp_path / "third.csv").open())
+        assert ask(client, row["code"]).status_code == 200
+        people = json.loads(run("status", "habits", "--json")[1].out)["people"]
+        assert people == [{"name": "Ada", "token": True}] * 2
+
+    @staticmethod
+    def replaced(run, tmp_path):
+        """Two codes of one person, the first of which was never used."""
+        run("key", "habits")
+        (tmp_path / "people.csv").write_text("name\nAda\n")
+        assert run("invite", "habits", "--names", "people.csv", "--out", "first.csv")[0] == 0
+        again = ("invite", "habits", "--names", "people.csv", "--again", "--out", "second.csv")
+        assert run(*again)[0] == 0
+        files = [tmp_path / "first.csv", tmp_path / "second.csv"]
+        first, second = [next(csv.DictReader(file.open()))["code"] for file in files]
+        assert first != second
+        return first, second
+
+    def test_a_backup_gives_no_second_token_until_somebody_says_so(self, run, tmp_path):
+        """A code got its token after the backup was made, which is then put back."""
+        run("key", "habits")
+        assert run("invite", "habits", "--count", "2", "--out", "codes.csv")[0] == 0
+        used, unused = [row["code"] for row in csv.DictReader((tmp_path / "codes.csv").open())]
+        url = f"sqlite:///{tmp_path / 'issuer.sqlite3'}"
+        # While the issuer runs.
+        client = create_issuer(url).test_client()
+        assert run("backup", "--out", "copy.sqlite3")[0] == 0
+        assert oct(os.stat("copy.sqlite3").st_mode)[-3:] == "600"
+        assert ask(client, used).status_code == 200
+        copy = f"sqlite:///{tmp_path / 'copy.sqlite3'}"
+        with pytest.raises(InputError, match="put back from a backup"):
+            create_issuer(copy)
+        code, said = run("restored", "--end-unused", "--database", copy)
+        assert (code, said.err.split(" ended")[0]) == (0, "2 unused codes")
+        client = create_issuer(copy).test_client()
+        assert [ask(client, one).status_code for one in (used, unused)] == [403, 403]
+        # The database that was copied knows nothing of it.
+        assert ask(create_issuer(url).test_client(), unused).status_code == 200
+
+    def test_a_backup_that_is_known_to_be_fresh_is_kept_as_it_is(self, run, tmp_path):
+        run("key", "habits")
+        run("invite", "habits", "--count", "1", "--out", "codes.csv")
+        run("backup", "--out", "copy.sqlite3")
+        copy = f"sqlite:///{tmp_path / 'copy.sqlite3'}"
+        assert run("restored", "--keep", "--database", copy)[0] == 0
+        (row,) = csv.DictReader((tmp_path / "codes.csv").open())
+        assert ask(create_issuer(copy).test_client(), row["code"]).status_code == 200
+
+    def test_a_backup_has_its_codes_in_the_order_of_their_hashes(self, run, tmp_path):
+        run("key", "habits")
+        run("invite", "habits", "--count", "50", "--out", "codes.csv")
+        run("backup", "--out", "copy.sqlite3")
+        with closing(sqlite3.connect(tmp_path / "copy.sqlite3")) as connection:
+            hashes = [row[0] for row in connection.execute("SELECT hash FROM codes")]
+            assert connection.execute("SELECT is_copy FROM issuer").fetchall() == [(1,)]
+        assert len(hashes) == 50
+        assert hashes == sorted(hashes)
+
+    def test_an_earlier_releases_database_is_refused_and_brought_to_this_one(self, run, tmp_path):
+        run("key", "habits")
+        run("invite", "habits", "--count", "1", "--out", "codes.csv")
+        (row,) = csv.DictReader((tmp_path / "codes.csv").open())
+        url = f"sqlite:///{tmp_path / 'issuer.sqlite3'}"
+        database = Database(url, 5)
+        downgrade(database, "0001", ISSUER)
+        database.engine.dispose()
+        with pytest.raises(InputError, match="run `ldpkit issuer migrate`"):
+            create_issuer(url)
+        assert run("migrate")[0] == 0
+        assert ask(create_issuer(url).test_client(), row["code"]).status_code == 200
 
     @pytest.mark.usefixtures("run")
     def test_neither_server_takes_the_others_database(self, tmp_path, make_harness):

@@ -8,6 +8,7 @@ import pytest
 from ldp_client.cli import main
 from ldp_client.core.tokens import short_id_of, token_in
 from ldp_client.device import clock, sending
+from ldp_client.device.outbox import withdrawn
 from ldp_client.documents.errors import LedgerError, RefusedError, UsageError
 from ldp_client.secure_sum.messages import node_invitation
 from schemas import Study
@@ -66,6 +67,18 @@ def answered(folder, places, **fields):
     return device, study
 
 
+def changed(study):
+    """Another study of the same issuer."""
+    return Study({**study.document, "id": "other"})
+
+
+def deletion(device):
+    """When the one deletion that waits is asked for."""
+    with device.ledger.reading() as connection:
+        (report,) = withdrawn(connection)
+    return report.due
+
+
 def due(device):
     (queued,) = device.ledger.queued()
     return queued.due
@@ -76,7 +89,7 @@ def test_a_report_gets_its_token_in_one_window_and_leaves_in_the_next(tmp_path, 
     device, _ = answered(tmp_path, places)
     flushed = device.flush(now=True)
     assert (flushed.sent, flushed.later, flushed.batched, flushed.waiting) == (0, 1, 1, 0)
-    assert "nothing hurries it" in repr(flushed)
+    assert "together with others" in repr(flushed)
     ((path, body, headers),) = issuer.requests
     assert (path, len(body), body[:2]) == ("/v1/tokens", 259, b"\x00\x02")
     assert headers["ldpkit-invitation"] == "CODE"
@@ -303,9 +316,57 @@ class TestWithdrawal:
         at(due(device))
         device.flush()
         assert device.withdraw(study.id) == 1
+        flushed = device.flush()
+        assert (flushed.deleted, flushed.batched, server.asked("DELETE")) == (0, 1, [])
+        moment = deletion(device)
+        assert moment // DAY == NOON // DAY + 2
+        # Again, and nothing is put off once more.
+        at(moment - 60)
+        assert device.withdraw(study.id) == 1
+        assert deletion(device) == moment
+        at(moment)
         assert device.flush().deleted == 1
         (headers,) = [headers for method, _, _, headers in server.requests if method == "DELETE"]
         assert "Authorization" not in headers
+
+    def test_the_person_may_have_it_deleted_at_once(self, tmp_path, places, at):
+        server, _ = places
+        device, study = answered(tmp_path, places)
+        server.content = study.canonical()
+        device.flush()
+        at(due(device))
+        device.flush()
+        device.withdraw(study.id)
+        assert device.flush(now=True).deleted == 1
+
+    def test_a_deletion_in_vain_is_asked_for_in_the_next_window(self, tmp_path, places, at):
+        server, _ = places
+        device, study = answered(tmp_path, places)
+        server.content = study.canonical()
+        device.flush()
+        at(due(device))
+        device.flush()
+        device.withdraw(study.id)
+        moment = deletion(device)
+        at(moment)
+        server.stuck = "DELETE /"
+        assert device.flush(1).undeleted == 1
+        assert deletion(device) // DAY == moment // DAY + 1
+
+    def test_a_deletion_leaves_beside_no_request_for_a_token(self, tmp_path, places, at):
+        server, issuer = places
+        device, study = answered(tmp_path, places)
+        server.content = study.canonical()
+        device.flush()
+        at(due(device))
+        device.flush()
+        device.withdraw(study.id)
+        moment = deletion(device)
+        at(moment)
+        device.answer(changed(study), YES, "CODE")
+        flushed = device.flush()
+        assert (len(issuer.requests), flushed.deleted, server.asked("DELETE")) == (2, 0, [])
+        assert deletion(device) // DAY == moment // DAY + 1
 
     def test_while_the_issuer_answers_leaves_nothing(self, tmp_path, places):
         device, study = answered(tmp_path, places)

@@ -9,7 +9,7 @@ import pytest
 
 from collector.oblivious.keys import GatewayKeys
 from collector.oblivious.relay import Relay
-from ldp_client.device import clock
+from ldp_client.device import clock, outbox
 from ldp_client.oblivious.binary_http import Answer, Request
 from ldp_client.oblivious.encapsulation import REQUEST_TYPE, encapsulate
 from schemas import Study
@@ -106,12 +106,13 @@ def make_relay():
 
 @pytest.fixture
 def send(monkeypatch):
-    """Flushes a device once, at the moment that its reports wait for: they leave in batches."""
+    """Flushes a device once, after the moment that its reports wait for, and long after any fetch."""
 
     def flush(device):
-        moments = [report.due for report in device.ledger.queued()]
+        with device.ledger.reading() as connection:
+            moments = [report.due for report in (*outbox.pending(connection), *outbox.withdrawn(connection))]
         if moments:
-            monkeypatch.setattr(clock, "now", lambda: float(max(moments)))
+            monkeypatch.setattr(clock, "now", lambda: float(max(moments) + 7200))
         return device.flush(1)
 
     return flush

@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
+from ldp_client.device import clock, outbox
 from ldp_client.documents.errors import LedgerError, MissingExtraError, RefusedError, UsageError
 from schemas import Study
 from tests import studies
@@ -19,6 +20,7 @@ from tests.ldp_client.devices import consenting
 from tests.oblivious.conftest import relayed_study
 
 YES = {"ever": True}
+HOUR = 3600
 COLLECTOR = "http://127.0.0.1:9"
 
 
@@ -116,7 +118,7 @@ def test_what_a_relay_says_itself_settles_nothing_and_opens_no_other_way(
     assert (flushed.sent, flushed.waiting, flushed.refused) == (0, 1, [])
     assert said in flushed.reason
     device.withdraw(study.id)
-    assert device.flush(1).undeleted == 1
+    assert send(device).undeleted == 1
     assert len(relay.requests) == 2
     assert collector.requests == []
 
@@ -147,7 +149,7 @@ def test_a_relay_sees_one_media_type_one_size_and_nothing_of_the_report(device, 
     queued = device.ledger.queued()[0]
     send(device)
     device.withdraw(study.id)
-    device.flush(1)
+    send(device)
     for path, headers, body in relay.requests:
         assert path == "/ldpkit"
         assert set(headers) <= {
@@ -230,3 +232,67 @@ def test_an_invitation_that_does_not_fit_is_kept_and_said(tmp_path, relay, study
     flushed = send(device)
     assert "does not fit" in flushed.reason
     assert (relay.requests, collector.requests) == ([], [])
+
+
+@pytest.fixture
+def seen(device, collector, study, monkeypatch):
+    """The report is overdue, the study was fetched: another process's flush so many seconds later."""
+    now = max(report.due for report in device.ledger.queued()) + 5 * HOUR
+    monkeypatch.setattr(clock, "now", lambda: float(now))
+    collector.content = study.canonical()
+    device.fetch(study.id)
+
+    def later(seconds):
+        monkeypatch.setattr(clock, "now", lambda: float(now + seconds))
+        return consenting(device.ledger.folder, "9", collector.url).flush(1)
+
+    return later
+
+
+def test_nothing_leaves_through_the_relay_in_the_hour_after_a_fetch_in_the_clear(seen, relay):
+    flushed = seen(60)
+    assert (flushed.batched, flushed.waiting, relay.requests) == (1, 0, [])
+    assert seen(HOUR).batched == 1
+    assert relay.requests == []
+    assert seen(2 * HOUR).waiting == 1
+    assert len(relay.requests) == 1
+
+
+def test_how_long_after_is_drawn(device, collector, study, monkeypatch):
+    collector.content = study.canonical()
+    monkeypatch.setattr(clock, "now", lambda: 0.0)
+    moments = []
+    for _ in range(12):
+        device.fetch(study.id)
+        with closing(sqlite3.connect(device.ledger.path)) as connection:
+            moments += connection.execute("SELECT until FROM apart").fetchone()
+    assert all(HOUR <= moment <= 2 * HOUR for moment in moments)
+    assert len(set(moments)) > 6
+
+
+def test_a_visit_is_forgotten_once_it_is_long_past(seen, device):
+    seen(2 * HOUR)
+    with closing(sqlite3.connect(device.ledger.path)) as connection:
+        assert connection.execute("SELECT until FROM apart").fetchall() == []
+
+
+def test_a_clock_that_was_wrong_at_the_fetch_keeps_no_report_for_ever(seen, relay):
+    # It was a year ahead then, and so was the report's moment, which is drawn anew.
+    year = 365 * 24 * HOUR
+    assert (seen(-year).batched, seen(2 * HOUR - 60 - year).batched, relay.requests) == (1, 1, [])
+    assert seen(2 * HOUR - year).waiting == 1
+
+
+def test_a_deletion_keeps_as_far_from_a_fetch_as_a_report(device, relay, collector, study, send, monkeypatch):
+    send(device)
+    device.withdraw(study.id)
+    with device.ledger.reading() as connection:
+        (report,) = outbox.withdrawn(connection)
+    monkeypatch.setattr(clock, "now", lambda: float(report.due + 1))
+    collector.content = study.canonical()
+    device.fetch(study.id)
+    assert device.flush(1).batched == 1
+    assert len(relay.requests) == 1
+    # Unless the person wants it at once.
+    assert device.flush(1, now=True).undeleted == 1
+    assert len(relay.requests) == 2

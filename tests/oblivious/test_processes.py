@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
@@ -12,19 +13,55 @@ import time
 import urllib.error
 import urllib.request
 from base64 import b64decode
+from pathlib import Path
+from shutil import which
 
 import pytest
 
+from collector.oblivious.keys import GatewayKeys
 from collector.settings import Settings
+from collector.storage.database import Database
+from collector.studies.publishing import publish
 from ldp_client.cli import main
 from ldp_client.oblivious.encapsulation import ANSWER_TYPE, REQUEST_TYPE
 from tests.collector.conftest import REPOSITORY
 from tests.ldp_client.devices import consenting
 from tests.oblivious.conftest import relayed_study
+from tests.oblivious.test_device import Relay as Recorder
 
 YES = {"ever": True}
 DOCUMENTED = (REPOSITORY / "docs" / "oblivious.md").read_text(encoding="utf-8")
 START_SECONDS = 60
+NGINX = "/usr/sbin/nginx"
+# By which a sender may be told from others.
+TELLING = (
+    "User-Agent",
+    "Cookie",
+    "Origin",
+    "Referer",
+    "Accept-Language",
+    "Sec-CH-UA",
+    "X-Forwarded-For",
+    "Forwarded",
+    "Via",
+    "Authorization",
+    "LDPKit-Invitation",
+    "DNT",
+    "ECT",
+    "Expect-CT",
+    "Priority",
+    "X-Any",
+)
+# Of the relay's own.
+KEPT = {
+    "host",
+    "content-type",
+    "content-length",
+    "connection",
+    "transfer-encoding",
+    "accept-encoding",
+    "user-agent",
+}
 
 
 class Process:
@@ -54,6 +91,12 @@ def listens(port):
     return True
 
 
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
 def ldpkit_relay(folder, gateway):
     ready = folder / "relay.url"
     command = [sys.executable, "-m", "ldp_client.cli", "relay", "--to", gateway, "--port", "0"]
@@ -63,9 +106,7 @@ def ldpkit_relay(folder, gateway):
 
 def nginx_relay(folder, gateway):
     """The recipe of the documentation, without TLS and for this collector."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     block = DOCUMENTED.split("```nginx\n")[1].split("```")[0]
     block = block.replace("listen 443 ssl;", f"listen 127.0.0.1:{port};")
     block = block.replace("https://collector.example.org/ohttp", gateway)
@@ -77,11 +118,30 @@ def nginx_relay(folder, gateway):
         f"daemon off; pid {folder}/nginx.pid; error_log stderr warn; events {{}} http {{ {places}\n{block} }}"
     )
     (folder / "nginx.conf").write_text(text)
-    command = ["/usr/sbin/nginx", "-p", str(folder), "-c", str(folder / "nginx.conf"), "-e", "stderr"]
+    command = [NGINX, "-p", str(folder), "-c", str(folder / "nginx.conf"), "-e", "stderr"]
     return Process(command, folder, lambda: listens(port)), f"http://127.0.0.1:{port}/ldpkit"
 
 
-RELAYS = {"ldpkit": ldpkit_relay, "nginx": nginx_relay}
+def caddy_relay(folder, gateway):
+    """The same of Caddy, which keeps to this folder."""
+    port = free_port()
+    block = DOCUMENTED.split("With **Caddy**")[1].split("```\n")[1].split("```")[0]
+    block = block.replace("relay.example.org", f"http://127.0.0.1:{port}")
+    address = gateway.removesuffix("/ohttp")
+    block = block.replace("https://collector.example.org", address)
+    block = block.replace("Host collector.example.org", f"Host {address.removeprefix('http://')}")
+    text = f"{{\nadmin off\nauto_https off\nstorage file_system {folder}\n}}\n{block}"
+    (folder / "Caddyfile").write_text(text)
+    command = ["/usr/bin/env", f"HOME={folder}", "caddy", "run", "--config", "Caddyfile"]
+    return Process(command, folder, lambda: listens(port)), f"http://127.0.0.1:{port}/ldpkit"
+
+
+RELAYS = {"ldpkit": ldpkit_relay}
+# CI has both.
+RELAYS |= {"nginx": nginx_relay} if Path(NGINX).exists() else {}
+RELAYS |= {"caddy": caddy_relay} if which("caddy") else {}
+# Each relay with one of the servers.
+SERVERS = {"ldpkit": "gunicorn", "nginx": "granian", "caddy": "gunicorn"}
 
 
 def post(url, body, media_type=REQUEST_TYPE, method="POST"):
@@ -94,13 +154,11 @@ def post(url, body, media_type=REQUEST_TYPE, method="POST"):
             return error.code, error.headers, error.read()
 
 
-@pytest.mark.parametrize(("server", "kind"), [("granian", "nginx"), ("gunicorn", "ldpkit")])
-def test_a_report_goes_there_and_is_deleted_and_none_in_the_clear(
-    start_server, tmp_path, keys, server, kind, send
-):
+@pytest.mark.parametrize("kind", RELAYS)
+def test_a_report_goes_there_and_is_deleted_and_none_in_the_clear(start_server, tmp_path, keys, kind, send):
     keys.save(tmp_path / "ohttp.keys")
     environment = {"LDPKIT_OHTTP_KEYS": "ohttp.keys"}
-    collector = start_server("--only-ohttp", "--server", server, environment=environment)
+    collector = start_server("--only-ohttp", "--server", SERVERS[kind], environment=environment)
     relay, url = RELAYS[kind](tmp_path, f"{collector.url}/ohttp")
     try:
         study = relayed_study(url, keys)
@@ -112,11 +170,11 @@ def test_a_report_goes_there_and_is_deleted_and_none_in_the_clear(
         exported = collector.read(f"/v1/studies/{study.id}/export")
         assert queued.report_id in exported
         assert device.withdraw(study.id) == 1
-        assert device.flush(1).deleted == 1
+        assert send(device).deleted == 1
         assert queued.report_id not in collector.read(f"/v1/studies/{study.id}/export")
         address = f"{collector.url}/v1/studies/{study.id}/reports/{queued.report_id}"
         assert post(address, queued.body.encode(), "application/json", "PUT")[0] == 403
-        _check_relay(url)
+        _check_relay(url, is_announced=kind != "caddy")
     finally:
         assert relay.stop() == 0
     said = relay.log.read_text() + collector.log.read_text()
@@ -126,8 +184,29 @@ def test_a_report_goes_there_and_is_deleted_and_none_in_the_clear(
     )
 
 
-def _check_relay(url):
-    """What it says to others: a browser that asks, a request for another key, what is none."""
+@pytest.mark.parametrize("kind", RELAYS)
+def test_no_header_of_the_sender_goes_on(kind, tmp_path):
+    with Recorder() as gateway:
+        relay, url = RELAYS[kind](tmp_path, gateway.url.replace("/ldpkit", "/ohttp"))
+        try:
+            sent = {"Content-Type": REQUEST_TYPE, **dict.fromkeys(TELLING, "person-7")}
+            request = urllib.request.Request(url, b"any", sent)
+            with contextlib.suppress(urllib.error.HTTPError):
+                urllib.request.urlopen(request, timeout=30).close()
+        finally:
+            assert relay.stop() == 0
+    ((path, headers, body),) = gateway.requests
+    assert (path, body) == ("/ohttp", b"any")
+    assert {name.lower() for name in headers} <= KEPT
+    assert "person-7" not in str(headers)
+    assert "127.0.0.1" not in str({**headers, "Host": ""})
+
+
+def _check_relay(url, is_announced):
+    """What it says to others: a browser that asks, a request for another key, what is none.
+
+    is_announced: whether a body that is too long is refused before it comes.
+    """
     status, headers, _ = post(url, None, method="OPTIONS")
     assert (status, headers["Access-Control-Allow-Origin"]) == (204, "*")
     assert headers["Access-Control-Allow-Headers"] == "Content-Type"
@@ -135,19 +214,44 @@ def _check_relay(url):
     assert (status, headers.get_content_type()) == (400, "application/problem+json")
     assert b"#ohttp-key" in body
     assert headers["Access-Control-Allow-Origin"] == "*"
-    assert post(url, None, method="GET")[0] in (403, 405, 501)
-    assert _status_of_a_body_announced(url, 3 << 20) == 413
+    assert post(url, None, method="GET")[0] in (403, 404, 405, 501)
+    assert _status_of_a_long_body(url, 3 << 20, is_announced) in (413, 502)
     assert ANSWER_TYPE not in str(headers)
 
 
-def _status_of_a_body_announced(url, length):
-    """Before any byte of it is sent."""
+def _status_of_a_long_body(url, length, is_announced):
+    """is_announced: before any byte of it is sent."""
     place, path = url.removeprefix("http://").split("/", 1)
     host, port = place.split(":")
     with socket.create_connection((host, int(port)), timeout=30) as connection:
         head = f"POST /{path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: {REQUEST_TYPE}\r\n"
         connection.sendall(f"{head}Content-Length: {length}\r\n\r\n".encode())
+        with contextlib.suppress(ConnectionError):
+            connection.sendall(b"" if is_announced else bytes(length))
         return int(connection.recv(64).split()[1])
+
+
+def test_a_key_that_an_open_study_states_is_not_retired(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["init", "."]) == 0
+    keys = GatewayKeys.load("ohttp.keys")
+    database = Database(f"sqlite:///{tmp_path / 'ldpkit.sqlite3'}", 5)
+    with database.write() as session:
+        publish(session, relayed_study("https://relay.example/", keys, id="stating"))
+    newer = keys.rotated()
+    newer.replace("ohttp.keys")
+    retire = ["oblivious", "retire", "ohttp.keys", "--number", "1"]
+    capsys.readouterr()
+    assert main(retire) == 3
+    said = capsys.readouterr().err
+    assert "key 1 is stated by stating" in said
+    assert said.count("\n") == 1
+    assert len(GatewayKeys.load("ohttp.keys").keys) == 2
+    with database.write() as session:
+        publish(session, relayed_study("https://relay.example/", newer, id="stating", version=2))
+    assert main(retire) == 0
+    assert len(GatewayKeys.load("ohttp.keys").keys) == 1
+    database.engine.dispose()
 
 
 def test_a_place_has_keys_from_the_beginning(tmp_path, monkeypatch, capsys):

@@ -22,12 +22,14 @@ const report = async () => (await (await device()).status(study)).report;
 const STEPS = {
   answer: async (answers, code) => (await (await device()).answer(study, answers, code)).state,
   consent: async () => (await (await device()).consent(study)).state,
-  flush: async (attempts = 1) => {
-    await (await device()).flush({ attempts });
+  flush: async (attempts = 1, isNow = false) => {
+    await (await device()).flush({ attempts, now: isNow });
     return (await report())?.state ?? "gone";
   },
   invite: async (code) => (await device()).invite(study.id, code),
   withdraw: async () => (await device()).withdraw(study.id),
+  visited: async () => (await device()).visited(study),
+  apart: async () => (await (await device()).status(study)).apart - now,
   report,
   /** Perhaps a while before or after that. */
   due: async (beside = 0) => (now = (await report()).due + beside),

@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import threading
+import time
 from base64 import b64encode
 from contextlib import contextmanager
 
@@ -19,11 +20,14 @@ from tests.portable import npm
 from tests.portable.folder_site import served
 from tests.portable.participant import Participant
 from tests.portable.platforms import JAVASCRIPT
+from tests.portable.test_leaving_later import until
 from tests.portable.test_ledgers import INDEX
 from tests.portable.vector_texts import GOLDEN
 
 ASKED = {**studies.YES_NO, "text": "Have you ever?"}
 ANSWERED = [["answer", {"ever": "yes"}], ["consent"], ["flush"], ["due"]]
+DELETED = [["withdraw"], ["flush"], ["due"], ["flush"]]
+HOUR_MS = 3_600_000
 MODULE = JAVASCRIPT / "oblivious.js"
 SHIFTED = "const now = Date.now; Date.now = () => now() + {shift};"
 PAGE = """<!doctype html><html lang="en"><title>Relayed</title>
@@ -46,6 +50,10 @@ const said = async () => {
   states.push(await state());
   if (states[1] === "sent" && %(withdraws)s) {
     await device.withdraw(study.id);
+    await device.flush({ attempts: 1 });
+    states.push(await state());
+    const { due: deleted } = (await device.status(study)).report;
+    Date.now = () => deleted;
     await device.flush({ attempts: 1 });
     states.push(await state());
   }
@@ -156,13 +164,51 @@ def test_a_report_is_sent_and_withdrawn_through_the_relay_alone(kind, study, col
     assert exported(collector, study) == [sent[-1]["id"]]
     if kind == "node":
         # As another process has it, which has the ledger alone.
-        gone = take(study, collector, [["withdraw"], ["flush"]], tmp_path, kind)
-        assert gone == [1, "gone"]
+        gone = take(study, collector, DELETED, tmp_path, kind)
+        assert gone[:2] == [1, "withdrawn"]
+        assert gone[-1] == "gone"
         assert exported(collector, study) == []
     # Who serves the study, the report, and its deletion.
     assert len(passed) == (3 if kind == "node" else 2)
     ((asked, answered),) = set(passed)
     assert (asked % 512, answered) == (55, 4128)
+
+
+@pytest.mark.parametrize("kind", ["memory", "node"])
+def test_nothing_is_relayed_in_the_hour_after_the_collector_saw_the_device(
+    kind, study, collector, passed, tmp_path
+):
+    """A page that is opened again comes from the collector; its report is overdue."""
+    late = [["due", 5 * HOUR_MS], ["visited"], ["apart"], ["flush"]]
+    sent = take(study, collector, [*ANSWERED, *late, ["report"]], tmp_path, kind)
+    apart, state, report = sent[-3:]
+    assert HOUR_MS <= apart <= 2 * HOUR_MS
+    assert (state, passed) == ("queued", [])
+    if kind == "memory":
+        return
+    # Each opens the ledger anew.
+    begun = report["due"] + 5 * HOUR_MS
+    steps = [["at", begun + HOUR_MS - 1000], ["flush"], ["at", begun + 2 * HOUR_MS], ["flush"]]
+    assert take(study, collector, steps, tmp_path, kind)[1::2] == ["queued", "sent"]
+    gone = take(study, collector, [["withdraw"], ["flush"], ["due"], ["visited"], ["flush"]], tmp_path, kind)
+    assert gone[-1] == "withdrawn"
+    # Unless the person wants it at once.
+    assert take(study, collector, [["flush", 1, True]], tmp_path, kind) == ["gone"]
+
+
+def test_how_long_it_keeps_apart_is_drawn(study, collector, tmp_path):
+    steps = [["answer", {"ever": "yes"}], *[["visited"], ["apart"]] * 12]
+    drawn = take(study, collector, steps, tmp_path)[2::2]
+    assert all(HOUR_MS <= apart <= 2 * HOUR_MS for apart in drawn)
+    assert len(set(drawn)) > 6
+
+
+def test_a_clock_that_was_ahead_at_a_visit_keeps_nothing_for_ever(study, collector, tmp_path):
+    now = int(time.time() * 1000) + 5 * HOUR_MS
+    ahead = [["at", now + 9000 * HOUR_MS], ["visited"], ["at", now], ["flush"]]
+    later = [["at", now + 2 * HOUR_MS - 1000], ["flush"], ["at", now + 2 * HOUR_MS], ["flush"]]
+    *_, waits, _, still, _, sent = take(study, collector, [*ANSWERED, *ahead, *later], tmp_path)
+    assert (waits, still, sent) == ("queued", "queued", "sent")
 
 
 def test_a_relay_that_brings_nothing_back_leaves_it_waiting(study, collector, passed, tmp_path, monkeypatch):
@@ -221,7 +267,7 @@ def test_a_page_of_another_site_sends_and_withdraws_in_both_browsers(
         steps = [["wait", "#said"], ["look", "end"]]
         found = visit(browser, [{"url": f"{site}/index.html", "steps": steps}], "light", 390)
     report_id, *states = found["looks"]["end"]["text"].split("\n")[-1].split(" ")
-    assert states == ["queued", "sent", *(["gone"] if browser == "firefox" else [])]
+    assert states == ["queued", "sent", *(["withdrawn", "gone"] if browser == "firefox" else [])]
     assert exported(collector, study) == ([] if browser == "firefox" else [report_id])
     assert len({*passed}) == 1
 
@@ -232,19 +278,35 @@ def test_the_participants_page_may_reach_the_relay_and_does(study, collector, br
     person.answer(ever="yes")
     person.until("report")
     person.send()
-    person.until_says("It leaves by itself")
+    until(lambda: person.ledger()[1][0].get("due"))
     assert passed == []
-    script = SHIFTED.format(shift=3 * 3_600_000)
+    script = SHIFTED.format(shift=5 * HOUR_MS)
     added = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": script})
     try:
+        # It is overdue, and the collector sees who opens the page.
         browser.refresh()
+        person.until_says("the collector saw this page being opened")
+        assert not person.find("#again").is_displayed()
+        assert (passed, person.ledger()[1][0]["state"]) == ([], "queued")
+        browser.refresh()
+        person.until_says("the collector saw this page being opened")
+        assert passed == []
+        # As a page that stayed open for two hours.
+        browser.execute_script("const now = Date.now; Date.now = () => now() + 7200000;")
+        browser.execute_script("dispatchEvent(new Event('online'));")
         person.until_says("This was sent. Thank you.")
+        assert len(exported(collector, study)) == 1
+        person.click("#withdraw")
+        person.until_says("The deletion is asked for at a moment drawn by chance between")
+        assert (len(passed), len(exported(collector, study))) == (2, 1)
+        person.click("#now button")
+        person.until("gone")
+        assert exported(collector, study) == []
     finally:
         browser.execute_cdp_cmd(
             "Page.removeScriptToEvaluateOnNewDocument", {"identifier": added["identifier"]}
         )
-    assert len(exported(collector, study)) == 1
-    assert len(passed) == 2
+    assert len(passed) == 3
     addresses = [url for _, url in person.requests()]
     assert not [url for url in addresses if "/reports/" in url]
     assert study.channel.oblivious.relay in addresses

@@ -269,10 +269,31 @@ def test_it_can_be_withdrawn_at_each_stage(stage, take, issuer, site):
     steps, deletions, asked = WITHDRAWN[stage]
     if stage.startswith("without"):
         issuer.told = ["lost"]
-    *_, withdrawn, left, _ = take(*steps, ["withdraw"], ["flush"], ["at", 2e12])
+    *_, withdrawn, left, _ = take(*steps, ["withdraw"], ["flush", 1, True], ["at", 2e12])
     assert (withdrawn, left) == (deletions, "gone")
     assert [method for method, *_ in site.requests] == ["PUT", "DELETE"][: 2 * deletions]
     assert len(issuer.asked) == asked
+
+
+def test_a_deletion_leaves_in_the_next_window_as_a_report_does(take, site):
+    sent = [*ANSWERED, ["flush"], ["due"], ["flush"]]
+    waits = [["withdraw"], ["flush"], ["report"]]
+    # Withdrawn again it is put off no more.
+    *_, due, _, _, early, first, before, again, still, second, _, gone = take(
+        *sent, *waits, ["due", -1], *waits, ["due"], ["flush"]
+    )
+    assert (early, again, still, gone) == ("withdrawn", 1, "withdrawn", "gone")
+    assert window(first["due"]) == window(due) + 1
+    assert first["due"] == second["due"] == before + 1
+    assert [method for method, *_ in site.requests] == ["PUT", "DELETE"]
+
+
+def test_a_deletion_in_vain_is_asked_for_in_the_window_after(take, site):
+    site.statuses = [200, 503]
+    withdrawn = [["withdraw"], ["flush"], ["due"], ["flush"], ["report"]]
+    *_, due, state, kept = take(*ANSWERED, ["flush"], ["due"], ["flush"], *withdrawn)
+    assert state == "withdrawn"
+    assert window(kept["due"]) == window(due) + 1
 
 
 def test_another_library_takes_part_on_each_side(take, issuer, site):

@@ -80,8 +80,9 @@ def test_the_collector_adds_the_strata_by_the_keys(server, issuer, tmp_path):
 def test_a_sent_report_is_withdrawn(server, issuer, tmp_path):
     study = publish(server, issuer, "withdrawn")
     (code,) = issuer.codes(study.id, 1)
-    *_, asked, left = steps_of(
-        server, study, tmp_path, *answered(code), ["flush"], ["due"], ["flush"], ["withdraw"], ["flush"]
+    sent = [*answered(code), ["flush"], ["due"], ["flush"]]
+    *_, asked, _, _, left = steps_of(
+        server, study, tmp_path, *sent, ["withdraw"], ["flush"], ["due"], ["flush"]
     )
     assert (asked, left) == (1, "gone")
     assert list(fetch_reports(server.url, study.id, TOKEN)) == []

@@ -1,0 +1,94 @@
+"""Keeping an issuer's database: `ldpkit issuer backup`, `restored` and `migrate`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ldp_client.commands.parsers import add_command
+from ldp_client.words.text import counted
+
+if TYPE_CHECKING:
+    from collector.storage.database import Database
+
+DATABASE_NAME = "issuer.sqlite3"
+DEFAULT_DATABASE = f"sqlite:///{DATABASE_NAME}"
+BUSY_SECONDS = 10.0
+# A copy says of itself that it is one, for the day on which it is put back.
+IS_COPY = "UPDATE issuer SET is_copy = TRUE"
+
+
+def add_keeping(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Register backup, restored and migrate."""
+    text = "copy the database while the issuer runs"
+    backup = with_database(add_command(commands, "backup", text, "issuer backup --out issuer-copy.sqlite3"))
+    backup.add_argument("--out", required=True, type=Path, metavar="FILE", help="must be new")
+    backup.set_defaults(run=run_backup)
+    text = "have a database that was put back from a backup give tokens again"
+    restored = with_database(add_command(commands, "restored", text, "issuer restored --end-unused"))
+    which = restored.add_mutually_exclusive_group(required=True)
+    text = "codes that it knows no token of end: whoever has no token yet needs a new code"
+    which.add_argument("--end-unused", action="store_true", help=text)
+    text = "they stay good: whoever got a token after the backup can get a second one, and send two reports"
+    which.add_argument("--keep", action="store_true", help=text)
+    restored.set_defaults(run=run_restored)
+    text = "bring an earlier release's database to this one"
+    migrate = with_database(add_command(commands, "migrate", text, "issuer migrate"))
+    migrate.set_defaults(run=run_migrate)
+
+
+def with_database(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    """Add --database; the parser."""
+    parser.add_argument("--database", metavar="URL", default=DEFAULT_DATABASE, help="default %(default)s")
+    return parser
+
+
+@contextmanager
+def opened_by(arguments: argparse.Namespace) -> Iterator[Database]:
+    """The database that a command names. Raises InputError for all that it refuses."""
+    from collector.issuer.models import ISSUER
+    from collector.storage.migrating import opened
+
+    with opened(arguments.database, BUSY_SECONDS, ISSUER) as database:
+        yield database
+
+
+def run_backup(arguments: argparse.Namespace) -> int:
+    """ldpkit issuer backup --out FILE"""
+    from collector.issuer.models import ISSUER
+    from collector.storage.backup import back_up
+    from collector.storage.database import Database
+
+    back_up(Database(arguments.database, BUSY_SECONDS), arguments.out, ISSUER, IS_COPY)
+    print(f"{arguments.out} has everything up to now, the private keys too: keep it from others")
+    return 0
+
+
+def run_restored(arguments: argparse.Namespace) -> int:
+    """ldpkit issuer restored --end-unused | --keep"""
+    from collector.issuer.book import accept_copy
+
+    with opened_by(arguments) as database, database.write() as session:
+        ended = accept_copy(session, arguments.end_unused)
+    if arguments.end_unused:
+        text = (
+            f"{counted(ended, 'unused code')} ended; for people without a token: ldpkit issuer invite --again"
+        )
+        print(text, file=sys.stderr)
+    return 0
+
+
+def run_migrate(arguments: argparse.Namespace) -> int:
+    """ldpkit issuer migrate"""
+    from collector.issuer.models import ISSUER
+    from collector.storage.database import Database
+    from collector.storage.migrating import migrate
+
+    database = Database(arguments.database, BUSY_SECONDS)
+    migrate(database, None, ISSUER)
+    print(f"{database.shown} is this release's")
+    return 0
