@@ -334,6 +334,8 @@ class TestCommands:
             (("invite", "other", "--count", "1", "--out", "c.csv"), "has no key"),
             (("invite", "habits", "--names", "people.csv", "--out", "c.csv"), "line 3"),
             (("invite", "habits", "--names", "twice.csv", "--out", "c.csv"), "has a code already"),
+            (("invite", "habits", "--names", "blank.csv", "--out", "c.csv"), "as 'Ada'"),
+            (("invite", "habits", "--names", "accent.csv", "--out", "c.csv"), "has a code already"),
             (("status", "other"), "has no key here"),
             (("init", "--address", "https://issuer.example"), "tables already"),
             (("init", "x", "--address", "issuer.example"), "https://host"),
@@ -344,6 +346,8 @@ class TestCommands:
         run("key", "habits", "--public", "region=north")
         (tmp_path / "people.csv").write_text("name,region\nAda,north\n,north\n")
         (tmp_path / "twice.csv").write_text("name,region\nAda,north\nAda,north\n")
+        (tmp_path / "blank.csv").write_text("name,region\nAda,north\nada ,north\n")
+        (tmp_path / "accent.csv").write_text("name,region\nJos\u00e9,north\nJose\u0301,north\n")
         before = json.loads(run("status", "--json")[1].out)
         if words[:2] == ("key", "habits") and len(words) == 2:
             says = "by region"
@@ -369,11 +373,14 @@ class TestCommands:
         assert code == 3
         assert "may send two reports" in said.err
         assert not (tmp_path / "third.csv").exists()
+        named = tmp_path / "people.csv"
+        named.write_text(named.read_text().replace("Ada", "ada "))
+        assert "got a token already" in run(*again)[1].err
         assert run(*again, "--second-token")[0] == 0
         (row,) = csv.DictReader((tmp_path / "third.csv").open())
         assert ask(client, row["code"]).status_code == 200
         people = json.loads(run("status", "habits", "--json")[1].out)["people"]
-        assert people == [{"name": "Ada", "token": True}] * 2
+        assert people == [{"name": name, "token": True} for name in ("Ada", "ada ")]
 
     @staticmethod
     def replaced(run, tmp_path):
