@@ -38,7 +38,7 @@ export async function openDevice({
    * is written.
    */
   async function answer(study, answers, invitation = "") {
-    await study.refuseToday?.();
+    await study.refuseToday?.(collector);
     // Before the transaction, which would not wait for a hash.
     const identity = await drawIdentity(random);
     return write((memory) => {

@@ -183,6 +183,27 @@ def test_an_issuer_that_goes_on_naming_other_keys_is_not_followed(take, issuer):
     assert left["reason"] == "issuer problem 409 token-key-other"
 
 
+def test_an_issuer_on_the_device_itself_is_one_of_a_trial():
+    """Its study was published elsewhere: nothing is drawn, and the collector is at fault."""
+    script = f"""
+    const {{ openDevice, parseStudy }} = await import("{INDEX}");
+    const {{ memoryLedger }} = await import("{JAVASCRIPT / "ledgers" / "memory.js"}");
+    const study = await parseStudy(process.argv[1]);
+    for (const collector of ["https://collector.example", "http://127.0.0.1:8000"]) {{
+      const device = await openDevice({{ ledger: memoryLedger(), collector, maxEpsilon: "20" }});
+      const answered = device.answer(study, {{ ever: "yes" }});
+      console.log(await answered.then(({{ state }}) => state, ({{ code, field }}) => `${{code}} ${{field}}`));
+    }}
+    """
+    channel = {
+        "batches": {"hours": 24},
+        "tokens": {"issuer": "http://localhost:8100", "keys": [{"key": keys()[0].stated}]},
+    }
+    study = Study(studies.document(studies.YES_NO, channel=channel))
+    said = npm.node("--input-type=module", "-e", script, study.canonical().decode())
+    assert said.split("\n")[:2] == ["study channel", "held"]
+
+
 def test_the_issuers_order_of_keys_need_not_be_the_studys(take, issuer, site):
     issuer.strata["CODE"] = 1
     issuer.told = [(409, "token-key-other", {"key": 2, "key_id": keys()[1].short_id})]
