@@ -22,6 +22,7 @@ from collector.storage.audit_log import entries
 from ldp_client.documents.errors import InputError, LdpkitError
 from tests.collector.commands import parsed, run
 from tests.collector.conftest import INVITATION_KEY, TOKEN
+from tests.ldp_client.issuers import channel_of
 
 URL = "http://127.0.0.1:1"
 
@@ -127,6 +128,16 @@ def test_a_closed_study_is_opened_again_and_nothing_withdrawn_comes_back(asked, 
     assert either.put(late).get_json()["type"].endswith("report-withdrawn")
     assert either.put(kept).get_json()["type"].endswith("report-withdrawn")
     assert either.put(make_report(study)).status_code == 201
+
+
+def test_closing_says_which_reports_are_still_under_way(asked, either, make_study, capsys):
+    """Those of the last two windows wait on devices: closed on its last evening, a study lost all of them."""
+    asked(either)
+    either.publish(make_study(id="hidden", channel=channel_of("https://issuer.example", hours=24)))
+    at("close", "hidden", "--dry-run")
+    assert "up to 48 hours after they were made" in capsys.readouterr().err
+    at("close", "habits", "--dry-run")
+    assert "under way" not in capsys.readouterr().err
 
 
 def test_a_study_whose_withdrawn_reports_are_forgotten_stays_closed(asked, either, study, make_report):
