@@ -97,6 +97,7 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("study", metavar="STUDY_ID")
     parser.add_argument(
         "--from",
+        "--to",
         dest="collector",
         metavar="URL",
         default=DEFAULT_URL,
