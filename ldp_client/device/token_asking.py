@@ -86,9 +86,10 @@ def _other_key(answer: "Answer", tokens: "Tokens", held: Held) -> "Optional[tupl
     by_id = document.get("key_id")
     ids = [short_id_of(key.spki) for key in tokens.keys]
     named = document.get("key") if by_id is None else ids.index(by_id) if by_id in ids else None
-    is_index = isinstance(named, int) and not isinstance(named, bool) and 0 <= named < len(tokens.keys)
+    if not isinstance(named, int) or isinstance(named, bool) or not 0 <= named < len(tokens.keys):
+        return None
     turned = BY_PLACE if by_id is None else BY_ID
-    return (named, turned) if is_index and named != held.key and held.turned < turned else None
+    return (named, turned) if named != held.key and held.turned < turned else None
 
 
 def _refusal(answer: "Answer") -> Outcome:
