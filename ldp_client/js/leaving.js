@@ -15,17 +15,14 @@ export function drawDue({ batches: { hours } }, now = Date.now(), random = syste
 export const drawApart = (random = systemRandom) => Math.floor(Date.now() + HOUR_MS * (1 + randomUint32(random) / 2 ** 32));
 
 /** The same as the ledger keeps it; what lies too far ahead was noted before the clock was moved back. */
-export function apartOf(memory) {
-  memory.apart = Math.min(memory.apart ?? 0, Date.now() + 2 * HOUR_MS);
-  return memory.apart;
-}
+const apartOf = (memory) => (memory.apart = Math.min(memory.apart ?? 0, Date.now() + 2 * HOUR_MS));
 
 /**
  * The next request for a report, as `step` of upload.js is one: that, once its time has come; before that for its token,
  * as such a study has them. left: how often it may be made now, with this time; asks: whether another one's token is asked
- * for now; apart: as above; now: whether deletions are asked for at once, whatever that tells.
+ * for now; write: of the ledger; now: whether deletions are asked for at once, whatever that tells.
  */
-export const inBatches = (step, move, { left, asks, apart, now }) => async (url, kept) => {
+export const inBatches = (step, move, left, asks, write, now) => async (url, kept) => {
   const { body, channel, token, due } = kept;
   // All about it goes through the relay that its study states, if any, and in no other way.
   const report = channel.oblivious
@@ -41,7 +38,7 @@ export const inBatches = (step, move, { left, asks, apart, now }) => async (url,
   }
   // Also where the clock was moved so far back that the moment would never come.
   if (!due || due - Date.now() > 2 * channel.batches.hours * HOUR_MS) return { changes: drawn };
-  if (due > Date.now() || (channel.oblivious && apart > Date.now())) return { changes: {} };
+  if (due > Date.now() || (channel.oblivious && (await write(apartOf)) > Date.now())) return { changes: {} };
   if (asks) return { changes: drawn };
   // Never both: an invitation says who somebody is.
   const its = token && { invitation: "", more: { Authorization: `PrivateToken token="${token}"` } };

@@ -12,7 +12,7 @@ const REQUESTS = { queued: put, uninvited: put, withdrawn: remove };
  */
 export const send = (
   { name, alone = (work) => navigator.locks.request(`${name} flush`, work), collector, read, write, move },
-  { attempts = 5, now = false } = {},
+  { attempts = 5, now } = {},
 ) =>
   // One tab at a time, so that a deletion is never sent before the report it is about.
   alone(async () => {
@@ -24,8 +24,6 @@ export const send = (
     const asks = left.some(
       ({ state, body, channel, token, invitation }) => /^[qu]/.test(state) && body && channel?.tokens && !token && invitation,
     );
-    const leaving = left.some(({ channel }) => channel) && (await import("./leaving.js").catch(unloaded));
-    const apart = leaving && (await write(leaving.apartOf));
     // Each once before any a second time: what is never settled holds nothing else up.
     let attempt = 0;
     for (; left[0] && attempt < attempts; attempt++) {
@@ -41,7 +39,9 @@ export const send = (
       const request = REQUESTS[report?.state];
       if (!request || !isFor(collector, report)) return true;
       const step = report.publisher ? request : findPublisher;
-      const its = report.channel ? leaving.inBatches(step, move, { left: attempts - attempt, asks, apart, now }) : step;
+      const its = report.channel
+        ? (await import("./leaving.js").catch(unloaded)).inBatches(step, move, attempts - attempt, asks, write, now)
+        : step;
       const { changes, again } = await its(`${collector}/v1/studies/${report.study}`, report);
       await move(id, { [report.state]: changes });
       // The person may have withdrawn meanwhile.
