@@ -103,6 +103,7 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("study", metavar="STUDY_ID")
     parser.add_argument(
         "--from",
+        "--to",
         dest="collector",
         metavar="URL",
         help=f"the collector (default {DEFAULT_URL})",

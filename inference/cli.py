@@ -22,6 +22,12 @@ from ldp_client.words.text import visible
 from summaries import cli as summaries_cli
 from summaries.influence import FALSE_SHARE
 
+ONE_FILE = (
+    "fit takes one file of reports; join them: `ldpkit summarize STUDY.json FILE FILE --out summary.json` "
+    "takes several, and fit takes that; or put files of NDJSON one behind the other. Put what has spaces in "
+    "quotes"
+)
+
 if TYPE_CHECKING:
     from inference.results.intervals import Interval
     from inference.results.posterior import Posterior
@@ -90,7 +96,8 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
     _add_earlier(fit)
     add_analysis(fit)
     add_output(fit)
-    fit.set_defaults(run=run_fit)
+    # Said where more words were given.
+    fit.set_defaults(run=run_fit, beyond=ONE_FILE)
 
 
 def _add_intervals(fit: argparse.ArgumentParser) -> None:

@@ -97,8 +97,32 @@ def add_key(session: Session, study_id: str, public: Mapping[str, str]) -> None:
         # Requests name keys by one byte: within a study each has its own.
         spki, private = new_pair()
     written = canonical_json(dict(public))
-    session.add(TokenKeyRow(study=study_id, place=len(rows), spki=spki, private=private, public=written))
+    place = rows[-1].place + 1 if rows else 0
+    session.add(TokenKeyRow(study=study_id, place=place, spki=spki, private=private, public=written))
     session.flush()
+
+
+def remove_key(session: Session, study_id: str, public: Mapping[str, str]) -> int:
+    """Remove a key that was made by mistake, with its codes, whose number is returned.
+
+    Raises InputError where there is none, or somebody has a token of it.
+    """
+    found = [row for row in keys_of(session, study_id) if json.loads(row.public) == dict(public)]
+    if not found:
+        raise InputError(f"study {study_id[:64]} has no key for {shown(public)}")
+    (row,) = found
+    of_key = (CodeRow.study == study_id, CodeRow.place == row.place)
+    codes = len(
+        session.scalars(
+            delete(CodeRow).where(*of_key, CodeRow.request.is_(None)).returning(CodeRow.hash)
+        ).all()
+    )
+    # Counted after the codes are gone: a token that was given meanwhile counts.
+    if session.scalar(select(func.count()).select_from(CodeRow).where(*of_key)):
+        raise InputError(f"the key of study {study_id} for {shown(public)} stays: somebody has a token of it")
+    session.delete(row)
+    session.flush()
+    return codes
 
 
 def tokens_block(session: Session, study_id: str) -> dict[str, object]:

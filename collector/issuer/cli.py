@@ -10,6 +10,7 @@ import sys
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unicodedata import category, normalize
 
 from collector.issuer.keeping import BUSY_SECONDS, DATABASE_NAME, add_keeping, opened_by, with_database
 from ldp_client.commands.output import add_output, show
@@ -36,6 +37,7 @@ next, in {folder}:
   ldpkit issuer invite STUDY_ID --count N --out codes.csv
   ldpkit issuer serve --port 8100     # behind TLS at {address}
 """
+REMOVED = "removed the key and {codes} of it: a study that names it is to be published anew, without it"
 IN_CLEAR = "--host {host} without https: put a proxy with TLS in front, or name --certificate and --key"
 
 
@@ -52,7 +54,10 @@ def add_issuer(parser: argparse.ArgumentParser) -> None:
     key = with_database(add_command(commands, "key", text, "issuer key habits --public region=north"))
     key.add_argument("study", metavar="STUDY_ID")
     key.add_argument("--public", action="append", default=[], metavar="FIELD=VALUE", help="the stratum's")
-    key.add_argument("--show", action="store_true", help="make none: print what there is")
+    instead = key.add_mutually_exclusive_group()
+    instead.add_argument("--show", action="store_true", help="make none: print what there is")
+    text = "make none: remove that one, with its codes, where nobody has a token of it"
+    instead.add_argument("--remove", action="store_true", help=text)
     key.set_defaults(run=run_key)
     text = "make codes, each for one token"
     invite = with_database(
@@ -119,15 +124,19 @@ def run_init(arguments: argparse.Namespace) -> int:
 
 
 def run_key(arguments: argparse.Namespace) -> int:
-    """ldpkit issuer key STUDY_ID [--public FIELD=VALUE]"""
-    from collector.issuer.book import add_key, tokens_block
+    """ldpkit issuer key STUDY_ID [--public FIELD=VALUE] [--show | --remove]"""
+    from collector.issuer.book import add_key, remove_key, tokens_block
 
     public = _settings(arguments.public)
     with opened_by(arguments) as database, database.write() as session:
-        if not arguments.show:
+        if arguments.remove:
+            codes = remove_key(session, arguments.study, public)
+        elif not arguments.show:
             add_key(session, arguments.study, public)
         block = tokens_block(session, arguments.study)
-    if not block["keys"]:
+    if arguments.remove:
+        print(REMOVED.format(codes=counted(codes, "code")), file=sys.stderr)
+    elif not block["keys"]:
         raise InputError(f"study {arguments.study[:64]} has no key here")
     print(json.dumps({"tokens": block}, indent=2, ensure_ascii=False))
     return 0
@@ -186,7 +195,7 @@ def _people(arguments: argparse.Namespace) -> list[Person]:
 def _person(row: dict[str, str | None], file: Path, line: int) -> Person:
     from collector.issuer.book import Person
 
-    if None in row or None in row.values() or not row[NAME]:
+    if None in row or None in row.values() or not _looks(row[NAME] or ""):
         raise InputError(f"{file}: line {line}: must have a name, and a value for each column")
     values = {name: value or "" for name, value in row.items()}
     return Person(values.pop(NAME), values)
@@ -197,19 +206,36 @@ def _refuse_named(session: Session, arguments: argparse.Namespace, people: Seque
     from collector.issuer.book import end_unused, names_of
 
     before = names_of(session, arguments.study)
-    used = {name for name, got in before if got}
-    seen = set() if arguments.again else {name for name, _ in before}
-    for person in people:
-        name = visible(person.name[:64])
-        if person.name in seen:
-            raise InputError(f"{name} has a code already: one person gets one token; --again replaces it")
-        if person.name in used and not arguments.second_token:
+    used = {_looks(name) for name, got in before if got}
+    seen = {} if arguments.again else {_looks(name): name for name, _ in before}
+    for person in (one for one in people if one.name):
+        name, looks = visible(person.name[:64]), _looks(person.name)
+        if looks in seen:
+            raise InputError(f"{name} has a code already{_alike(person.name, seen[looks])}")
+        if looks in used and not arguments.second_token:
             raise InputError(
                 f"{name} got a token already: with another that person may send two reports. Where that is "
                 "meant, for a phone that was lost or a new version of the study, say --second-token"
             )
-        seen.update([person.name] if person.name else [])
-    end_unused(session, arguments.study, seen if arguments.again else ())
+        seen[looks] = person.name
+    ended = [name for name, _ in before if _looks(name) in seen] if arguments.again else []
+    end_unused(session, arguments.study, ended)
+
+
+def _looks(name: str) -> str:
+    """A name without capitals, blanks around and marks that do not show: spreadsheets leave such."""
+    shown = "".join(one for one in normalize("NFKC", name) if category(one) != "Cf")
+    return " ".join(shown.split()).casefold()
+
+
+def _alike(name: str, known: str) -> str:
+    """What a refusal says of a name that is known, perhaps in another spelling."""
+    if name == known:
+        return ": one person gets one token; --again replaces it"
+    return (
+        f", as {known[:64]!a} (this is {name[:64]!a}): one person gets one token; give two people "
+        "names that differ in more than capitals, blanks and how a letter is written"
+    )
 
 
 def _write(path: str, people: Sequence[Person], codes: Sequence[str]) -> None:

@@ -36,7 +36,7 @@ KEY_OTHER = Kind(
     "token-key-other",
     409,
     "The invitation is for another stratum",
-    "Ask once more, with the study's key that `key` numbers from 0.",
+    "Ask once more, with the study's key whose truncated id is `key_id` (`key`: its place at the issuer).",
 )
 TOKEN_ISSUED = Kind(
     "token-issued",
@@ -97,12 +97,16 @@ class Giving:
 
 
 def _key_of(row: CodeRow, keys: list[TokenKeyRow], short_id: int) -> TokenKeyRow:
-    key = keys[row.place]
+    # Places have gaps where keys were removed; `key` counts those that there are.
+    place = [other.place for other in keys].index(row.place)
+    key = keys[place]
     if short_id_of(key.spki) == short_id:
         return key
     if short_id in [short_id_of(other.spki) for other in keys]:
-        detail = f"the invitation is for key {row.place} of its study"
-        raise ProblemError(KEY_OTHER, detail, more={"key": row.place})
+        detail = f"the invitation is for key {place} of its study"
+        # By its id: a study may name the keys in another order, or not all of them.
+        more = {"key": place, "key_id": short_id_of(key.spki)}
+        raise ProblemError(KEY_OTHER, detail, more=more)
     raise ProblemError(KEY_UNKNOWN, "no key of the invitation's study has this id")
 
 

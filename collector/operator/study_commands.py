@@ -182,6 +182,8 @@ def run_close(arguments: argparse.Namespace) -> int:
     collector = collector_of(arguments, "closing a study")
     status = _status_of(collector, arguments.study)
     what = f"closing {arguments.study} at {collector.url}{_in_words(status)}"
+    if under_way := _under_way(collector, arguments.study):
+        print(under_way, file=sys.stderr)
     if arguments.dry_run:
         said = f"{what}: it would take no more reports, and `ldpkit open` takes that back"
         return _show_change(arguments, status, None, said)
@@ -189,6 +191,21 @@ def run_close(arguments: argparse.Namespace) -> int:
     version = collector.close(arguments.study)
     return _show_change(
         arguments, status, version, f"{arguments.study}, version {version}, takes no more reports"
+    )
+
+
+def _under_way(collector: RemoteCollector, study_id: str) -> str:
+    """What a study whose reports leave in windows would lose; "" of any other."""
+    from schemas import Study
+
+    document = collector.published(study_id)
+    channel = Study.from_json(document).channel if document is not None else None
+    if channel is None:
+        return ""
+    return (
+        f"reports to {study_id} leave up to {2 * channel.hours} hours after they were made, uncounted until "
+        "then: those under way are refused once it is closed, and lost where it stays so; publish a version "
+        "with `closes` instead, or close it that much later"
     )
 
 

@@ -5,7 +5,15 @@ from binascii import hexlify, unhexlify
 import ledger
 from exchange import PROBLEM, Collector, said
 
-from ldp_client.core.tokens import REQUEST_TYPE, RESPONSE_TYPE, Asking, challenge_of, draw, header_of
+from ldp_client.core.tokens import (
+    REQUEST_TYPE,
+    RESPONSE_TYPE,
+    Asking,
+    challenge_of,
+    draw,
+    header_of,
+    short_id_of,
+)
 from ldp_client.documents.channel import CHANNEL, Channel
 from ldp_client.documents.errors import StudyError
 
@@ -76,18 +84,31 @@ def obtain(study, report_id, kept, issuer, invitation, now, random):
             given = {"token": hexlify(token).decode(), "due": draw_due(study.channel, now, random)}
             return ledger.keep_leaving(report_id, given, whole=True)
         other = said(headers, body, "application/problem+json")
-        place, count = other.get("key"), len(study.channel.tokens.keys)
-        is_named = other.get("type") == PROBLEM + "token-key-other" and place in range(count)
-        if not is_named or kept.get("turned") or place == kept["key"]:
+        place, turned = named_key(study.channel.tokens.keys, other)
+        is_named = other.get("type") == PROBLEM + "token-key-other" and place is not None
+        if not is_named or kept.get("turned", 0) >= turned or place == kept["key"]:
             return
-        kept = {"key": place, "turned": True, "invitation": invitation}
+        kept = {"key": place, "turned": turned, "invitation": invitation}
+
+
+def named_key(keys, other):
+    """Where the study has the key that the issuer names, None for nowhere; and 2 where it is named by its id.
+
+    A study may name the issuer's keys in another order, so that an id may correct what a place said.
+    """
+    meant = other.get("key_id")
+    ids = [short_id_of(key.spki) for key in keys]
+    if meant is None:
+        place = other.get("key")
+        return (place if place in range(len(keys)) else None), 1
+    return (ids.index(meant) if meant in ids else None), 2
 
 
 def prepared(study, report_id, kept, random):
     """What is drawn for one token, durable before it is used."""
     key = kept.get("key", 0)
     nonce, salt, factor = draw(study.channel.tokens.keys[key], random)
-    drawn = {"key": key, "turned": kept.get("turned", False), "factor": f"{factor:x}"}
+    drawn = {"key": key, "turned": kept.get("turned", 0), "factor": f"{factor:x}"}
     drawn["invitation"] = kept.get("invitation", "")
     drawn.update(nonce=hexlify(nonce).decode(), salt=hexlify(salt).decode())
     ledger.keep_leaving(report_id, drawn, whole=True)

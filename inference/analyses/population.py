@@ -34,6 +34,9 @@ MOST_LEVELS = 200
 # Few reports carry much where this part of them has more than that of the weight, or where Kish's effective
 # number is less than this part of theirs.
 FEW, MUCH, LEAST_EFFECTIVE = 0.01, 0.25, 0.2
+# Weights whose mean is so near to 1, or to these, were scaled to it. A smaller power of ten may be a plain
+# sample's: one in 100 of a register.
+SCALED, SCALES = 1e-3, (1e5, 1e6, 1e7, 1e8)
 
 
 @dataclass(frozen=True)
@@ -99,9 +102,30 @@ class Population:
 
     def notes(self, table: Table) -> tuple[str, ...]:
         """What a reader must know of weights, and of what replicate weights were used for."""
+        found = (*self.heavy(table), *self._scaled(table))
         if self.replicates is None or self.weights is None:
-            return self.heavy(table)
-        return (*self.heavy(table), self.replicates.of(table, self.weights).in_words(self.replicates.kind))
+            return found
+        return (*found, self.replicates.of(table, self.weights).in_words(self.replicates.kind))
+
+    def _scaled(self, table: Table) -> Iterator[str]:
+        """A note where weights look as if they had been scaled, so that totals are no numbers of people."""
+        n = int(table.counts.sum())
+        if self.weights is None or not n:
+            return
+        whole = float(table.counts @ self.weights_of(table))
+        mean = whole / n
+        if mean < 1 + SCALED:
+            yield (
+                f"{self.weights} is {mean:.4g} on average, as weights that were normalised: shares do not "
+                f"mind, but a total of {whole:,.6g} counts reports, not people; for numbers of people give "
+                "how many each row stands for"
+            )
+        elif any(abs(mean / scale - 1) < SCALED for scale in SCALES):
+            yield (
+                f"{self.weights} is {mean:,.6g} on average, as in files that keep weights without a decimal "
+                "point: shares do not mind, but a total is no number of people; for that give how many each "
+                "row stands for"
+            )
 
     def sampled(self, table: Table) -> Sampled:
         """How the table was drawn. Raises InputError for a cluster in two strata."""

@@ -84,6 +84,8 @@ def _parsed(arguments: "Optional[list[str]]") -> argparse.Namespace:
     if beyond:
         # An answer with a space is not repeated.
         options = [near_option(parsed, word.split("=")[0]) for word in beyond if word.startswith("--")]
+        if not options and "beyond" in parsed:
+            parser.error(parsed.beyond)
         parser.error(say("cli.not_understood", words=", ".join(options) or say("cli.a_word")))
     return parsed
 
@@ -125,7 +127,7 @@ def build_parser() -> argparse.ArgumentParser:
     groups = sorted(_command_groups(), key=lambda entry: entry.name)
     where = say("cli.help.examples")
     epilog = f"{where.rstrip('.')}. {say('cli.help.codes')}"
-    parser = Parser(prog="ldpkit", description=say("cli.help"), epilog=epilog)
+    parser = Parser(prog="ldpkit", description=say("cli.help"), epilog=epilog, allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"ldpkit {version(DISTRIBUTION)}")
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
     for entry in groups:

@@ -53,4 +53,6 @@ def add_command(subparsers: "Subparsers", name: str, text: str, example: str = "
         description=f"{text[0].upper()}{text[1:]}.",
         epilog=f"example:\n  ldpkit {example}" if example else None,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        # `export --to URL` would be `--token URL`, and `perturb --blanks` answer that blanks are refusals.
+        allow_abbrev=False,
     )

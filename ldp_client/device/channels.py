@@ -33,8 +33,8 @@ _WAITS = "state IN ('queued', 'trying')"
 class Held:
     """A report's request for a token.
 
-    key: which of the study's keys; turned: whether the issuer named it. nonce, salt, factor: in hexadecimal
-    digits.
+    key: which of the study's keys; turned: how the issuer named it, 0 where it did not. nonce, salt, factor:
+    in hexadecimal digits.
     """
 
     def __init__(self, key: int, turned: int, nonce: str, salt: str, factor: str) -> None:
@@ -103,19 +103,20 @@ def forget_tokens(connection: sqlite3.Connection) -> None:
 
 
 def prepared(
-    ledger: "Ledger", report: "Queued", tokens: "Tokens", other: "Optional[int]" = None
+    ledger: "Ledger", report: "Queued", tokens: "Tokens", other: "Optional[tuple[int, int]]" = None
 ) -> "Optional[Held]":
     """The report's request, durable: as it was made before, or a new one; None where it waits no more.
 
-    other: the key that the issuer named.
+    other: the key that the issuer named, and how.
     """
     with ledger.writing() as connection:
         query = f"SELECT {_COLUMNS} FROM tokens WHERE report = ?"
         row = connection.execute(query, (report.report_id,)).fetchone()
         if row is None or other is not None:
-            nonce, salt, factor = draw(tokens.keys[other or 0], urandom)
+            key, turned = other or (0, 0)
+            nonce, salt, factor = draw(tokens.keys[key], urandom)
             secrets = (hexlify(nonce).decode(), hexlify(salt).decode(), f"{factor:x}")
-            row = (other or 0, int(other is not None), *secrets)
+            row = (key, turned, *secrets)
             # Not of a report that was withdrawn meanwhile.
             query = f"""INSERT OR REPLACE INTO tokens SELECT id, ?, ?, ?, ?, ?, '' FROM reports
               WHERE id = ? AND {_WAITS}"""

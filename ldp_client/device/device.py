@@ -267,7 +267,7 @@ class Device:
     def _refuse(self, connection: "sqlite3.Connection", study: "Study", publisher: Publisher) -> None:
         self.policy.refuse_unpublished(study)
         note_version(connection, study, publisher)
-        self.policy.refuse_places(study)
+        self.policy.refuse_places(study, self.collector)
         if self.require_consent:
             refuse_without_consent(connection, study, publisher)
 

@@ -3,6 +3,7 @@
 from fractions import Fraction
 
 from ldp_client.core.public_keys import PublicKey, is_signed_by_rsa
+from ldp_client.documents.channel import HERE
 from ldp_client.documents.errors import InputError, MissingExtraError, RefusedError, UsageError
 from ldp_client.documents.rational import Rational
 from ldp_client.documents.signed import RSA
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from ldp_client.documents.signed import Signature, SignedStudy
     from ldp_client.documents.study import Study
 
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
+LOOPBACK = HERE
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -68,9 +69,14 @@ class Policy:
         """The pinned keys' ids."""
         return [key.id for key in self.keys]
 
-    def refuse_places(self, study: "Study") -> None:
-        """Raises RefusedError for a node, issuer or relay that is not allowed, UsageError without https, and
-        MissingExtraError where a relay is needed and what encapsulates for it is not installed."""
+    def refuse_places(self, study: "Study", collector: "Optional[str]" = None) -> None:
+        """Raises RefusedError for a node, issuer or relay that is not allowed, or is on this device while the
+        collector is elsewhere, UsageError without https, and MissingExtraError where a relay is needed and
+        what encapsulates for it is not installed."""
+        trial = study.channel.left_from_trial(collector) if study.channel and collector is not None else []
+        for place in trial:
+            # No report would ever leave, and whoever listens here would get the invitation.
+            raise RefusedError(say("device.place_here", study=study.id, place=place))
         for node in study.route.nodes if study.route else ():
             self.node_url(node.url)
         if study.channel is not None and study.channel.tokens is not None:

@@ -8,7 +8,7 @@ import urllib.request
 from binascii import unhexlify
 
 from ldp_client.core.randomness import urandom
-from ldp_client.core.tokens import REQUEST_TYPE, RESPONSE_TYPE, Asking, challenge_of
+from ldp_client.core.tokens import REQUEST_TYPE, RESPONSE_TYPE, Asking, challenge_of, short_id_of
 from ldp_client.device.channels import Held, keep_token, prepared
 from ldp_client.device.exchange import MOST_CHARACTERS, exchange
 from ldp_client.device.upload import Outcome, document_of, media_type_of, pause_of, problem_of, strange
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from ldp_client.documents.channel import Channel, Tokens
 
 TOKEN_PATH = "/v1/tokens"
+# How the issuer named the key that is asked for.
+BY_PLACE, BY_ID = 1, 2
 
 
 def ask_token(ledger: "Ledger", report: "Queued", channel: "Channel") -> Outcome:
@@ -72,13 +74,22 @@ def _ask(report: "Queued", tokens: "Tokens", held: Held) -> "Answer":
     return exchange(urllib.request.Request(tokens.issuer + TOKEN_PATH, body, headers, method="POST"))
 
 
-def _other_key(answer: "Answer", tokens: "Tokens", held: Held) -> "Optional[int]":
-    """The key of the study that the issuer names in place of the one that was asked for, once a report."""
+def _other_key(answer: "Answer", tokens: "Tokens", held: Held) -> "Optional[tuple[int, int]]":
+    """The key of the study that the issuer names in place of the one that was asked for, and how.
+
+    Followed once a report: an issuer that goes on naming keys would tell people apart. Once more only from a
+    place, which is the issuer's own count, to a key by its id: the place may have led to a wrong one.
+    """
     document = document_of(answer)
-    named = document.get("key")
-    is_index = isinstance(named, int) and not isinstance(named, bool) and 0 <= named < len(tokens.keys)
-    is_asked = answer.status == 409 and problem_of(answer, document) == "token-key-other"
-    return named if is_asked and is_index and not held.turned and named != held.key else None
+    if answer.status != 409 or problem_of(answer, document) != "token-key-other":
+        return None
+    by_id = document.get("key_id")
+    ids = [short_id_of(key.spki) for key in tokens.keys]
+    named = document.get("key") if by_id is None else ids.index(by_id) if by_id in ids else None
+    if not isinstance(named, int) or isinstance(named, bool) or not 0 <= named < len(tokens.keys):
+        return None
+    turned = BY_PLACE if by_id is None else BY_ID
+    return (named, turned) if named != held.key and held.turned < turned else None
 
 
 def _refusal(answer: "Answer") -> Outcome:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 MOST_HOURS = 168
 MOST_KEYS = 64
 LONGEST_ADDRESS = 500
+# Names of the machine itself that asks.
+HERE = ("localhost", "127.0.0.1", "::1")
 MODULUS_BYTES = 256
 EXPONENT = 65537
 # SubjectPublicKeyInfo with id-RSASSA-PSS, SHA-384, MGF1 of SHA-384 and a salt of 48 bytes, as RFC 9578,
@@ -227,3 +229,16 @@ class Channel:
         self.oblivious: "Optional[Oblivious]" = (
             Oblivious(parsed["oblivious"]) if parsed["oblivious"] else None
         )
+
+    def left_from_trial(self, collector: str) -> "list[str]":
+        """The issuer and the relay that are each device's own machine, where the collector is elsewhere."""
+        issuer = [self.tokens.issuer] if self.tokens else []
+        relay = [self.oblivious.relay] if self.oblivious else []
+        return [] if is_here(collector) else [url for url in issuer + relay if is_here(url)]
+
+
+def is_here(url: str) -> bool:
+    """Whether a URL is of this machine itself."""
+    from urllib.parse import urlsplit
+
+    return urlsplit(url).hostname in HERE

@@ -42,7 +42,7 @@ export function invite(memory, collector, studyId, given) {
   if (!waits) return;
   waits.invitation = invitation;
   // Of another stratum, perhaps: the issuer may name its key.
-  if (waits.asked) waits.asked.isOther = false;
+  if (waits.asked) waits.asked.by = 0;
 }
 
 /** Wipe what is held of answers to a study, and have those reports deleted that may have left: how many these are. */

@@ -17,6 +17,9 @@ function holds(test) {
   }
 }
 
+// Of this machine itself.
+const HERE = /^https?:..(localhost|127\.0\.0\.1|\[::1])(?![^:/])/;
+
 /** A base URL of at most 500 characters, in the one spelling that is compared. */
 const address = plain(
   (value) => isText(value) && /^(?=.{1,500}$)https?:\/\/[a-z\d.-]+(:\d{1,5})?(\/[!"$->@-~]*)?$/.test(value),
@@ -61,7 +64,13 @@ export function read(study) {
   check(tokens || oblivious, "channel");
   const { refuseToday } = study;
   // Before anything is answered.
-  if (oblivious) study.refuseToday = async () => (refuseToday?.(), (await import("./oblivious.js")).refuseUnable());
+  study.refuseToday = async (collector) => {
+    refuseToday?.();
+    // Left from a trial: no report would ever leave, and whoever listens here would get the invitation.
+    const isTrial = [tokens?.issuer, oblivious?.relay].some((url) => HERE.test(url));
+    check(!isTrial || HERE.test(collector), "channel");
+    if (oblivious) await (await import("./oblivious.js")).refuseUnable();
+  };
   check(!tokens || !study.paper, "channel.tokens");
   const carried = study.public?.filter(({ source }) => source) ?? [];
   const strata = [];

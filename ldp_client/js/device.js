@@ -32,111 +32,105 @@ export async function openDevice({
   const kept = await (ledger ?? openLedger(name));
   const { read, write } = kept;
 
-  /**
-   * Perturb every answer once and write spends, permanent answers and report durably; the report is held
-   * until `consent`. Throws LdpkitError "input", "answer", "closed", "answered", "budget" or "ledger"; then nothing
-   * is written.
-   */
-  async function answer(study, answers, invitation = "") {
-    if (invitation !== "") invitation = (await import("./pasted.js").catch(unloaded)).read(invitation);
-    await study.refuseToday?.();
-    // Before the transaction, which would not wait for a hash.
-    const identity = await drawIdentity(random);
-    return write((memory) => {
-      const recalled = recall(study, memory);
-      refuseSpending(study, recalled, memory.spent, budget);
-      const { answered, ...made } = reportOf(
-        study,
-        drawPayloads(study, answers, random, recalled.map(({ mechanism }) => mechanism), study.one?.place(study, memory)),
-        identity,
-      );
-      const origin = originOf(study);
-      recalled.forEach((one, index) => {
-        let { asked, spend } = one;
-        if (!spend) memory.spent.push((spend = { question: asked.id }));
-        // What it may be recognised by when it comes back in clear, in all words so far: its text, its list's title,
-        // ids and texts of a record's fields. An older ledger kept the last text alone.
-        const names = study.told.map(({ questions: { [index]: its }, sections, title }) => [
-          its.text ?? title,
-          sections?.[asked.list]?.title,
-          [...(its.features ?? []), its.response].map((part) => [part?.id, part?.text]),
-        ]);
-        Object.assign(spend, origin, {
-          text: [...new Set([spend.text, names].flat(4).filter(Boolean))],
-          asked: asked.text ?? asked.id,
-          title: study.title,
-          owner: study.owner,
-          collector,
-          days: [...new Set([...(spend.days ?? []), today()])],
-        });
-        if (!one.isFresh || !answered.includes(asked.id)) return;
-        const paid = study.one?.paid(recalled, one) ?? [one];
-        // Once more where a memoized question came to ask another thing.
-        for (const kind in budget) spend[kind] = add(spend[kind] ?? ZERO, costOf(study, paid, kind));
-      });
-      const report = {
-        ...origin,
-        closes: study.closes,
-        channel: study.channel,
-        collector,
-        ...made,
-        state: "held",
-        invitation,
-        publisher: "",
-      };
-      // Nobody agreed to what an earlier round shows: it never leaves.
-      memory.reports = memory.reports.filter(({ study: its, state }) => its !== study.id || state !== "held");
-      memory.reports.push(report);
-      return report;
-    });
-  }
-
-  /**
-   * Draw the one question that a study asks this device, whatever it will answer, and keep that durably: its place. Only
-   * that one is then to be answered. -1 where a study asks all.
-   */
-  const draw = (study) => write((memory) => study.one?.draw(study, memory, random) ?? -1);
-
-  /** Whether this device would refuse to answer the study (again), and its latest report that is left. */
-  const status = (study) =>
-    read((memory) => ({
-      answered: recall(study, memory).some(({ problem }) => problem),
-      report: memory.reports.findLast((report) => report.study === study.id),
-      apart: memory.apart,
-    }));
-
-  /** What this device has told so far, which leaves it never. */
-  const told = () =>
-    import("./told.js").catch(unloaded).then((its) => read((memory) => its.told(memory, budget)));
-
   /** As in changing.js, on the ledger. Throw LdpkitError "input", "module" or "ledger". */
   const changing = (kind) => (...change) =>
     import("./changing.js").catch(unloaded).then((its) => write((memory) => its[kind](memory, collector, ...change)));
   const move = changing("move");
 
-  /** The person agrees that the report which answers this study, and no other version of it, leaves. */
-  const consent = changing("consent");
-
-  /** Ask for what is to be deleted, then send this collector's queued reports, byte for byte as they were written. */
-  async function flush(options) {
-    // What is queued, uninvited or withdrawn waits for something.
-    if (await read(({ reports }) => reports.some(({ state }) => /^[quw]/.test(state)))) {
-      await (await import("./sending.js").catch(unloaded)).send({ ...kept, collector, move }, options);
-    }
-  }
-
   return {
-    answer,
-    draw,
-    status,
+    /**
+     * Perturb every answer once and write spends, permanent answers and report durably; the report is held
+     * until `consent`. Throws LdpkitError "input", "answer", "closed", "answered", "budget" or "ledger"; then nothing
+     * is written.
+     */
+    async answer(study, answers, invitation = "") {
+      if (invitation !== "") invitation = (await import("./pasted.js").catch(unloaded)).read(invitation);
+      await study.refuseToday?.(collector);
+      // Before the transaction, which would not wait for a hash.
+      const identity = await drawIdentity(random);
+      return write((memory) => {
+        const recalled = recall(study, memory);
+        refuseSpending(study, recalled, memory.spent, budget);
+        const { answered, ...made } = reportOf(
+          study,
+          drawPayloads(study, answers, random, recalled.map(({ mechanism }) => mechanism), study.one?.place(study, memory)),
+          identity,
+        );
+        const origin = originOf(study);
+        recalled.forEach((one, index) => {
+          let { asked, spend } = one;
+          if (!spend) memory.spent.push((spend = { question: asked.id }));
+          // What it may be recognised by when it comes back in clear, in all words so far: its text, its list's title,
+          // ids and texts of a record's fields. An older ledger kept the last text alone.
+          const names = study.told.map(({ questions: { [index]: its }, sections, title }) => [
+            its.text ?? title,
+            sections?.[asked.list]?.title,
+            [...(its.features ?? []), its.response].map((part) => [part?.id, part?.text]),
+          ]);
+          Object.assign(spend, origin, {
+            text: [...new Set([spend.text, names].flat(4).filter(Boolean))],
+            asked: asked.text ?? asked.id,
+            title: study.title,
+            owner: study.owner,
+            collector,
+            days: [...new Set([...(spend.days ?? []), today()])],
+          });
+          if (!one.isFresh || !answered.includes(asked.id)) return;
+          const paid = study.one?.paid(recalled, one) ?? [one];
+          // Once more where a memoized question came to ask another thing.
+          for (const kind in budget) spend[kind] = add(spend[kind] ?? ZERO, costOf(study, paid, kind));
+        });
+        const report = {
+          ...origin,
+          closes: study.closes,
+          channel: study.channel,
+          collector,
+          ...made,
+          state: "held",
+          invitation,
+          publisher: "",
+        };
+        // Nobody agreed to what an earlier round shows: it never leaves.
+        memory.reports = memory.reports.filter(({ study: its, state }) => its !== study.id || state !== "held");
+        memory.reports.push(report);
+        return report;
+      });
+    },
+
+    /**
+     * Draw the one question that a study asks this device, whatever it will answer, and keep that durably: its place. Only
+     * that one is then to be answered. -1 where a study asks all.
+     */
+    draw: (study) => write((memory) => study.one?.draw(study, memory, random) ?? -1),
+
+    /** Whether this device would refuse to answer the study (again), and its latest report that is left. */
+    status: (study) =>
+      read((memory) => ({
+        answered: recall(study, memory).some(({ problem }) => problem),
+        report: memory.reports.findLast((report) => report.study === study.id),
+        apart: memory.apart,
+      })),
+
     /** What is left of the budget. */
     epsilonLeft: () => read(({ spent }) => nearest(leftOf(budget, spent, "epsilon"))),
-    told,
-    consent,
+
+    /** What this device has told so far, which leaves it never. */
+    told: () =>
+      import("./told.js").catch(unloaded).then((its) => read((memory) => its.told(memory, budget))),
+
+    /** The person agrees that the report which answers this study, and no other version of it, leaves. */
+    consent: changing("consent"),
     invite: changing("invite"),
     withdraw: changing("withdraw"),
     visited: changing("visited"),
-    flush,
+
+    /** Ask for what is to be deleted, then send this collector's queued reports, byte for byte as they were written. */
+    async flush(options) {
+      // What is queued, uninvited or withdrawn waits for something.
+      if (await read(({ reports }) => reports.some(({ state }) => /^[quw]/.test(state)))) {
+        await (await import("./sending.js").catch(unloaded)).send({ ...kept, collector, move }, options);
+      }
+    },
   };
 }
 

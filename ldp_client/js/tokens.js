@@ -2,6 +2,7 @@
  * Blind tokens (RFC 9578, type 2): an issuer gives one for an invitation, and nobody can join it with whom it was given.
  */
 
+import { baseOf } from "./address.js";
 import { blind, bytesOf, encode, finalise, hash, integer, join, spread } from "./blind.js";
 import { utf8 } from "./digest.js";
 import { systemRandom, take } from "./randomness.js";
@@ -9,8 +10,6 @@ import { exchange } from "./upload.js";
 
 const TYPE = [0, 2];
 const SIZE = 256;
-// Behind the modulus stands the exponent.
-const BEHIND = -5;
 
 /** What is drawn for a token of that key, and seen by nobody else. */
 export function draw(spki, random = systemRandom) {
@@ -23,14 +22,17 @@ export function draw(spki, random = systemRandom) {
 /** {body, finish}: what the issuer is sent, nothing but zeros where its key would tell what is blinded, and from what it answers to the token, "" where its key did not sign that. */
 export async function requestOf(spki, challenge, { secret, nonce, salt }) {
   const modulus = modulusOf(spki);
-  const id = await hash("SHA-256", spki);
-  const input = join(TYPE, nonce, await hash("SHA-256", challenge), id);
+  const id = await sha256(spki);
+  const input = join(TYPE, nonce, await sha256(challenge), id);
   const encoded = await encode(input, salt, SIZE);
-  const finish = (signed) => {
-    const signature = signed.length === SIZE && finalise(encoded, secret, modulus, integer(signed));
-    return signature ? base64url(join(input, spread(signature, SIZE))) : "";
+  return {
+    body: join(TYPE, [id.at(-1)], spread(blind(encoded, secret, modulus), SIZE)),
+    finish(signed) {
+      const signature = signed.length === SIZE && finalise(encoded, secret, modulus, integer(signed));
+      const token = signature ? join(input, spread(signature, SIZE)) : [];
+      return btoa(String.fromCharCode(...token)).replace(/[+/]/g, (sign) => (sign > "+" ? "_" : "-"));
+    },
   };
-  return { body: join(TYPE, [id.at(-1)], spread(blind(encoded, secret, modulus), SIZE)), finish };
 }
 
 /** TokenChallenge (RFC 9577, section 2.1.1): of one issuer, and of this version of this study alone. */
@@ -47,28 +49,33 @@ export async function obtain(report, move) {
   // What the person enters is asked with.
   if (!report.invitation) return { changes: { state: "uninvited" } };
   const { id, state, digest, channel: { tokens: { issuer, keys } }, asked = { place: 0 } } = report;
-  const spki = Uint8Array.from(atob(keys[asked.place].key), (one) => one.charCodeAt());
+  const spki = bytes64(keys[asked.place].key);
   asked.drawn ??= draw(spki);
   // The person may have withdrawn meanwhile.
   if ((await move(id, { [state]: { asked } }))?.state !== state) return { changes: {} };
   const { body, finish } = await requestOf(spki, challengeOf(issuer, digest), asked.drawn);
-  const headers = { "Content-Type": "application/private-token-request", "LDPKit-Invitation": report.invitation };
-  const { bytes, said, problem, again, reason } = await exchange(`${issuer.replace(/\/+$/, "")}/v1/tokens`, {
+  const { bytes, said, problem, again, reason } = await exchange(`${baseOf(issuer)}/v1/tokens`, {
     method: "POST",
-    headers,
+    headers: { "Content-Type": "application/private-token-request", "LDPKit-Invitation": report.invitation },
     body,
   });
   const token = finish(new Uint8Array(bytes));
   if (token) return { changes: { token, asked: undefined, invitation: "", state: "queued", reason: "" } };
-  const place = said.key;
-  if (problem === "token-key-other" && !asked.isOther && place !== asked.place && keys[place]?.key) {
+  // Said with token-key-other, and by its id: a study may name the issuer's keys in another order.
+  const ids = [];
+  for (const { key } of keys) ids.push((await sha256(bytes64(key))).at(-1));
+  const place = ids.indexOf(said.key_id);
+  if (!asked.isOther && place >= 0) {
     return obtain({ ...report, asked: { place, isOther: true } }, move);
   }
   // invitation-needed, token-issued: another one will be.
-  const isUsed = /^(inv|token-is)/.test(problem);
-  return { changes: { state: isUsed ? "uninvited" : "queued", reason: `issuer ${reason}` }, again };
+  const left = /^(inv|token-is)/.test(problem) ? "uninvited" : "queued";
+  return { changes: { state: left, reason: `issuer ${reason}` }, again };
 }
 
-const modulusOf = (spki) => integer(spki.slice(BEHIND - SIZE, BEHIND));
+const sha256 = (bytes) => hash("SHA-256", bytes);
 
-const base64url = (bytes) => btoa(String.fromCharCode(...bytes)).replace(/\+/g, "-").replace(/\//g, "_");
+const bytes64 = (text) => Uint8Array.from(atob(text), (one) => one.charCodeAt());
+
+// Behind the modulus stands the exponent, in five bytes.
+const modulusOf = (spki) => integer(spki.slice(-261, -5));

@@ -27,14 +27,22 @@ def channel_lines(study: "Study", words: Words = ENGLISH) -> "list[str]":
 
 def channel_warnings(study: "Study", words: Words = ENGLISH) -> "list[str]":
     """A line where reports of the last day may leave after a collector takes any."""
-    if study.channel is None or not study.closes or 2 * study.channel.hours <= LATE_HOURS:
+    if study.channel is None or not study.closes:
         return []
-    return [words.say("channel.warning_late", hours=2 * study.channel.hours, days=LATE_HOURS // 24)]
+    hours, days = 2 * study.channel.hours, study.retention_days
+    # None is taken once it would have to be deleted, whatever the operator sets.
+    if days is not None and 24 * days < min(hours, LATE_HOURS + 1):
+        return [words.say("channel.warning_kept", hours=hours, days=days)]
+    return (
+        [words.say("channel.warning_late", hours=hours, days=LATE_HOURS // 24)] if hours > LATE_HOURS else []
+    )
 
 
 def issuer_warnings(study: "Study", collector: str, words: Words = ENGLISH) -> "list[str]":
-    """A line where who gives tokens is at the address of who takes reports."""
+    """A line where who gives tokens is at the address of who takes reports, or on each device itself."""
     tokens = study.channel.tokens if study.channel else None
     place = collector.partition("://")[2].partition("/")[0]
     is_one = tokens is not None and tokens.name.partition(":")[0] == place.partition(":")[0]
-    return [words.say("channel.warning_issuer")] if is_one else []
+    here = study.channel.left_from_trial(collector) if study.channel else []
+    lines = [words.say("channel.warning_here", place=visible(url)) for url in here]
+    return lines + ([words.say("channel.warning_issuer")] if is_one else [])

@@ -80,6 +80,20 @@ def test_usual_weights_are_not_noted():
         assert Population(weights="w").heavy(table) == ()
 
 
+@pytest.mark.parametrize(
+    ("mean", "noted"), [(1.0, 1), (1e6, 1), (0.4, 1), (1.2, 0), (3.7, 0), (100.0, 0), (271.0, 0)]
+)
+def test_weights_that_were_scaled_are_noted_as_their_totals_are_no_people(mean, noted):
+    """A survey file's weights of mean 1 gave "number of people with ever = yes: 318", ok."""
+    weights = np.random.default_rng(2).lognormal(0, 0.4, 1000)
+    table = Table(
+        pd.DataFrame({"w": weights / weights.mean() * mean}),
+        {"ever": known_channel("ever", ("no", "yes"), np.tile([0, 1], 500), YES_NO)},
+        np.ones(1000, np.int64),
+    )
+    assert len([one for one in Population(weights="w").notes(table) if "shares do not mind" in one]) == noted
+
+
 def held(public, private, formula, over):
     """What is said of the weights of a table, by draws that no report has moved."""
     table = Table(public, {"ever": private}, np.ones(len(public), np.int64))

@@ -106,10 +106,32 @@ def test_another_stratums_key_is_named_and_nothing_is_spent(office):
     response = office.ask(office.asking(1).body, office.codes[0])
     assert kind_of(response) == (409, "token-key-other")
     assert response.get_json(force=True)["key"] == 0
+    assert response.get_json(force=True)["key_id"] == short_id_of(office.keys[0].spki)
     response = office.ask(office.asking(0).body, office.codes[1])
     assert response.get_json(force=True)["key"] == 1
     asking = office.asking(1)
     assert asking.token(office.ask(asking.body, office.codes[1]).data, os.urandom)
+
+
+def test_a_key_that_nobody_has_a_token_of_is_removed_and_the_others_go_on(office):
+    """`--public region=noth` was written: no device may be led to a place that is no more."""
+    with office.database.write() as session:
+        assert book.remove_key(session, "habits", NORTH) == 1
+        book.add_key(session, "habits", NORTH)
+        fresh = [short_id_of(row.spki) for row in book.keys_of(session, "habits")]
+        (code,) = book.add_codes(session, "habits", [Person("Ada", NORTH)])
+    assert kind_of(office.ask(office.asking(1).body, office.codes[0])) == (403, "invitation-needed")
+    said = office.ask(office.asking(1).body, code).get_json(force=True)
+    assert (said["key"], said["key_id"]) == (1, fresh[1])
+    asking = office.asking(1)
+    assert asking.token(office.ask(asking.body, office.codes[1]).data, os.urandom)
+    with pytest.raises(InputError, match="somebody has a token"), office.database.write() as session:
+        book.remove_key(session, "habits", SOUTH)
+    with office.database.read() as session:
+        assert [(one.public["region"], one.codes) for one in book.counts(session)] == [
+            ("south", 1),
+            ("north", 1),
+        ]
 
 
 def test_a_key_of_nobody_is_unknown(small):
@@ -274,6 +296,15 @@ class TestCommands:
         assert tokens["keys"][1] == {"key": to_base64(spki), "public": SOUTH}
         assert oct(os.stat("issuer.sqlite3").st_mode)[-3:] == "600"
 
+    def test_a_key_made_by_mistake_is_removed(self, run):
+        run("key", "habits", "--public", "region=noth")
+        run("key", "habits", "--public", "region=south")
+        assert "no key for region=east" in run("key", "habits", "--public", "region=east", "--remove")[1].err
+        code, said = run("key", "habits", "--public", "region=noth", "--remove")
+        assert (code, [one["public"] for one in json.loads(said.out)["tokens"]["keys"]]) == (0, [SOUTH])
+        assert "removed the key and 0 codes" in said.err
+        assert run("key", "habits", "--public", "region=south", "--remove")[0] == 0
+
     def test_codes_by_name_and_stratum(self, run, tmp_path):
         run("key", "habits", "--public", "region=north")
         run("key", "habits", "--public", "region=south")
@@ -303,6 +334,8 @@ class TestCommands:
             (("invite", "other", "--count", "1", "--out", "c.csv"), "has no key"),
             (("invite", "habits", "--names", "people.csv", "--out", "c.csv"), "line 3"),
             (("invite", "habits", "--names", "twice.csv", "--out", "c.csv"), "has a code already"),
+            (("invite", "habits", "--names", "blank.csv", "--out", "c.csv"), "as 'Ada'"),
+            (("invite", "habits", "--names", "accent.csv", "--out", "c.csv"), "has a code already"),
             (("status", "other"), "has no key here"),
             (("init", "--address", "https://issuer.example"), "tables already"),
             (("init", "x", "--address", "issuer.example"), "https://host"),
@@ -313,6 +346,8 @@ class TestCommands:
         run("key", "habits", "--public", "region=north")
         (tmp_path / "people.csv").write_text("name,region\nAda,north\n,north\n")
         (tmp_path / "twice.csv").write_text("name,region\nAda,north\nAda,north\n")
+        (tmp_path / "blank.csv").write_text("name,region\nAda,north\nada ,north\n")
+        (tmp_path / "accent.csv").write_text("name,region\nJos\u00e9,north\nJose\u0301,north\n")
         before = json.loads(run("status", "--json")[1].out)
         if words[:2] == ("key", "habits") and len(words) == 2:
             says = "by region"
@@ -338,11 +373,14 @@ class TestCommands:
         assert code == 3
         assert "may send two reports" in said.err
         assert not (tmp_path / "third.csv").exists()
+        named = tmp_path / "people.csv"
+        named.write_text(named.read_text().replace("Ada", "ada "))
+        assert "got a token already" in run(*again)[1].err
         assert run(*again, "--second-token")[0] == 0
         (row,) = csv.DictReader((tmp_path / "third.csv").open())
         assert ask(client, row["code"]).status_code == 200
         people = json.loads(run("status", "habits", "--json")[1].out)["people"]
-        assert people == [{"name": "Ada", "token": True}] * 2
+        assert people == [{"name": name, "token": True} for name in ("Ada", "ada ")]
 
     @staticmethod
     def replaced(run, tmp_path):

@@ -19,9 +19,11 @@ from collector.operator.overview import in_lines
 from collector.remote import operating as remote
 from collector.remote.client import TEMPORARY, PassingError, RefusalError
 from collector.storage.audit_log import entries
+from ldp_client.cli import build_parser
 from ldp_client.documents.errors import InputError, LdpkitError
 from tests.collector.commands import parsed, run
 from tests.collector.conftest import INVITATION_KEY, TOKEN
+from tests.ldp_client.issuers import channel_of
 
 URL = "http://127.0.0.1:1"
 
@@ -127,6 +129,23 @@ def test_a_closed_study_is_opened_again_and_nothing_withdrawn_comes_back(asked, 
     assert either.put(late).get_json()["type"].endswith("report-withdrawn")
     assert either.put(kept).get_json()["type"].endswith("report-withdrawn")
     assert either.put(make_report(study)).status_code == 201
+
+
+def test_a_collector_is_named_by_either_word_where_reports_are_exported():
+    """`--to URL`, as all other commands have it, was read as a key that may read."""
+    for option in ("--from", "--to"):
+        asked = build_parser().parse_args(["export", "habits", option, URL, "--out", "r.csv"])
+        assert (asked.collector, asked.token) == (URL, None)
+
+
+def test_closing_says_which_reports_are_still_under_way(asked, either, make_study, capsys):
+    """Those of the last two windows wait on devices: closed on its last evening, a study lost all of them."""
+    asked(either)
+    either.publish(make_study(id="hidden", channel=channel_of("https://issuer.example", hours=24)))
+    at("close", "hidden", "--dry-run")
+    assert "up to 48 hours after they were made" in capsys.readouterr().err
+    at("close", "habits", "--dry-run")
+    assert "under way" not in capsys.readouterr().err
 
 
 def test_a_study_whose_withdrawn_reports_are_forgotten_stays_closed(asked, either, study, make_report):

@@ -317,6 +317,10 @@ def test_an_answer_that_lost_its_quotes_is_not_repeated(capsys):
         (["study", "chek", "study.json"], "there is no chek: did you mean check?"),
         (["perturb", "s.json", "a.csv", "--out=r", "--agian"], "--agian (did you mean --again?)"),
         (["study", "check", "s.json", "--poeple", "3"], "not understood: --poeple (did you mean --people?)"),
+        # A beginning is not the option: `--blanks` would have made refusals of blanks.
+        (["perturb", "s.json", "a.csv", "--out", "r.ndjson", "--blanks"], "not understood: --blanks"),
+        (["fit", "s.json", "a.ndjson", "b.ndjson", "--out", "p"], "fit takes one file of reports; join them"),
+        (["fi", "s.json"], "there is no fi: did you mean fit?"),
         (["xyz"], "invalid choice"),
     ],
 )

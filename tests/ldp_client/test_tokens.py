@@ -11,6 +11,7 @@ from ldp_client.device import clock, sending
 from ldp_client.device.outbox import withdrawn
 from ldp_client.documents.errors import LedgerError, RefusedError, UsageError
 from ldp_client.secure_sum.messages import node_invitation
+from ldp_client.words.channel import issuer_warnings
 from schemas import Study
 from tests import studies
 from tests.ldp_client.devices import Server, consenting, problem
@@ -204,6 +205,47 @@ def test_another_key_of_the_study_is_asked_for_once(tmp_path, places):
     first, second = (short_id_of(key.spki) for key in keys())
     assert ids == [first, second, second, second]
     assert len({body for _, body, _ in issuer.requests}) == 2
+
+
+def test_the_issuers_order_of_keys_need_not_be_the_studys(tmp_path, places):
+    """A key that was made by mistake stays at the issuer, and the study leaves it out."""
+    server, issuer = places
+    device = consenting(tmp_path, "8", server.url)
+    channel = channel_of(issuer.url, {"region": "north"}, {"region": "south"})
+    device.answer(Study(studies.document(studies.YES_NO, public=[REGION], channel=channel)), YES, "CODE")
+    issuer.answers = [
+        refusing(409, "token-key-other", key=2, key_id=short_id_of(keys()[1].spki)),
+        other_key,
+    ]
+    assert device.flush(attempts=1).batched == 1
+    assert row(device, "tokens")[0][1] == 1
+
+
+def test_a_device_that_was_led_to_a_wrong_key_by_its_place_comes_back_by_its_id(tmp_path, places):
+    server, issuer = places
+    device = consenting(tmp_path, "8", server.url)
+    channel = channel_of(issuer.url, {"region": "north"}, {"region": "south"})
+    device.answer(Study(studies.document(studies.YES_NO, public=[REGION], channel=channel)), YES, "CODE")
+    first, second = (short_id_of(key.spki) for key in keys())
+    issuer.answers = [refusing(409, "token-key-other", key=1)] * 2
+    assert device.flush(attempts=1).waiting == 1
+    issuer.answers = [refusing(409, "token-key-other", key=1, key_id=first), refusing(503, "busy")]
+    assert device.flush(attempts=1).waiting == 1
+    # And no further: an issuer that names one key after the other is not followed.
+    issuer.answers = [refusing(409, "token-key-other", key=1, key_id=second)]
+    assert device.flush(attempts=1).waiting == 1
+    assert device.flush(attempts=1).batched == 1
+    assert [body[2] for _, body, _ in issuer.requests] == [first, second, second, first, first, first]
+
+
+def test_an_issuer_on_the_device_itself_is_one_of_a_trial(tmp_path):
+    """Made at 127.0.0.1 as in docs/tokens.md, and published elsewhere: no report would ever leave."""
+    device = consenting(tmp_path, "8", "https://collector.example")
+    with pytest.raises(RefusedError, match="this very machine"):
+        device.answer(study_of("http://127.0.0.1:8100"), YES, "CODE")
+    assert device.epsilon_left == 8
+    assert issuer_warnings(study_of("http://127.0.0.1:8100"), "https://collector.example")
+    assert not issuer_warnings(study_of("https://issuer.example"), "https://collector.example")
 
 
 def test_another_invitation_may_be_given_before_the_token_only(tmp_path, places):

@@ -48,7 +48,9 @@ class Issuer:
                 file.write(json.dumps(dict(CONFIG, invitation=deed[5:])))
             raise PowerCut()
         if deed.startswith("key "):
-            said = {"type": "urn:ldpkit:problem:token-key-other", "key": int(deed[4:])}
+            place, _, meant = deed[4:].partition(" id ")
+            said = {"type": "urn:ldpkit:problem:token-key-other", "key": int(place)}
+            said.update({"key_id": KEYS[int(meant)]["short_id"]} if meant else {})
             return answer(409, "application/problem+json", json.dumps(said).encode())
         if self.given.setdefault(code, body) != body:
             return answer(409, "application/problem+json", b'{"type": "urn:ldpkit:problem:token-issued"}')

@@ -210,6 +210,16 @@ def test_the_issuer_names_the_stratums_key_once(trials):
     assert len({body for _, _, body in misled["asked"]}) == 2
 
 
+def test_a_key_that_is_named_by_its_id_is_taken_for_its_place(trials):
+    """The issuer counts its own keys; a board that its place misled comes back once."""
+    study = with_tokens("north", "south")
+    scripts = (["key 2 id 1"], ["key 1", "key 1", "key 1 id 0", "key 0 id 1"])
+    found, misled = trials(*({"issuer": script} for script in scripts), study=study)
+    check_sent(found, study, KEYS[1])
+    check_sent(misled, study, KEYS[0])
+    assert len({body for _, _, body in misled["asked"]}) == 3
+
+
 def test_another_invitation_may_have_another_key_named_once_more(trials):
     study = with_tokens("north", "south")
     (found,) = trials({"issuer": ["key 1", "code NEW", "key 0"]}, study=study)

@@ -131,8 +131,12 @@ def test_moments_are_drawn_evenly_in_the_window():
         ((422, "token-key-unknown"), "queued", "issuer problem 422 token-key-unknown"),
         ((429, "too-many"), "queued", "issuer problem 429 too-many"),
         # Of no stratum that the study has.
-        ((409, "token-key-other", {"key": 1}), "queued", "issuer problem 409 token-key-other"),
-        ((409, "token-key-other", {"key": "length"}), "queued", "issuer problem 409 token-key-other"),
+        (
+            (409, "token-key-other", {"key_id": keys()[1].short_id}),
+            "queued",
+            "issuer problem 409 token-key-other",
+        ),
+        ((409, "token-key-other", {"key_id": "length"}), "queued", "issuer problem 409 token-key-other"),
         ("forged", "queued", "issuer foreign 200"),
     ],
 )
@@ -172,7 +176,7 @@ def test_the_issuer_says_which_stratums_key_once(take, issuer, site):
 
 def test_an_issuer_that_goes_on_naming_other_keys_is_not_followed(take, issuer):
     """Its choice of keys would tell people apart. What was drawn last is kept."""
-    other = [(409, "token-key-other", {"key": place}) for place in (1, 0, 0)]
+    other = [(409, "token-key-other", {"key_id": keys()[place].short_id}) for place in (1, 0, 0)]
     issuer.told = other
     *_, first, second, left = take(
         *ANSWERED, ["flush"], ["flush"], ["report"], channel=issuer.channel(*STRATA), public=[REGION]
@@ -181,6 +185,35 @@ def test_an_issuer_that_goes_on_naming_other_keys_is_not_followed(take, issuer):
     assert [body[2] for _, body in issuer.asked] == [keys()[place].short_id for place in (0, 1, 1)]
     assert issuer.asked[1] == issuer.asked[2]
     assert left["reason"] == "issuer problem 409 token-key-other"
+
+
+def test_an_issuer_on_the_device_itself_is_one_of_a_trial():
+    """Its study was published elsewhere: nothing is drawn, and the collector is at fault."""
+    script = f"""
+    const {{ openDevice, parseStudy }} = await import("{INDEX}");
+    const {{ memoryLedger }} = await import("{JAVASCRIPT / "ledgers" / "memory.js"}");
+    const study = await parseStudy(process.argv[1]);
+    for (const collector of ["https://collector.example", "http://127.0.0.1:8000"]) {{
+      const device = await openDevice({{ ledger: memoryLedger(), collector, maxEpsilon: "20" }});
+      const answered = device.answer(study, {{ ever: "yes" }});
+      console.log(await answered.then(({{ state }}) => state, ({{ code, field }}) => `${{code}} ${{field}}`));
+    }}
+    """
+    channel = {
+        "batches": {"hours": 24},
+        "tokens": {"issuer": "http://localhost:8100", "keys": [{"key": keys()[0].stated}]},
+    }
+    study = Study(studies.document(studies.YES_NO, channel=channel))
+    said = npm.node("--input-type=module", "-e", script, study.canonical().decode())
+    assert said.split("\n")[:2] == ["study channel", "held"]
+
+
+def test_the_issuers_order_of_keys_need_not_be_the_studys(take, issuer, site):
+    issuer.strata["CODE"] = 1
+    issuer.told = [(409, "token-key-other", {"key": 2, "key_id": keys()[1].short_id})]
+    take(*ANSWERED, ["flush"], ["due"], ["flush"], channel=issuer.channel(*STRATA), public=[REGION])
+    assert [body[2] for _, body in issuer.asked] == [key.short_id for key in keys()]
+    check_token(site.tokens[0], Study(json.loads(site.study)), issuer, keys()[1])
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,8 @@ class TokenIssuer:
         if code not in self.strata:
             return _problem(403, "invitation-needed")
         if found != [self.strata[code]]:
-            return _problem(409, "token-key-other", {"key": self.strata[code]})
+            place = self.strata[code]
+            return _problem(409, "token-key-other", {"key": place, "key_id": keys()[place].short_id})
         known, signed = self.given.setdefault(code, (body, keys()[found[0]].sign(body[3:])))
         return (200, RESPONSE, signed) if known == body else _problem(409, "token-issued")
 

@@ -228,3 +228,16 @@ def test_people_are_told_where_issuer_and_collector_are_one():
     assert issuer_warnings(study, "https://issuer.example:8000/a")
     assert not issuer_warnings(study, "https://collector.example")
     assert not issuer_warnings(study_of(oblivious()), "https://issuer.example")
+
+
+@pytest.mark.parametrize(("hours", "days", "warned"), [(72, 1, True), (72, 6, False), (12, 1, False)])
+def test_a_study_that_keeps_reports_for_less_than_they_take_to_leave_is_warned_of(hours, days, warned):
+    """Whoever answers in its last days spends epsilon on a report that is refused."""
+    document = studies.document(
+        studies.YES_NO,
+        channel=channel(tokens=tokens(), batches={"hours": hours}),
+        closes="2030-01-31",
+        retention={"days": days},
+    )
+    found = [line for line in warnings_of(Study(document)) if "retention" in line]
+    assert bool(found) is warned
