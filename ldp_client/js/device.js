@@ -107,23 +107,15 @@ export async function openDevice({
       };
     });
 
-  /** What this device has told so far, which leaves it never. */
-  const told = () =>
-    import("./told.js").catch(unloaded).then((its) => read((memory) => its.told(memory, budget)));
-
   /** As in changing.js, on the ledger. Throw LdpkitError "input", "module" or "ledger". */
   const changing = (kind) => (...change) =>
     import("./changing.js").catch(unloaded).then((its) => write((memory) => its[kind](memory, collector, ...change)));
-  const move = changing("move");
-
-  /** The person agrees that the report which answers this study, and no other version of it, leaves. */
-  const consent = changing("consent");
 
   /** Ask for what is to be deleted, then send this collector's queued reports, byte for byte as they were written. */
   async function flush(options) {
     // What is queued, uninvited or withdrawn waits for something.
     if (await read(({ reports }) => reports.some(({ state }) => /^[quw]/.test(state)))) {
-      await (await import("./sending.js").catch(unloaded)).send({ ...kept, collector, move }, options);
+      await (await import("./sending.js").catch(unloaded)).send({ ...kept, collector, move: changing("move") }, options);
     }
   }
 
@@ -133,8 +125,10 @@ export async function openDevice({
     status,
     /** What is left of the budget. */
     epsilonLeft: () => read(({ spent }) => nearest(leftOf(budget, spent, "epsilon"))),
-    told,
-    consent,
+    /** What this device has told so far, which leaves it never. */
+    told: () => import("./told.js").catch(unloaded).then((its) => read((memory) => its.told(memory, budget))),
+    /** The person agrees that the report which answers this study, and no other version of it, leaves. */
+    consent: changing("consent"),
     invite: changing("invite"),
     withdraw: changing("withdraw"),
     visited: changing("visited"),

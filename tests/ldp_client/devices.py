@@ -54,7 +54,7 @@ class Server:
 
     def __init__(self, content=b"", tls=None):
         self.statuses, self.requests, self.content, self.headers = [], [], content, {}
-        self.refusals, self.identity, self.stuck = {}, IDENTITY, "\0"
+        self.refusals, self.identity, self.stuck, self.serves = {}, IDENTITY, "\0", False
         self.http = HTTPServer(("127.0.0.1", 0), self._handler())
         if tls:
             self.http.socket = tls.wrap_socket(self.http.socket, server_side=True)
@@ -100,7 +100,16 @@ class Server:
                 receipt = {"id": self.path.rsplit("/", 1)[1], "result": result}
                 return "application/json", json.dumps(receipt).encode()
 
-            do_GET = do_PUT = do_DELETE = answer  # noqa: N815
+            def do_GET(self):
+                tag = self.headers.get("If-None-Match")
+                if not outer.serves or not tag:
+                    return self.answer()
+                self.send_response(304)
+                self.send_header("ETag", tag)
+                self.send_header("LDPKit-Collector", outer.identity)
+                self.end_headers()
+
+            do_PUT = do_DELETE = answer  # noqa: N815
 
             def log_message(self, *_):
                 pass

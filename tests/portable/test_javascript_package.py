@@ -28,6 +28,7 @@ MOST_BYTES_OF_LANGUAGES = 1_000
 MOST_BYTES_OF_CHANNEL = 1_400
 # Beside what sends.
 MOST_BYTES_OF_BATCHES = 1_000
+MOST_BYTES_OF_BESIDE = 1_500
 MOST_BYTES_OF_TOKENS = 2_500
 MOST_BYTES_OF_RELAYED = 3_500
 MOST_BYTES_OF_REFUSABLE_NUMBERS = 1_000
@@ -53,6 +54,7 @@ ON_DEMAND += [
     "sections",
     "channel",
     "leaving",
+    "beside",
     "tokens",
     "oblivious",
 ]
@@ -120,6 +122,8 @@ def test_batches_and_tokens_are_loaded_where_a_study_has_them():
     batches = bundle_size(["laplace", "sending", "leaving"])
     tokens = bundle_size(["laplace", "sending", "leaving", "tokens"])
     assert MOST_BYTES_OF_BATCHES // 2 < batches - sending <= MOST_BYTES_OF_BATCHES
+    beside = bundle_size(["laplace", "sending", "leaving", "beside"])
+    assert MOST_BYTES_OF_BESIDE // 2 < beside - batches <= MOST_BYTES_OF_BESIDE
     assert MOST_BYTES_OF_TOKENS // 2 < tokens - batches <= MOST_BYTES_OF_TOKENS
     relayed = bundle_size(["laplace", "sending", "leaving", "oblivious"])
     assert MOST_BYTES_OF_RELAYED // 2 < relayed - batches <= MOST_BYTES_OF_RELAYED
