@@ -17,13 +17,12 @@ const inMinutes = (moment) => new Intl.DateTimeFormat(locale(), MINUTE).format(m
 export function howItLeaves({ state, channel, token, due } = {}, apart) {
   if (!/^(queued|withdrawn)$/.test(state) || !channel) return "";
   if (!due) return state === "queued" && channel.tokens && !token ? say("script.leaves.token", { issuer: hostOf(channel) }) : "";
-  if (apart > Math.max(due, Date.now())) {
+  if (channel.oblivious && apart > Math.max(due, Date.now())) {
     return say("script.leaves.apart", { relay: new URL(channel.oblivious.relay).host, from: inMinutes(apart) });
   }
   const width = channel.batches.hours * HOUR_MS;
   const from = Math.floor(due / width) * width;
-  const kind = state === "queued" ? "between" : "deleted";
-  return say(`script.leaves.${kind}`, { from: inMinutes(from), until: inMinutes(from + width) });
+  return say(state === "queued" ? "script.leaves.between" : "script.leaves.deleted", { from: inMinutes(from), until: inMinutes(from + width) });
 }
 
 /** Why an issuer gave no token, of a reason as upload.js has it. */
@@ -34,7 +33,7 @@ export function whyNoToken(reason, channel) {
 }
 
 /** When a report leaves, or its deletion, in milliseconds since 1970; 0 for one that is only asked for a token. */
-export const leavesAt = ({ due } = {}, apart) => (due ? Math.max(due, apart) : 0);
+export const leavesAt = ({ due, channel } = {}, apart) => (due ? Math.max(due, (channel?.oblivious && apart) || 0) : 0);
 
 /** Do `work` once it is a moment, if this page is open then. */
 export function whenDue(moment, work) {

@@ -38,22 +38,28 @@ def header_now(study, report_id, issuer, invitation, now, random):
     if channel.tokens and not kept.get("token"):
         obtain(study, report_id, kept, issuer, invitation, now, random)
         return None
-    due = kept.get("due")
-    # A clock that was moved far back would never come there.
-    if due is None or due - now > 2 * channel.hours * HOUR_S:
-        postpone(study, report_id, now, random)
-    if due is None or due > now:
+    due, length = kept.get("due"), channel.hours * HOUR_S
+    # A clock that was moved far back would never come there. Where one jumped ahead, or a board slept, the
+    # report waits once more: it may be right behind its token.
+    is_late = due is not None and now - due > length and not kept.get("late")
+    if due is None or due - now > 2 * length or is_late:
+        postpone(study, report_id, now, random, is_late)
+        return None
+    if due > now:
         return None
     return [("Authorization", header_of(unhexlify(kept["token"])))] if channel.tokens else []
 
 
-def postpone(study, report_id, now, random):
-    """Not sent, or in vain: the report leaves at a fresh moment of the next window."""
-    ledger.keep_leaving(report_id, {"due": draw_due(study.channel, now, random)})
+def postpone(study, report_id, now, random, is_late=False):
+    """Not sent, in vain, or overdue (is_late): the report leaves at a fresh moment of the next window."""
+    ledger.keep_leaving(report_id, {"due": draw_due(study.channel, now, random), "late": is_late})
 
 
 def obtain(study, report_id, kept, issuer, invitation, now, random):
     """Ask for the token, and once more with the key that the issuer names; else it is asked for later."""
+    # Another invitation is of another stratum, perhaps: the issuer may name its key.
+    if kept.get("turned") and kept.get("invitation") != invitation:
+        kept = dict(kept, turned=False)
     for _ in range(2):
         # Written before it leaves: a lost answer is asked for again, by the very same request.
         if "nonce" not in kept:
@@ -74,7 +80,7 @@ def obtain(study, report_id, kept, issuer, invitation, now, random):
         is_named = other.get("type") == PROBLEM + "token-key-other" and place in range(count)
         if not is_named or kept.get("turned") or place == kept["key"]:
             return
-        kept = {"key": place, "turned": True}
+        kept = {"key": place, "turned": True, "invitation": invitation}
 
 
 def prepared(study, report_id, kept, random):
@@ -82,6 +88,7 @@ def prepared(study, report_id, kept, random):
     key = kept.get("key", 0)
     nonce, salt, factor = draw(study.channel.tokens.keys[key], random)
     drawn = {"key": key, "turned": kept.get("turned", False), "factor": f"{factor:x}"}
+    drawn["invitation"] = kept.get("invitation", "")
     drawn.update(nonce=hexlify(nonce).decode(), salt=hexlify(salt).decode())
     ledger.keep_leaving(report_id, drawn, whole=True)
     return drawn

@@ -98,14 +98,11 @@ export async function openDevice({
 
   /** Whether this device would refuse to answer the study (again), and its latest report that is left. */
   const status = (study) =>
-    read((memory) => {
-      const report = memory.reports.findLast((one) => one.study === study.id);
-      return {
-        answered: recall(study, memory).some(({ problem }) => problem),
-        report,
-        apart: (report?.channel?.oblivious && memory.apart) || 0,
-      };
-    });
+    read((memory) => ({
+      answered: recall(study, memory).some(({ problem }) => problem),
+      report: memory.reports.findLast((report) => report.study === study.id),
+      apart: memory.apart,
+    }));
 
   /** As in changing.js, on the ledger. Throw LdpkitError "input", "module" or "ledger". */
   const changing = (kind) => (...change) =>

@@ -332,9 +332,9 @@ export interface Device {
   /**
    * Whether `answer` would refuse the study as answered, and the latest report for it until that is deleted. A
    * study of memoized questions only can be answered once in each version. apart: until when, in milliseconds since 1970,
-   * the report does not leave through its relay, as the collector saw this device lately; 0 without a relay.
+   * nothing leaves through a relay, if that was noted lately.
    */
-  status(study: Study): Promise<{ answered: boolean; report: StoredReport | undefined; apart: number }>;
+  status(study: Study): Promise<{ answered: boolean; report: StoredReport | undefined; apart?: number }>;
   /**
    * Draw the question that a study which asks one asks this device, once for each document and durably: its place, -1 for
    * a study that asks all. `answer` then takes the answer to that question alone, beside the public values.

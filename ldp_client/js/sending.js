@@ -12,7 +12,7 @@ const REQUESTS = { queued: put, uninvited: put, withdrawn: remove };
  */
 export const send = (
   { name, alone = (work) => navigator.locks.request(`${name} flush`, work), collector, read, write, move },
-  { attempts = 5, now = false } = {},
+  { attempts = 5, now } = {},
 ) =>
   // One tab at a time, so that a deletion is never sent before the report it is about.
   alone(async () => {

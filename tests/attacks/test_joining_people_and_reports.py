@@ -40,7 +40,7 @@ class Seen:
 class World:
     """Both servers in this process, a clock, and everything that reaches either of them."""
 
-    def __init__(self, folder, monkeypatch):
+    def __init__(self, folder, monkeypatch, oblivious=None, **settings):
         self.now, self.sender = float(START), None
         self.asked, self.sent = [], []
         monkeypatch.setattr(clock, "now", lambda: self.now)
@@ -53,14 +53,14 @@ class World:
             self.codes = book.add_codes(session, "survey", [Person("", {})] * (PEOPLE * BATCHES))
             tokens = book.tokens_block(session, "survey")
         database.engine.dispose()
-        channel = {"batches": {"hours": 24}, "tokens": tokens}
+        channel = {"batches": {"hours": 24}, "tokens": tokens, **(oblivious or {})}
         self.study = Study(studies.document(studies.YES_NO, channel=channel))
         self.issuer = create_issuer(url)
         file = f"sqlite:///{folder / 'collector.sqlite3'}"
         database = Database(file, 5)
         make(database)
         database.engine.dispose()
-        self.collector = create_app({"database": file, "token": "operators-token-for-tests"})
+        self.collector = create_app({"database": file, "token": "operators-token-for-tests", **settings})
         operator = {"Authorization": "Bearer operators-token-for-tests"}
         published = self.collector.test_client().post(
             "/v1/studies", json=self.study.document, headers=operator

@@ -42,6 +42,11 @@ class Issuer:
         deed = self.script.pop(0) if self.script else "well"
         if deed == "timeout":
             raise OSError(deed)
+        if deed.startswith("code "):
+            # The person was given another one, and the board starts again.
+            with real_open("config.json", "w") as file:
+                file.write(json.dumps(dict(CONFIG, invitation=deed[5:])))
+            raise PowerCut()
         if deed.startswith("key "):
             said = {"type": "urn:ldpkit:problem:token-key-other", "key": int(deed[4:])}
             return answer(409, "application/problem+json", json.dumps(said).encode())
@@ -342,6 +347,8 @@ def shorten(most):
 def sleep(seconds):
     CLOCK[0] += 1
     MOMENT[0] += seconds
+    if CLOCK[0] == TRIAL.get("jumps_at"):
+        MOMENT[0] += 30 * 24 * 3600
     if "forgets" in TRIAL:
         shorten(TRIAL["forgets"])
     if CLOCK[0] > 40:

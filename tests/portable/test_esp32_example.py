@@ -210,6 +210,23 @@ def test_the_issuer_names_the_stratums_key_once(trials):
     assert len({body for _, _, body in misled["asked"]}) == 2
 
 
+def test_another_invitation_may_have_another_key_named_once_more(trials):
+    study = with_tokens("north", "south")
+    (found,) = trials({"issuer": ["key 1", "code NEW", "key 0"]}, study=study)
+    check_sent(found, study, KEYS[0])
+    assert [code for code, _, _ in found["asked"]] == ["CODE", "CODE", "NEW", "NEW"]
+
+
+def test_a_clock_that_jumps_ahead_sends_no_report_right_behind_its_token(trials):
+    study = with_tokens()
+    (found,) = trials({"jumps_at": 1}, study=study)
+    check_sent(found, study)
+    (_, asked, _), (sent, *_) = found["asked"][-1], found["moments"]
+    assert sent > asked + 30 * 24 * 3600
+    # The pause after the token, at most six hours, ends in this window.
+    assert window(sent) > window(asked + 30 * 24 * 3600)
+
+
 def test_the_power_is_cut_while_a_token_is_asked_for(trials):
     """One invitation gives one token, whatever was lost."""
     study = with_tokens()

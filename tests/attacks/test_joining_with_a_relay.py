@@ -1,0 +1,206 @@
+"""A relay's operator pools what it saw, and when, with the issuer, or with the collector: who sent what?"""
+
+import json
+import random
+from base64 import b64decode, b64encode
+from email.message import Message
+from types import SimpleNamespace
+
+import pytest
+
+from collector.oblivious import gateway
+from collector.oblivious.keys import GatewayKeys
+from ldp_client.device import clock, outbox, relayed
+from ldp_client.device.exchange import Answer
+from tests.attacks import test_joining_people_and_reports as joining
+from tests.attacks.test_joining_people_and_reports import (
+    ADVERSARIES,
+    BATCHES,
+    COLLECTOR,
+    DAY,
+    PEOPLE,
+    START,
+    Seen,
+    World,
+    batches_of,
+    by_order,
+    linked,
+)
+from tests.collector.conftest import REPOSITORY
+from tests.ldp_client.devices import consenting
+from tests.statistics import share_is
+
+RELAY = "https://relay.example/ldpkit"
+ALL = PEOPLE * BATCHES
+
+
+class RelayedWorld(World):
+    """The same with a relay before the collector. passed: all that the relay saw."""
+
+    def __init__(self, folder, monkeypatch):
+        self.passed = []
+        keys = GatewayKeys.generate()
+        keys.save(folder / "ohttp.keys")
+        stated = {"relay": RELAY, "keys": b64encode(keys.keys[0].configuration).decode()}
+        super().__init__(
+            folder, monkeypatch, {"oblivious": stated}, ohttp_keys=str(folder / "ohttp.keys"), only_ohttp=True
+        )
+        plain = gateway._asked
+
+        def asked(target, environ):
+            """What the collector sees inside, with the relay's address or none."""
+            body = environ["wsgi.input"].getvalue()
+            headers = {"Authorization": environ.get("HTTP_AUTHORIZATION", "")}
+            if environ["REQUEST_METHOD"] == "PUT":
+                self.note(self.sent, body, headers, environ["PATH_INFO"])
+            return plain(target, environ)
+
+        monkeypatch.setattr(gateway, "_asked", asked)
+
+    def note(self, seen, body, headers, path):
+        seen.append(Seen(self.now, body, headers, path))
+        seen[-1].truth = self.sender
+
+    def exchange(self, request, *more):
+        if request.full_url != RELAY:
+            return super().exchange(request, *more)
+        # Who serves the study is asked a moment before, in the same size: that is of the same person.
+        if self.passed and (self.passed[-1].truth, self.passed[-1].moment) == (self.sender, self.now):
+            self.passed.pop()
+        self.note(self.passed, request.data, dict(request.header_items()), RELAY)
+        kind = {"Content-Type": "message/ohttp-req"}
+        found = self.collector.test_client().post("/ohttp", data=request.data, headers=kind)
+        headers = Message()
+        headers["Content-Type"] = found.headers["Content-Type"]
+        return Answer(found.status_code, headers, found.data)
+
+
+@pytest.fixture
+def world(tmp_path, monkeypatch):
+    draws = random.Random(21)
+    plain = joining.os_urandom
+    monkeypatch.setattr(clock.os, "urandom", lambda size: draws.randbytes(size) if size == 6 else plain(size))
+    made = RelayedWorld(tmp_path, monkeypatch)
+    yield made
+    made.close()
+
+
+def by_reading(passed, _asked):
+    """The report stands in the message as it is."""
+    return b'"AQ=="' in passed.body
+
+
+def by_length(passed, _asked):
+    """A yes is longer than a no."""
+    return len(passed.body) % 512 > 55
+
+
+def by_bits(passed, _asked):
+    """A yes has more bits."""
+    return sum(byte.bit_count() for byte in passed.body) > 4 * len(passed.body)
+
+
+def by_last_byte(passed, _asked):
+    """The ciphertext's last byte goes with the plaintext's."""
+    return passed.body[-1] % 2 == 1
+
+
+def by_moment(passed, _asked):
+    """Who sends in the second half of the window says yes."""
+    return passed.moment % DAY > DAY / 2
+
+
+def by_request(_passed, asked):
+    """The issuer saw it in what it signed for the same person."""
+    return asked.body[-1] % 2 == 1
+
+
+def by_both(passed, asked):
+    """What issuer and relay saw of one person goes together."""
+    return (passed.body[-1] ^ asked.body[-1]) % 2 == 1
+
+
+def by_wait(passed, asked):
+    """How long it took from the token to the report: the issuer's clock and the relay's."""
+    return passed.moment - asked.moment > DAY
+
+
+READERS = [by_reading, by_length, by_bits, by_last_byte, by_moment, by_request, by_both, by_wait]
+
+
+def said(report):
+    """Whether a report, as the collector has it, says yes."""
+    return b64decode(json.loads(report.body)["payloads"]["ever"]) == b"\1"
+
+
+def told(reader, passed, asked, sent):
+    """How many reports' words the adversary tells rightly: it knows the people on both of its sides."""
+    requests = {one.truth: one for one in asked}
+    words = {one.truth: said(one) for one in sent}
+    return sum(reader(one, requests[one.truth]) == words[one.truth] for one in passed)
+
+
+def test_issuer_and_collector_do_no_better_behind_a_relay(world, tmp_path, monkeypatch):
+    batches = batches_of(world, tmp_path, monkeypatch)
+    for adversary in ADVERSARIES:
+        assert share_is(linked(adversary, batches), ALL, 1 / PEOPLE), adversary.__name__
+
+
+def test_relay_and_issuer_know_who_took_part_and_nothing_of_what_reports_say(world, tmp_path, monkeypatch):
+    batches = batches_of(world, tmp_path, monkeypatch)
+    asked, sent = [[one for batch in batches for one in batch[place]] for place in (0, 1)]
+    assert len(world.passed) == ALL
+    assert {one.truth for one in world.passed} == {one.truth for one in asked}
+    for reader in READERS:
+        assert share_is(told(reader, world.passed, asked, sent), ALL, 1 / 2), reader.__name__
+
+
+def test_they_read_what_a_device_does_not_encrypt(world, tmp_path, monkeypatch):
+    """The adversary of the test above can win."""
+    monkeypatch.setattr(relayed, "encapsulate", lambda _id, _key, content: SimpleNamespace(message=content))
+    reports = []
+    for number in range(PEOPLE):
+        device = consenting(tmp_path / str(number), "8", COLLECTOR)
+        device.answer(world.study, {"ever": bool(number % 2)}, world.codes[number])
+        world.now, world.sender = float(START), number
+        device.flush(1)
+        (queued,) = device.ledger.queued()
+        world.now = float(queued.due)
+        device.flush(1)
+        reports.append(Seen(0.0, queued.body.encode(), {}, ""))
+        reports[-1].truth = number
+    assert told(by_reading, world.passed, world.asked, reports) == PEOPLE
+    assert not share_is(PEOPLE, PEOPLE, 1 / 2)
+
+
+def test_relay_and_collector_join_both_by_their_clocks_as_the_guide_says(world, tmp_path, monkeypatch):
+    """No batch helps against these two: the guide says so, and this shows that it is true."""
+    batches = batches_of(world, tmp_path, monkeypatch)
+    of_batch = [[], []]
+    for one in world.passed:
+        of_batch[int(one.moment - START) // (3 * DAY)].append(one)
+    both = [(passed, sent) for passed, (_, sent) in zip(of_batch, batches)]
+    assert linked(by_order, both) == ALL
+    guide = (REPOSITORY / "docs" / "oblivious.md").read_text(encoding="utf-8")
+    assert "they can join both by the time alone" in guide
+
+
+def test_a_relay_by_itself_tells_a_deletion_from_a_report_neither_by_size_nor_by_moment(world, tmp_path):
+    """A deletion that left when it was asked for would be right behind that, in no batch."""
+    world.now, world.sender = START + DAY / 2, 0
+    device = consenting(tmp_path / "device", "8", COLLECTOR)
+    device.answer(world.study, {"ever": True}, world.codes[0])
+    device.flush()
+    world.now = float(device.ledger.queued()[0].due)
+    assert device.flush().sent == 1
+    device.withdraw(world.study.id)
+    device.flush()
+    assert len(world.passed) == 1
+    with device.ledger.reading() as connection:
+        (deletion,) = outbox.withdrawn(connection)
+    assert deletion.due // DAY == world.now // DAY + 1
+    world.now = float(deletion.due)
+    device.flush()
+    assert len(world.passed) > 1
+    assert len({len(one.body) for one in world.passed}) == 1
+    assert len({tuple(sorted(one.headers)) for one in world.passed}) == 1
