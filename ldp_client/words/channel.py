@@ -33,8 +33,18 @@ def channel_warnings(study: "Study", words: Words = ENGLISH) -> "list[str]":
 
 
 def issuer_warnings(study: "Study", collector: str, words: Words = ENGLISH) -> "list[str]":
-    """A line where who gives tokens is at the address of who takes reports."""
-    tokens = study.channel.tokens if study.channel else None
-    place = collector.partition("://")[2].partition("/")[0]
-    is_one = tokens is not None and tokens.name.partition(":")[0] == place.partition(":")[0]
-    return [words.say("channel.warning_issuer")] if is_one else []
+    """A line where who gives tokens, or who runs the relay, is at the address of who takes reports."""
+    channel = study.channel
+    if channel is None:
+        return []
+    lines = []
+    if channel.tokens is not None and _host_of(channel.tokens.issuer) == _host_of(collector):
+        lines.append(words.say("channel.warning_issuer"))
+    if channel.oblivious is not None and _host_of(channel.oblivious.relay) == _host_of(collector):
+        lines.append(words.say("channel.warning_relay"))
+    return lines
+
+
+def _host_of(url: str) -> str:
+    """Without its port: one machine has many."""
+    return url.partition("://")[2].partition("/")[0].partition(":")[0].lower()

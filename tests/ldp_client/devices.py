@@ -100,7 +100,7 @@ class Server:
                 receipt = {"id": self.path.rsplit("/", 1)[1], "result": result}
                 return "application/json", json.dumps(receipt).encode()
 
-            def do_GET(self):
+            def look(self):
                 tag = self.headers.get("If-None-Match")
                 if not outer.serves or not tag:
                     return self.answer()
@@ -109,7 +109,7 @@ class Server:
                 self.send_header("LDPKit-Collector", outer.identity)
                 self.end_headers()
 
-            do_PUT = do_DELETE = answer  # noqa: N815
+            do_GET, do_PUT, do_DELETE = look, answer, answer  # noqa: N815
 
             def log_message(self, *_):
                 pass

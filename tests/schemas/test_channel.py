@@ -227,4 +227,6 @@ def test_people_are_told_where_issuer_and_collector_are_one():
     study = study_of(channel())
     assert issuer_warnings(study, "https://issuer.example:8000/a")
     assert not issuer_warnings(study, "https://collector.example")
-    assert not issuer_warnings(study_of(oblivious()), "https://issuer.example")
+    assert not issuer_warnings(study_of(oblivious()), "https://collector.example")
+    (line,) = issuer_warnings(study_of(oblivious()), "https://relay.example:8000")
+    assert "relay" in line
