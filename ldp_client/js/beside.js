@@ -45,7 +45,7 @@ export const leaveNow = (isIts, now) => (memory) => {
     const isLate = -ahead > width && !one.late;
     if (isLate) {
       one.late = true;
-      memory.apart = drawApart();
+      memory.apart = Math.max(memory.apart, drawApart());
     }
     if (!one.due || ahead > 2 * width || isLate) putOff(one);
     return one.due <= moment;
