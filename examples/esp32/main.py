@@ -120,8 +120,10 @@ def known(collector, config, entry):
 
 
 def publisher_of(collector, config, entry):
-    """Which collector has the entry's study; of one with a channel that is asked just before, as what it was called
-    when the board fetched the study may be a name for this board alone.
+    """Which collector has the entry's study.
+
+    Of one with a channel that is asked just before: what it was called at the fetch of the study may be
+    a name for this board alone.
     """
     return entry[3] or fetch(collector, config)[1]
 

@@ -1,4 +1,4 @@
-"""A collector that shows each address another identity, and knows by it later who sent what through the relay."""
+"""A collector that shows each address another identity, to know what that one sends through a relay."""
 
 import json
 

@@ -42,6 +42,21 @@ def problem(name, digest=""):
     return "application/problem+json", json.dumps({**document, **({"digest": digest} if digest else {})})
 
 
+def looking(server, answer):
+    """What answers a GET: that the study is unchanged, to who asks for it by its digest."""
+
+    def do_get(handler):
+        tag = handler.headers.get("If-None-Match")
+        if not server.serves or not tag:
+            return answer(handler)
+        handler.send_response(304)
+        handler.send_header("ETag", tag)
+        handler.send_header("LDPKit-Collector", server.identity)
+        handler.end_headers()
+
+    return do_get
+
+
 class Server:
     """A collector: answers with the statuses of a list, then 200; keeps what it was sent.
 
@@ -100,16 +115,7 @@ class Server:
                 receipt = {"id": self.path.rsplit("/", 1)[1], "result": result}
                 return "application/json", json.dumps(receipt).encode()
 
-            def look(self):
-                tag = self.headers.get("If-None-Match")
-                if not outer.serves or not tag:
-                    return self.answer()
-                self.send_response(304)
-                self.send_header("ETag", tag)
-                self.send_header("LDPKit-Collector", outer.identity)
-                self.end_headers()
-
-            do_GET, do_PUT, do_DELETE = look, answer, answer  # noqa: N815
+            do_GET, do_PUT, do_DELETE = looking(outer, answer), answer, answer  # noqa: N815
 
             def log_message(self, *_):
                 pass
