@@ -14,7 +14,15 @@ from ldp_client.device.known_studies import note_publisher, publisher_of
 from ldp_client.device.ledger import Ledger
 from ldp_client.device.locking import BusyError, locked, mark
 from ldp_client.device.outbox import Queued
-from ldp_client.device.pacing import MOST_REQUESTS, allows, forget_moments, is_apart, is_late, note_visit
+from ldp_client.device.pacing import (
+    APART_SECONDS,
+    MOST_REQUESTS,
+    allows,
+    forget_moments,
+    is_apart,
+    is_late,
+    note_visit,
+)
 from ldp_client.device.relayed import way_of
 from ldp_client.device.shares import delete_shares, put_shares
 from ldp_client.device.token_asking import ask_token
@@ -119,7 +127,7 @@ class Sender:
         """Whether the time of a report, or of its deletion, is still to come; then it is counted."""
         wait = self._channels.longest_wait(report)
         ahead = report.due - clock.now()
-        if wait and (ahead > wait or (-ahead > wait // 2 and self._is_late(report))):
+        if wait and (ahead > wait or (-ahead > wait // 2 + 2 * APART_SECONDS and self._is_late(report))):
             # The clock was moved: at once would perhaps be right behind its token.
             self._postpone(report, Outcome("kept"))
             result.count_batched()

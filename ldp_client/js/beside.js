@@ -42,7 +42,8 @@ export const leaveNow = (isIts, now) => (memory) => {
     const width = one.channel.batches.hours * HOUR_MS;
     const ahead = one.due - moment;
     if (awaits(one)) return !(ahead > 0 && ahead <= 2 * width);
-    const isLate = -ahead > width && !one.late;
+    // By more than what a visit keeps it for.
+    const isLate = -ahead > width + 2 * HOUR_MS && !one.late;
     if (isLate) {
       one.late = true;
       memory.apart = Math.max(memory.apart, drawApart());
