@@ -65,7 +65,7 @@ def _forget_visit(connection: sqlite3.Connection) -> None:
 
 
 def is_late(connection: sqlite3.Connection, report_id: str) -> bool:
-    """Whether a report that is overdue by far is so for the first time: by more than a window, and what a visit
+    """Whether a report is overdue by far for the first time: by more than a window, and what a visit
     keeps it for.
 
     Perhaps its clock was set right just after its token, or the visit that its study came with: it waits for
