@@ -64,7 +64,9 @@ export const leaveNow = (isIts, now) => (memory) => {
   const [leaves] = isRelaysTurn ? relayed.splice(Math.floor((relayed.length * randomUint32(systemRandom)) / 2 ** 32), 1) : [];
   for (const one of relayed) {
     goes.delete(one);
+    // What is held is overdue from now on: how long that is tells of a clock that was moved.
     if (leaves) putOff(one);
+    else one.due = moment;
   }
   // All that was tried in the clear waits while a relay is waited for.
   if (leaves || (relayed[0] && isSeen)) for (const one of clear) if (leaves || !urgent.includes(one)) goes.delete(one);
