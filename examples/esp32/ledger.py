@@ -19,7 +19,7 @@ def read_ledger():
     """What was answered and what waits. A damaged file raises ValueError: then do not answer."""
     if LEDGER not in os.listdir():
         empty = {"epsilon": [0, 1], "delta": [0, 1]}
-        for kind in ("spent", "marks", "outbox", "secrets", "deletions"):
+        for kind in ("spent", "marks", "outbox", "secrets", "deletions", "left"):
             empty[kind] = []
         return empty
     with open(LEDGER) as file:
@@ -141,13 +141,22 @@ def keep_leaving(report_id, changes, whole=False):
     write_ledger(ledger)
 
 
+def note_left(report_id):
+    """Before a report may leave: only what did is deleted. A ledger of an earlier release does not say."""
+    ledger = read_ledger()
+    if report_id not in ledger.get("left", [report_id]):
+        ledger["left"].append(report_id)
+        write_ledger(ledger)
+
+
 def take_withdrawal():
     """What was withdrawn waits for its deletion alone. From `main`, as all that writes the ledger."""
     if WITHDRAWN in os.listdir():
         ledger = read_ledger()
         ledger["outbox"] = []
         ledger["leaving"] = {}
-        ledger["deletions"] = list(ledger["secrets"])
+        left = ledger.get("left")
+        ledger["deletions"] = [one for one in ledger["secrets"] if left is None or one[1] in left]
         write_ledger(ledger)
         os.remove(WITHDRAWN)
 

@@ -82,23 +82,26 @@ def send(collector, config, roots, day):
     ledger.take_withdrawal()
     kept = ledger.read_ledger()
     for entry in kept["deletions"]:
-        study, report_id, secret, publisher, *_ = known(collector, config, entry)
+        study, report_id, secret, *_ = known(collector, config, entry)
+        publisher = publisher_of(collector, config, entry)
         answer = ask(collector, "DELETE", study, report_id, [("LDPKit-Withdrawal", secret)])
         if answer and is_deleted(answer, report_id, publisher):
             ledger.drop_deletion(report_id)
     moment = now() if day else None
     for text in filter(ledger.waits, kept["outbox"]):
         entry = ledger.entry_of(kept, json.loads(text)["id"])
-        study, report_id, _, *of, channel = known(collector, config, entry)
-        about = Leaving(of[1], channel)
+        study, report_id, _, _, *of, channel = known(collector, config, entry)
+        about = Leaving(of[0], channel)
         issuer, invitation = issuer_of(about, roots), config.get("invitation", "")
         more = header_now(about, report_id, issuer, invitation, moment, random)
         if more is None:
             continue
         fields = [("Content-Type", "application/json")]
         fields.extend(more)
+        publisher = publisher_of(collector, config, entry)
+        ledger.note_left(report_id)
         answer = ask(collector, "PUT", study, report_id, fields, text)
-        if answer and is_settled(answer, report_id, *of, day):
+        if answer and is_settled(answer, report_id, publisher, *of, day):
             ledger.drop_report(report_id)
         elif about.channel:
             postpone(about, report_id, moment, random)
@@ -114,6 +117,15 @@ def known(collector, config, entry):
     study, publisher = fetch(collector, config)
     entry.extend([publisher, study.digest, study.closes, study.document.get("channel")])
     return entry
+
+
+def publisher_of(collector, config, entry):
+    """Which collector has the entry's study.
+
+    Of one with a channel that is asked just before: what it was called at the fetch of the study may be
+    a name for this board alone.
+    """
+    return entry[3] or fetch(collector, config)[1]
 
 
 def ask(collector, method, study, report_id, fields, text=""):
@@ -132,7 +144,8 @@ def attempt(config, collector, roots):
     day = today()
     if not ledger.read_ledger()["spent"]:
         study, publisher = fetch(collector, config)
-        ledger.answer_once(study, answers(), random, day, publisher=publisher)
+        kept = None if study.channel else publisher
+        ledger.answer_once(study, answers(), random, day, publisher=kept)
     return not send(collector, config, roots, day)
 
 

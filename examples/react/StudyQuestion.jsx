@@ -48,7 +48,7 @@ async function open({ collector, study: id, maxEpsilon, ledger }) {
   const device = await openDevice({ collector, maxEpsilon, ledger });
   // What waits from an earlier visit, also where nobody is asked any more.
   await device.flush({ attempts: 1 });
-  const study = await fetchStudy(collector, id);
+  const study = await fetchStudy(collector, id, device);
   const [asked, ...others] = study.questions;
   if (others.length || study.public || !canAsk(asked)) throw new Error("this form asks one number or choice, once");
   return look({ device, study, asked, collector });
@@ -67,7 +67,7 @@ async function look({ device, study, asked, collector }) {
 async function answer(now, form) {
   const given = new FormData(form).get("answer");
   // It may have been closed since the form was shown: then no noise is drawn.
-  await fetchStudy(now.collector, now.study.id);
+  await fetchStudy(now.collector, now.study.id, now.device);
   await now.device.answer(now.study, { [now.asked.id]: now.asked.ask === "number" ? Number(given) : given });
   return look(now);
 }

@@ -27,7 +27,7 @@ async function main() {
   const device = await openDevice({ maxEpsilon, collector });
   // What waits from an earlier visit, also where nobody is asked any more.
   await device.flush({ attempts: 1 });
-  const study = await fetchStudy(collector, id);
+  const study = await fetchStudy(collector, id, device);
   const [question, another] = study.questions;
   if (another || question.ask !== "yes_no" || question.refusal || question.mechanism.name === "memoized") {
     throw new Error("this page is for a study of one yes/no question, asked once");
@@ -45,7 +45,7 @@ async function main() {
     event.target.reset();
     attempt(async () => {
       // It may have been closed since the page was opened: then no noise is drawn.
-      await fetchStudy(collector, id);
+      await fetchStudy(collector, id, device);
       await device.answer(study, { [question.id]: answer });
       await refresh(device, study);
     });

@@ -52,8 +52,9 @@ class Channels:
         rows = connection.execute("SELECT document, channel, size FROM channels").fetchall()
         self._of_document = {document: _read(channel) for document, channel, _ in rows}
         self._sizes = {document: size for document, _, size in rows}
-        held = connection.execute("SELECT report, token FROM tokens WHERE token <> ''").fetchall()
-        self._tokens = {report: token for report, token in held}
+        held = connection.execute("SELECT report, token FROM tokens").fetchall()
+        self._asked = {report for report, _ in held}
+        self._tokens = {report: token for report, token in held if token}
 
     def of(self, report: "Queued") -> "Optional[Channel]":
         """How the report's study wants it to leave, None for a study that does not say."""
@@ -72,6 +73,28 @@ class Channels:
         """Whether the report needs a token that is still to be asked for."""
         channel = self.of(report)
         return channel is not None and channel.tokens is not None and report.report_id not in self._tokens
+
+    def asks_token(self, report: "Queued") -> bool:
+        """Whether its next request shows the person's invitation to an issuer."""
+        return bool(report.body and report.invitation) and self.awaits_token(report)
+
+    def has_asked(self, report: "Queued") -> bool:
+        """Whether a token was asked for, though perhaps not given."""
+        return report.report_id in self._asked
+
+    def is_relayed(self, report: "Queued") -> bool:
+        """Whether its next request goes through a relay."""
+        channel = self.of(report)
+        if channel is None or channel.oblivious is None:
+            return False
+        return not report.body or not self.awaits_token(report)
+
+    def is_shown(self, report: "Queued") -> bool:
+        """Whether its next request shows a collector or an issuer the address; one that waits for an
+        invitation makes none.
+        """
+        asks_none = report.body and self.awaits_token(report) and not report.invitation
+        return not asks_none and not self.is_relayed(report)
 
     def longest_wait(self, report: "Queued") -> int:
         """The most seconds that the report's time may be ahead, 0 for a report that leaves by itself."""

@@ -139,8 +139,10 @@ class Device:
         refuse_no_text("study_id", study_id)
         found = fetch_published(self.ledger, collector, study_id, bool(self.policy.keys))
         study = self.accept(found[0])
-        with self.ledger.writing() as connection:
-            note_publisher(connection, study.digest, collector, found[1])
+        if study.channel is None:
+            # Else it may be one for this address, to know the report by: by which answers settle it.
+            with self.ledger.writing() as connection:
+                note_publisher(connection, study.digest, collector, found[1])
         self._closed.discard(study.digest)
         if found[2]:
             self._closed.add(study.digest)
@@ -307,7 +309,7 @@ class Device:
         """Perturb the answers: the report as it will be sent, and the questions that it answers."""
         due = due_of(terms.study, self.send_window)
         if terms.study.route is not None:
-            from ldp_client.device.sending import queued_shares
+            from ldp_client.device.shares import queued_shares
 
             return queued_shares(terms, answers, self.policy.nodes, invitation, due), set(mechanisms)
         report = perturb_answers(terms.study, mechanisms, answers, self._random)

@@ -25,6 +25,8 @@ MOST_PENDING = 500
 MOST_BYTES = 1 << 20
 # Seconds in a week: a later moment than this was not drawn, the clock was moved.
 LONGEST_WINDOW = 7 * 86_400
+# What waits for its token before it has a moment of its own.
+_AWAITS = """document IN (SELECT document FROM channels WHERE channel LIKE '%"tokens"%')"""
 _SELECTED = (
     "id, collector, study, body, due, invitation, secret, version, document, closes, publisher, digest"
 )
@@ -140,6 +142,8 @@ def invite(connection: sqlite3.Connection, study_id: str, publisher: "Publisher"
     given = [] if invitation in [kept for _, kept in rows] else rows[:1]
     for report_id, _ in given if invitation else rows:
         connection.execute("UPDATE reports SET invitation = ? WHERE id = ?", (invitation, report_id))
+        # A request for a token that was put off is one for another code now.
+        connection.execute(f"UPDATE reports SET due = 0 WHERE id = ? AND {_AWAITS}", (report_id,))
         # Of another stratum, perhaps: the issuer may name its key.
         connection.execute("UPDATE tokens SET turned = 0 WHERE report = ?", (report_id,))
 
@@ -159,6 +163,18 @@ def _select(connection: sqlite3.Connection, which: str) -> "list[Queued]":
     if any([not isinstance(row[3], str) or digest_of(row[3]) != row[11] for row in rows]):
         raise LedgerError(say("device.report_changed"))
     return [Queued(*row[:11]) for row in rows]
+
+
+def untried(connection: sqlite3.Connection) -> "set[str]":
+    """The ids of the reports and deletions that no request was made for yet."""
+    query = "SELECT id FROM reports WHERE state = 'queued' OR (state = 'withdrawn' AND due = 0)"
+    return {row[0] for row in connection.execute(query).fetchall()}
+
+
+def note_asked(connection: sqlite3.Connection, report_id: str) -> None:
+    """A deletion was asked for that no batch waits for: from now on it is one that was tried."""
+    query = "UPDATE reports SET due = 1 WHERE id = ? AND state = 'withdrawn' AND due = 0"
+    connection.execute(query, (report_id,))
 
 
 def try_now(connection: sqlite3.Connection, report_id: str, collector: str) -> bool:

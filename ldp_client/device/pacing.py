@@ -62,3 +62,18 @@ def _forget_visit(connection: sqlite3.Connection) -> None:
     connection.execute("DELETE FROM apart WHERE until <= ?", (now,))
     longest = now + 2 * APART_SECONDS
     connection.execute("UPDATE apart SET until = MIN(until, ?)", (longest,))
+
+
+def is_late(connection: sqlite3.Connection, report_id: str) -> bool:
+    """Whether a report is overdue by far for the first time: by more than a window, and what a visit
+    keeps it for.
+
+    Perhaps its clock was set right just after its token, or the visit that its study came with: it waits for
+    one more window, and for as long as after a visit. A device that is off for longer sends it then.
+    """
+    connection.execute("CREATE TABLE IF NOT EXISTS late (report TEXT PRIMARY KEY)")
+    connection.execute("DELETE FROM late WHERE report NOT IN (SELECT id FROM reports WHERE state <> 'sent')")
+    if connection.execute("INSERT OR IGNORE INTO late VALUES (?)", (report_id,)).rowcount != 1:
+        return False
+    note_visit(connection)
+    return True

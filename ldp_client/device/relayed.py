@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 # The API's paths begin so, wherever a collector's base URL puts them.
 API = "/v1/studies/"
+# Behind a gateway is one collector. Its address may be one that this person alone was given.
+AUTHORITY = "collector"
 # The encapsulated request says its length and its target elsewhere, and nothing of the program.
 LEFT_OUT = ("content-length", "host", "user-agent")
 KEY_PROBLEM = b"http-problem-types#ohttp-key"
@@ -83,7 +85,7 @@ def _binary(request: urllib.request.Request) -> Request:
     content = request.data or b""
     assert isinstance(content, bytes)
     kept = [field for field in fields if field[0] not in LEFT_OUT]
-    return Request(request.get_method(), request.host, path, kept, content)
+    return Request(request.get_method(), AUTHORITY, path, kept, content)
 
 
 def _plain(answer: BinaryAnswer) -> Answer:

@@ -1,16 +1,12 @@
-"""Sending what is due, and asking for what is to be deleted, at most so many requests a minute.
+"""Sending what is due, and asking for what is to be deleted, at most so many requests a minute."""
 
-Of a secure sum it sends shares: this says how the outbox keeps them, and their way to the nodes and back.
-"""
-
-import json
 import random
 import sqlite3
 import time
-from binascii import a2b_base64, b2a_base64
 from itertools import zip_longest
 
 from ldp_client.device import clock, outbox
+from ldp_client.device.beside import Apart
 from ldp_client.device.channels import Channels, postpone
 from ldp_client.device.exchange import backoff, exchange
 from ldp_client.device.flushed import Flushed
@@ -18,8 +14,17 @@ from ldp_client.device.known_studies import note_publisher, publisher_of
 from ldp_client.device.ledger import Ledger
 from ldp_client.device.locking import BusyError, locked, mark
 from ldp_client.device.outbox import Queued
-from ldp_client.device.pacing import MOST_REQUESTS, allows, forget_moments, is_apart
+from ldp_client.device.pacing import (
+    APART_SECONDS,
+    MOST_REQUESTS,
+    allows,
+    forget_moments,
+    is_apart,
+    is_late,
+    note_visit,
+)
 from ldp_client.device.relayed import way_of
+from ldp_client.device.shares import delete_shares, put_shares
 from ldp_client.device.token_asking import ask_token
 from ldp_client.device.upload import (
     Outcome,
@@ -27,72 +32,17 @@ from ldp_client.device.upload import (
     delete_report,
     judged,
     put_report,
-    put_share,
 )
-from ldp_client.documents.canonical import canonical_json
 from ldp_client.documents.errors import LdpkitError, LedgerError
-from ldp_client.secure_sum.messages import node_invitation, share_messages, share_path
 from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable
+    from typing import Callable, Optional
 
     from ldp_client.device.outbox import Queued
     from ldp_client.device.policy import Policy
     from ldp_client.device.relayed import Exchange
-    from ldp_client.device.terms import Terms
-    from ldp_client.secure_sum.trusted_nodes import TrustedNodes
-
-    Judge = Callable[[str, Outcome], Outcome]
-
-
-def queued_shares(
-    terms: "Terms", answers: "dict[str, Any]", trusted: "TrustedNodes", invitation: str, due: int
-) -> Queued:
-    """The sealed shares of one device's answers; `collector` names their nodes.
-
-    Raises AnswerError, and RefusedError as `share_messages` does. The answers themselves are kept nowhere.
-    """
-    report, messages = share_messages(terms.study, terms.mechanisms, answers, trusted, invitation)
-    body = canonical_json([b2a_base64(message.body).decode().strip() for message in messages])
-    nodes = " ".join([message.node for message in messages])
-    return Queued.of(terms.study, report, nodes, body, due, invitation)
-
-
-def put_shares(queued: "Queued", judge: "Judge", token: bytes = b"") -> Outcome:
-    """Send every share once: "sent" when every node has its own, "refused" when one refuses for good.
-
-    judge: says of a node, by its base URL, what its answer means. token: each node takes it once.
-    """
-    shares = [a2b_base64(text) for text in json.loads(queued.body)]
-
-    def put(url: str, index: int) -> Outcome:
-        return put_share(url, shares[index], node_invitation(queued.invitation, index), token)
-
-    return _at_all(queued, put, judge)
-
-
-def delete_shares(queued: "Queued", judge: "Judge") -> Outcome:
-    """Ask every node once to delete its share. One that does not is the last word once all have spoken."""
-    worst = ("waiting", "kept", "refused")
-    return _at_all(queued, lambda url, _index: delete_report(url, queued.secret), judge, worst)
-
-
-def _at_all(
-    queued: "Queued",
-    ask: "Callable[[str, int], Outcome]",
-    judge: "Judge",
-    worst: "tuple[str, ...]" = ("refused", "waiting", "kept"),
-) -> Outcome:
-    """The worst of the nodes' answers, in this order: each is asked, whatever the others say."""
-    path = share_path(queued.study, queued.report_id)
-    outcomes = [judge(node, ask(node + path, index)) for index, node in enumerate(queued.nodes)]
-    for state in worst:
-        for outcome in outcomes:
-            if outcome.state == state:
-                return outcome
-    return outcomes[0]
 
 
 STILL_WAITS = ("waiting", "kept", "paced")
@@ -108,7 +58,7 @@ class Sender:
         self._collector = collector
         self._policy = policy
         self._until = 0.0
-        self._is_apart = False
+        self._has_relayed = False
         self._channels: Channels
 
     def flush(self, attempts: int, now: bool) -> Flushed:
@@ -119,13 +69,14 @@ class Sender:
             with locked(self._ledger.folder, 0) as lock:
                 with self._ledger.writing() as connection:
                     forget_moments(connection, clock.now())
-                    self._is_apart = is_apart(connection)
                 asked = self._withdrawn(set())
                 deletions = self._deletable(asked, now, result)
                 self._in_turn(*self._apart(deletions, self._due(now, result), now, result), attempts, result)
                 # What was withdrawn while its report was on the way.
                 late = self._withdrawn({report.report_id for report in asked})
-                self._in_turn(self._deletable(late, now, result), [], attempts, result)
+                self._in_turn(
+                    *self._apart(self._deletable(late, now, result), [], now, result), attempts, result
+                )
                 # Whoever made the ledger may have been stopped just before it did this.
                 mark(lock)
         except BusyError:
@@ -175,8 +126,9 @@ class Sender:
     def _waits(self, report: "Queued", now: bool, result: Flushed) -> bool:
         """Whether the time of a report, or of its deletion, is still to come; then it is counted."""
         wait = self._channels.longest_wait(report)
-        if wait and report.due - clock.now() > wait:
-            # The clock was moved back: at once would be right behind its token.
+        ahead = report.due - clock.now()
+        if wait and (ahead > wait or (-ahead > wait // 2 + 2 * APART_SECONDS and self._is_late(report))):
+            # The clock was moved: at once would perhaps be right behind its token.
             self._postpone(report, Outcome("kept"))
             result.count_batched()
         elif (now and not wait) or outbox.is_due(report, wait or outbox.LONGEST_WINDOW):
@@ -186,36 +138,32 @@ class Sender:
             result.batched += wait > 0
         return True
 
+    def _is_late(self, report: "Queued") -> bool:
+        if not report.due or (report.body and self._channels.awaits_token(report)):
+            return False
+        with self._ledger.writing() as connection:
+            return is_late(connection, report.report_id)
+
     def _apart(
         self, deletions: "list[Queued]", uploads: "list[Queued]", now: bool, result: Flushed
     ) -> "tuple[list[Queued], list[Queued]]":
         """Both without what has to leave at another time. now: deletions leave whatever that tells."""
-        asks = any([self._asks_token(report) and report.invitation for report in uploads])
-        kept = deletions if now else self._unseen(deletions, asks, result)
-        return kept, self._unseen(uploads, asks, result)
-
-    def _unseen(self, due: "list[Queued]", asks: bool, result: Flushed) -> "list[Queued]":
-        """Those that may leave beside what the person is known by: a token's request has their invitation, a
-        study's their address.
-
-        Beside the former a report waits for the next window, beside the latter for another flush.
-        """
-        left = []
-        for report in due:
-            channel = self._channels.of(report)
-            is_relayed = channel is not None and channel.oblivious is not None
-            is_seen = asks or (self._is_apart and is_relayed)
-            if channel is None or self._asks_token(report) or not is_seen:
-                left.append(report)
-                continue
+        with self._ledger.writing() as connection:
+            fresh, was_seen = outbox.untried(connection), is_apart(connection)
+        forced = {report.report_id for report in deletions} if now else set()
+        apart = Apart(self._channels, fresh, forced)
+        going = apart.going([*deletions, *uploads], was_seen, self._has_relayed)
+        self._has_relayed |= any([self._channels.is_relayed(report) for report in going])
+        for report in apart.postponed:
+            self._postpone(report, Outcome("kept"))
+        for _ in (*apart.postponed, *apart.held):
             result.count_batched()
-            if asks:
-                with self._ledger.writing() as connection:
-                    postpone(connection, report.report_id, channel.hours)
-        return left
-
-    def _asks_token(self, report: "Queued") -> bool:
-        return bool(report.body) and self._channels.awaits_token(report)
+        for report in apart.yielding:
+            result.reason = result.reason or say("device.unseen")
+            result.waiting += bool(report.body)
+            result.undeleted += not report.body
+        left = [[report for report in kind if report in going] for kind in (deletions, uploads)]
+        return left[0], left[1]
 
     def _withdrawn(self, asked: "set[str]") -> "list[Queued]":
         """The reports to delete but those in `asked`."""
@@ -307,9 +255,13 @@ class Sender:
     def _postpone(self, report: "Queued", outcome: Outcome) -> None:
         """What was tried in vain is tried in the next window, at a fresh moment."""
         channel = self._channels.of(report)
-        if channel is not None and outcome.state != "paced":
-            with self._ledger.writing() as connection:
+        if outcome.state == "paced":
+            return
+        with self._ledger.writing() as connection:
+            if channel is not None:
                 postpone(connection, report.report_id, channel.hours)
+            elif not report.body:
+                outbox.note_asked(connection, report.report_id)
 
     def _note(self, what: "Callable[[sqlite3.Connection, str], None]", report: "Queued") -> None:
         with self._ledger.writing() as connection:
@@ -326,6 +278,8 @@ class Sender:
         with self._ledger.writing() as connection:
             if not allows(connection, clock.now(), is_deletion):
                 return Outcome("paced", say("device.paced", most=MOST_REQUESTS))
+            if self._channels.is_shown(report):
+                note_visit(connection)
             leaves = not is_deletion and not self._channels.awaits_token(report)
             if leaves and not outbox.try_now(connection, report.report_id, self._collector):
                 return Outcome("withdrawn")
@@ -347,7 +301,7 @@ class Sender:
             publisher = publisher_of(connection, report.document, place)
         deletion = not report.body
         if (deletion or outcome.state == "refused") and not publisher and report.document:
-            publisher = ask_publisher(place, report, self._way(report))
+            publisher = ask_publisher(place, report, self._way(report)).identity
             if deletion and not publisher:
                 return Outcome("kept", say("device.kept_other_collector"))
         elif not publisher:
@@ -363,8 +317,24 @@ class Sender:
         token = self._channels.token(report)
         if report.nodes:
             return put_shares(report, judge, token)
+        obstacle = self._find_publisher(report) if self._channels.of(report) is not None else None
+        if obstacle is not None:
+            return obstacle
         along = (token, self._way(report))
         return judge(self._collector, put_report(self._url(report), report.body, report.invitation, *along))
+
+    def _find_publisher(self, report: "Queued") -> "Optional[Outcome]":
+        """Ask, as the report leaves, which collector takes it, where that is not known; else why not.
+
+        What the collector called itself in the clear may be a name for this address alone.
+        """
+        with self._ledger.reading() as connection:
+            if publisher_of(connection, report.document, self._collector):
+                return None
+        found = ask_publisher(self._collector, report, self._way(report))
+        with self._ledger.writing() as connection:
+            note_publisher(connection, report.document, self._collector, found.identity)
+        return None if found.identity else found
 
     def _ask_token(self, report: "Queued") -> Outcome:
         channel = self._channels.of(report)

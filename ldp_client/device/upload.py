@@ -229,8 +229,8 @@ def _day_of(said: str) -> date:
         return date.max
 
 
-def ask_publisher(place: str, report: "Queued", way: "Exchange" = exchange) -> str:
-    """The identity of the collector there if it serves exactly the study that was answered, else "".
+def ask_publisher(place: str, report: "Queued", way: "Exchange" = exchange) -> Outcome:
+    """The identity of the collector there if it serves exactly the study that was answered, else why not.
 
     It may say so by the study's ETag, its digest: the document itself fits no answer through a relay.
     """
@@ -239,8 +239,11 @@ def ask_publisher(place: str, report: "Queued", way: "Exchange" = exchange) -> s
     request = urllib.request.Request(url, headers={"User-Agent": "ldpkit", "If-None-Match": tag})
     try:
         answer = way(request, MAX_BYTES)
-    except TransferError:
-        return ""
+    except TransferError as error:
+        return Outcome("waiting", say("device.no_answer", reason=error))
     same = hashlib.sha256(answer.body).hexdigest() == report.document and answer.status == 200
     unchanged = answer.status == 304 and answer.headers.get("ETag") == tag
-    return identity_of(answer) if same or unchanged else ""
+    identity = identity_of(answer) if same or unchanged else ""
+    is_ours = unchanged or document_of(answer)
+    reason = say("device.kept_other_collector") if is_ours else strange(answer)
+    return Outcome(pause_of(answer.status), reason, identity=identity)

@@ -3,8 +3,9 @@
 import { baseOf } from "./address.js";
 import { utf8 } from "./digest.js";
 import { fail } from "./errors.js";
-import { drawApart } from "./leaving.js";
 import { read } from "./pasted.js";
+
+export { visited } from "./beside.js";
 
 /** Change a report by {state it is in: what to change}; returns it. One that then has no state is dropped. */
 export function move(memory, _, id, changes) {
@@ -24,15 +25,6 @@ export function consent(memory, collector, { digest }) {
   return report;
 }
 
-/**
- * The collector sees this device's address now, of who opens the page of this study, say: nothing leaves through a relay
- * for a while.
- */
-export function visited(memory, _, study) {
-  if ([study, ...memory.reports].some((one) => one?.channel?.oblivious)) memory.apart = drawApart();
-  else delete memory.apart;
-}
-
 /** Another invitation for the latest report that waits to be sent: it had none, or one that was not taken. */
 export function invite(memory, collector, studyId, given) {
   const invitation = read(given);
@@ -41,8 +33,10 @@ export function invite(memory, collector, studyId, given) {
   const waits = memory.reports.findLast((report) => isIts(report) && /^[hqu]/.test(report.state) && !report.token);
   if (!waits) return;
   waits.invitation = invitation;
+  // A request for a token that was put off is one for another code now.
+  delete waits.due;
   // Of another stratum, perhaps: the issuer may name its key.
-  if (waits.asked) waits.asked.by = 0;
+  if (waits.asked) waits.asked.isOther = false;
 }
 
 /** Wipe what is held of answers to a study, and have those reports deleted that may have left: how many these are. */

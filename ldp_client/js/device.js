@@ -35,7 +35,6 @@ export async function openDevice({
   /** As in changing.js, on the ledger. Throw LdpkitError "input", "module" or "ledger". */
   const changing = (kind) => (...change) =>
     import("./changing.js").catch(unloaded).then((its) => write((memory) => its[kind](memory, collector, ...change)));
-  const move = changing("move");
 
   return {
     /**
@@ -128,7 +127,7 @@ export async function openDevice({
     async flush(options) {
       // What is queued, uninvited or withdrawn waits for something.
       if (await read(({ reports }) => reports.some(({ state }) => /^[quw]/.test(state)))) {
-        await (await import("./sending.js").catch(unloaded)).send({ ...kept, collector, move }, options);
+        await (await import("./sending.js").catch(unloaded)).send({ ...kept, collector, move: changing("move") }, options);
       }
     },
   };

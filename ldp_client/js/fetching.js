@@ -5,7 +5,9 @@ import { fail } from "./errors.js";
 import { parseStudy } from "./study.js";
 
 /** As fetching.d.ts says. Nothing that links requests is sent along. */
-export async function fetchStudy(collector, id) {
+export async function fetchStudy(collector, id, device) {
+  // The collector is about to see this device: durable before it does.
+  await device?.visited();
   const timeoutMs = 20_000;
   const signal = AbortSignal.timeout(timeoutMs);
   const url = `${safeBaseOf(collector)}/v1/studies/${encodeURIComponent(id)}`;
@@ -14,5 +16,7 @@ export async function fetchStudy(collector, id) {
   const { ok, status, headers } = response;
   if (status === 410 || headers.get("LDPKit-Study") === "closed") fail("closed", "takes no reports");
   if (!ok) fail("input", `was not found: HTTP status ${status}`, "study");
-  return parseStudy(await response.text());
+  const study = await parseStudy(await response.text());
+  await device?.visited(study);
+  return study;
 }

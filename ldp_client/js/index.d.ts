@@ -292,6 +292,8 @@ export interface StoredReport {
   readonly token?: string;
   /** When it leaves, in milliseconds since 1970; not before it is ready. */
   readonly due?: number;
+  /** Whether it was overdue by more than a window, and waited once more: its clock may have been set right meanwhile. */
+  readonly late?: boolean;
 }
 
 /** What was told, in the order of first answers. limit: the budget. All epsilons in nats. */
@@ -359,7 +361,7 @@ export interface Device {
    */
   withdraw(studyId: string): Promise<number>;
   /**
-   * Note that the collector sees this device's address now, as in `fetchStudy`: for an hour, and up to one more that
+   * Note that the collector sees this device's address now, as `fetchStudy` does for a device that it is given: for an hour, and up to one more that
    * chance draws, nothing leaves through a relay. study: which the person is shown. Call it before; the page does so.
    */
   visited(study?: Study): Promise<void>;

@@ -11,18 +11,11 @@ export function drawDue({ batches: { hours } }, now = Date.now(), random = syste
   return Math.floor((Math.floor(now / width) + 1 + randomUint32(random) / 2 ** 32) * width);
 }
 
-/** Until when nothing leaves through a relay, as the collector sees this device's address now: an hour, and up to one more. */
-export const drawApart = (random = systemRandom) => Math.floor(Date.now() + HOUR_MS * (1 + randomUint32(random) / 2 ** 32));
-
-/** The same as the ledger keeps it; what lies too far ahead was noted before the clock was moved back. */
-const apartOf = (memory) => (memory.apart = Math.min(memory.apart ?? 0, Date.now() + 2 * HOUR_MS));
-
 /**
- * The next request for a report, as `step` of upload.js is one: that, once its time has come; before that for its token,
- * as such a study has them. left: how often it may be made now, with this time; asks: whether another one's token is asked
- * for now; write: of the ledger; now: whether deletions are asked for at once, whatever that tells.
+ * The next request for a report that leaves now, as `step` of upload.js is one; before that for its token, as such a study
+ * has them. left: how often it may be made now; now: whether deletions are asked for at once, whatever that tells.
  */
-export const inBatches = (step, move, left, asks, write, now) => async (url, kept) => {
+export const inBatches = (step, move, left, now) => async (url, kept) => {
   const { body, channel, token, due } = kept;
   // All about it goes through the relay that its study states, if any, and in no other way.
   const report = channel.oblivious
@@ -36,10 +29,8 @@ export const inBatches = (step, move, left, asks, write, now) => async (url, kep
     // Its time begins when it has one.
     return { changes: changes.token ? { ...changes, ...drawn } : changes, again };
   }
-  // Also where the clock was moved so far back that the moment would never come.
-  if (!due || due - Date.now() > 2 * channel.batches.hours * HOUR_MS) return { changes: drawn };
-  if (due > Date.now() || (channel.oblivious && (await write(apartOf)) > Date.now())) return { changes: {} };
-  if (asks) return { changes: drawn };
+  // The person withdrew it meanwhile.
+  if (!due) return { changes: drawn };
   // Never both: an invitation says who somebody is.
   const its = token && { invitation: "", more: { Authorization: `PrivateToken token="${token}"` } };
   const { changes, again } = await step(url, { ...report, ...its });

@@ -20,10 +20,11 @@ export const send = (
     const until = Date.now() + longestMs;
     // What is to be deleted has no body.
     const left = await read(({ reports }) => reports.sort((a, b) => !b.body - !a.body));
-    // Nothing leaves in a batch beside a request for a token, which says who somebody is.
-    const asks = left.some(
-      ({ state, body, channel, token, invitation }) => /^[qu]/.test(state) && body && channel?.tokens && !token && invitation,
-    );
+    const isBatched = left.some(({ channel }) => channel);
+    const leaving = isBatched && (await import("./leaving.js").catch(unloaded));
+    // What would tell, beside something else, whose it is waits.
+    const goes =
+      isBatched && (await write((await import("./beside.js").catch(unloaded)).leaveNow((one) => isFor(collector, one), now)));
     // Each once before any a second time: what is never settled holds nothing else up.
     let attempt = 0;
     for (; left[0] && attempt < attempts; attempt++) {
@@ -37,11 +38,9 @@ export const send = (
     async function isSettled(id) {
       const report = await move(id, {});
       const request = REQUESTS[report?.state];
-      if (!request || !isFor(collector, report)) return true;
+      if (!request || !isFor(collector, report) || (goes && !goes.has(id))) return true;
       const step = report.publisher ? request : findPublisher;
-      const its = report.channel
-        ? (await import("./leaving.js").catch(unloaded)).inBatches(step, move, attempts - attempt, asks, write, now)
-        : step;
+      const its = report.channel ? leaving.inBatches(step, move, attempts - attempt, now) : step;
       const { changes, again } = await its(`${collector}/v1/studies/${report.study}`, report);
       await move(id, { [report.state]: changes });
       // The person may have withdrawn meanwhile.

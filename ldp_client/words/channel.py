@@ -39,10 +39,19 @@ def channel_warnings(study: "Study", words: Words = ENGLISH) -> "list[str]":
 
 
 def issuer_warnings(study: "Study", collector: str, words: Words = ENGLISH) -> "list[str]":
-    """A line where who gives tokens is at the address of who takes reports, or on each device itself."""
-    tokens = study.channel.tokens if study.channel else None
-    place = collector.partition("://")[2].partition("/")[0]
-    is_one = tokens is not None and tokens.name.partition(":")[0] == place.partition(":")[0]
-    here = study.channel.left_from_trial(collector) if study.channel else []
+    """A line where issuer or relay is at the address of who takes reports, or on each device itself."""
+    channel = study.channel
+    if channel is None:
+        return []
+    here = channel.left_from_trial(collector)
     lines = [words.say("channel.warning_here", place=visible(url)) for url in here]
-    return lines + ([words.say("channel.warning_issuer")] if is_one else [])
+    if channel.tokens is not None and _host_of(channel.tokens.issuer) == _host_of(collector):
+        lines.append(words.say("channel.warning_issuer"))
+    if channel.oblivious is not None and _host_of(channel.oblivious.relay) == _host_of(collector):
+        lines.append(words.say("channel.warning_relay"))
+    return lines
+
+
+def _host_of(url: str) -> str:
+    """Without its port: one machine has many."""
+    return url.partition("://")[2].partition("/")[0].partition(":")[0].lower()

@@ -64,6 +64,20 @@ def test_a_clock_set_right_sends_nothing_behind_its_token(world, tmp_path):
     assert START + DAY <= queued.due < START + 2 * DAY
 
 
+def test_a_clock_that_was_behind_sends_nothing_behind_its_token(world, tmp_path):
+    device = consenting(tmp_path / "device", "8", COLLECTOR)
+    device.answer(world.study, YES, world.codes[0])
+    device.flush()
+    world.now = START + 400 * DAY + 10
+    flushed = device.flush()
+    assert (flushed.sent, flushed.batched) == (0, 1)
+    (queued,) = device.ledger.queued()
+    assert START + 401 * DAY <= queued.due < START + 402 * DAY
+    # One that is off for longer than a window sends it then.
+    world.now = queued.due + 3 * DAY
+    assert device.flush().sent == 1
+
+
 def test_another_code_may_be_of_another_stratum(world, tmp_path):
     """Once the issuer had named a key, no other one was taken any more."""
     field = {"id": "region", "choices": ["north", "south", "west"], "source": "invitation"}

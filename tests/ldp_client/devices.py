@@ -42,6 +42,21 @@ def problem(name, digest=""):
     return "application/problem+json", json.dumps({**document, **({"digest": digest} if digest else {})})
 
 
+def looking(server, answer):
+    """What answers a GET: that the study is unchanged, to who asks for it by its digest."""
+
+    def do_get(handler):
+        tag = handler.headers.get("If-None-Match")
+        if not server.serves or not tag:
+            return answer(handler)
+        handler.send_response(304)
+        handler.send_header("ETag", tag)
+        handler.send_header("LDPKit-Collector", server.identity)
+        handler.end_headers()
+
+    return do_get
+
+
 class Server:
     """A collector: answers with the statuses of a list, then 200; keeps what it was sent.
 
@@ -54,7 +69,7 @@ class Server:
 
     def __init__(self, content=b"", tls=None):
         self.statuses, self.requests, self.content, self.headers = [], [], content, {}
-        self.refusals, self.identity, self.stuck = {}, IDENTITY, "\0"
+        self.refusals, self.identity, self.stuck, self.serves = {}, IDENTITY, "\0", False
         self.http = HTTPServer(("127.0.0.1", 0), self._handler())
         if tls:
             self.http.socket = tls.wrap_socket(self.http.socket, server_side=True)
@@ -100,7 +115,7 @@ class Server:
                 receipt = {"id": self.path.rsplit("/", 1)[1], "result": result}
                 return "application/json", json.dumps(receipt).encode()
 
-            do_GET = do_PUT = do_DELETE = answer  # noqa: N815
+            do_GET, do_PUT, do_DELETE = looking(outer, answer), answer, answer  # noqa: N815
 
             def log_message(self, *_):
                 pass

@@ -10,6 +10,7 @@ import pytest
 from collector.oblivious.keys import GatewayKeys
 from collector.oblivious.relay import Relay
 from ldp_client.device import clock, outbox
+from ldp_client.device.pacing import note_visit
 from ldp_client.oblivious.binary_http import Answer, Request
 from ldp_client.oblivious.encapsulation import REQUEST_TYPE, encapsulate
 from schemas import Study
@@ -106,13 +107,15 @@ def make_relay():
 
 @pytest.fixture
 def send(monkeypatch):
-    """Flushes a device once, after the moment that its reports wait for, and long after any fetch."""
+    """Flushes a device once, at the moment that its reports wait for, as if it were long after any visit."""
 
     def flush(device):
-        with device.ledger.reading() as connection:
+        with device.ledger.writing() as connection:
+            note_visit(connection)
+            connection.execute("DELETE FROM apart")
             moments = [report.due for report in (*outbox.pending(connection), *outbox.withdrawn(connection))]
         if moments:
-            monkeypatch.setattr(clock, "now", lambda: float(max(moments) + 7200))
+            monkeypatch.setattr(clock, "now", lambda: float(max(moments)))
         return device.flush(1)
 
     return flush

@@ -104,7 +104,10 @@ class Collector:
         report_id = path.split("/")[-1]
         if method == "GET":
             is_first = self.asked.count("GET") == 1
-            return answer(200, "application/json", self.study if is_first else TRIAL.get("then", self.study))
+            served = self.study if is_first else TRIAL.get("then", self.study)
+            return answer(
+                200, "application/json", served, TRIAL.get("shown", IDENTITY) if is_first else IDENTITY
+            )
         if method == "DELETE" and deed.startswith("problem "):
             return problem_of(deed)
         if method == "DELETE" and deed == "stored":
@@ -351,6 +354,8 @@ def sleep(seconds):
     MOMENT[0] += seconds
     if CLOCK[0] == TRIAL.get("jumps_at"):
         MOMENT[0] += 30 * 24 * 3600
+    if CLOCK[0] == TRIAL.get("withdraws_at"):
+        sys.modules["ledger"].withdraw()
     if "forgets" in TRIAL:
         shorten(TRIAL["forgets"])
     if CLOCK[0] > 40:

@@ -68,7 +68,7 @@ def test_it_joins_later_where_there_is_no_network(trials):
 
 def test_the_power_is_cut_at_every_write(trials):
     """One report in the end, and never another's bytes; where the answer was lost before, too."""
-    writes = list(range(1, 2 * STEPS_OF_A_WRITE + 1))
+    writes = list(range(1, 3 * STEPS_OF_A_WRITE + 1))
     each = trials({"cut_at": writes}, {"cut_at": writes, "script": ["well", "lost"]})
     assert [found["cuts"] for found in each] == [1] * len(each)
     assert [(found["stored"], found["bodies"]) for found in each] == [(1, 1)] * len(each)
@@ -235,6 +235,19 @@ def test_a_clock_that_jumps_ahead_sends_no_report_right_behind_its_token(trials)
     assert sent > asked + 30 * 24 * 3600
     # The pause after the token, at most six hours, ends in this window.
     assert window(sent) > window(asked + 30 * 24 * 3600)
+
+
+def test_what_never_left_is_not_asked_to_be_deleted(trials):
+    """Its id and secret would tell the collector who took part, and took back."""
+    (found,) = trials({"withdraws_at": 1}, study=with_tokens())
+    assert (len(found["asked"]), found["puts"], found["deletions"]) == (1, 0, 0)
+    assert found["left"]["outbox"] == found["left"]["deletions"] == []
+
+
+def test_an_identity_shown_to_this_board_alone_tells_nothing_of_its_report(trials):
+    study = with_tokens()
+    (found,) = trials({"shown": "b" * 32}, study=study)
+    check_sent(found, study)
 
 
 def test_the_power_is_cut_while_a_token_is_asked_for(trials):

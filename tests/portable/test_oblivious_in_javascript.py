@@ -179,7 +179,7 @@ def test_nothing_is_relayed_in_the_hour_after_the_collector_saw_the_device(
     kind, study, collector, passed, tmp_path
 ):
     """A page that is opened again comes from the collector; its report is overdue."""
-    late = [["due", 5 * HOUR_MS], ["visited"], ["apart"], ["flush"]]
+    late = [["due", HOUR_MS // 2], ["visited"], ["apart"], ["flush"]]
     sent = take(study, collector, [*ANSWERED, *late, ["report"]], tmp_path, kind)
     apart, state, report = sent[-3:]
     assert HOUR_MS <= apart <= 2 * HOUR_MS
@@ -187,7 +187,7 @@ def test_nothing_is_relayed_in_the_hour_after_the_collector_saw_the_device(
     if kind == "memory":
         return
     # Each opens the ledger anew.
-    begun = report["due"] + 5 * HOUR_MS
+    begun = report["due"]
     steps = [["at", begun + HOUR_MS - 1000], ["flush"], ["at", begun + 2 * HOUR_MS], ["flush"]]
     assert take(study, collector, steps, tmp_path, kind)[1::2] == ["queued", "sent"]
     gone = take(study, collector, [["withdraw"], ["flush"], ["due"], ["visited"], ["flush"]], tmp_path, kind)
@@ -280,7 +280,7 @@ def test_the_participants_page_may_reach_the_relay_and_does(study, collector, br
     person.send()
     until(lambda: person.ledger()[1][0].get("due"))
     assert passed == []
-    script = SHIFTED.format(shift=5 * HOUR_MS)
+    script = SHIFTED.format(shift=3 * HOUR_MS)
     added = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": script})
     try:
         # It is overdue, and the collector sees who opens the page.

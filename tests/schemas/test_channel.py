@@ -227,7 +227,9 @@ def test_people_are_told_where_issuer_and_collector_are_one():
     study = study_of(channel())
     assert issuer_warnings(study, "https://issuer.example:8000/a")
     assert not issuer_warnings(study, "https://collector.example")
-    assert not issuer_warnings(study_of(oblivious()), "https://issuer.example")
+    assert not issuer_warnings(study_of(oblivious()), "https://collector.example")
+    (line,) = issuer_warnings(study_of(oblivious()), "https://relay.example:8000")
+    assert "relay" in line
 
 
 @pytest.mark.parametrize(("hours", "days", "warned"), [(72, 1, True), (72, 6, False), (12, 1, False)])

@@ -1,0 +1,48 @@
+"""A code that its issuer never takes must not keep other studies' reports on the device."""
+
+import pytest
+
+from collector.issuer.book import Person
+from ldp_client.device import relayed, sending
+from tests.attacks.test_beside_reports import YES, another
+from tests.attacks.test_joining_people_and_reports import COLLECTOR, DAY, World
+from tests.ldp_client.devices import consenting
+
+
+@pytest.fixture
+def world(tmp_path, monkeypatch):
+    made = World(tmp_path, monkeypatch)
+    monkeypatch.setattr(relayed, "exchange", made.exchange)
+    monkeypatch.setattr(sending, "backoff", lambda _attempt: 0)
+    yield made
+    made.close()
+
+
+def test_a_refused_code_keeps_no_other_report_for_good(world, tmp_path):
+    other, _ = another(world, "second", [{}], [Person("Ada", {})])
+    device = consenting(tmp_path / "device", "8", COLLECTOR)
+    device.answer(world.study, YES, world.codes[0])
+    device.flush()
+    device.answer(other, YES, "mistyped-code-that-nobody-takes")
+    for _ in range(40):
+        world.now += DAY
+        flushed = device.flush()
+        if flushed.sent:
+            break
+    assert len(world.sent) == 1
+
+
+def test_a_code_that_replaces_a_refused_one_is_tried_at_once(world, tmp_path):
+    other, codes = another(world, "second", [{}], [Person("Ada", {})])
+    device = consenting(tmp_path / "device", "8", COLLECTOR)
+    device.answer(world.study, YES, world.codes[0])
+    device.flush()
+    device.answer(other, YES, "mistyped-code-that-nobody-takes")
+    for _ in range(40):
+        world.now += DAY
+        if device.flush().sent:
+            break
+    device.invite("second", codes[0])
+    world.asked.clear()
+    assert device.flush().waiting == 0
+    assert len(world.asked) == 1

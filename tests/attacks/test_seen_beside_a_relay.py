@@ -1,0 +1,96 @@
+"""The collector sees the address in the clear a moment before, or beside, what comes through the relay."""
+
+import os
+import random
+
+import pytest
+
+from ldp_client.device import beside, clock
+from schemas import Study
+from tests import studies
+from tests.ldp_client.devices import Server, consenting
+from tests.oblivious.conftest import keys, relayed_study
+from tests.oblivious.test_device import Relay
+
+__all__ = ["keys"]
+YES = {"ever": True}
+HOUR = 3600
+
+
+@pytest.fixture
+def places():
+    with Server() as collector, Relay() as relay:
+        yield collector, relay
+
+
+@pytest.fixture
+def at(monkeypatch):
+    def move(moment):
+        monkeypatch.setattr(clock, "now", lambda: float(moment))
+
+    return move
+
+
+def test_nothing_leaves_through_the_relay_beside_a_report_in_the_clear(tmp_path, places, keys, at):
+    collector, relay = places
+    device = consenting(tmp_path / "device", "9", collector.url)
+    relayed = relayed_study(relay.url, keys)
+    plain = Study({**studies.document(studies.YES_NO), "id": "plain"})
+    device.answer(relayed, YES)
+    device.answer(plain, YES)
+    at(max(queued.due for queued in device.ledger.queued()))
+    device.flush(1)
+    assert not (collector.requests and relay.requests)
+
+
+def test_a_device_since_restarted_knows_of_its_fetch(tmp_path, places, keys, at):
+    collector, relay = places
+    study = relayed_study(relay.url, keys)
+    collector.content = study.to_json().encode()
+    device = consenting(tmp_path / "device", "9", collector.url)
+    device.answer(device.fetch(study.id), YES)
+    due = device.ledger.queued()[0].due
+    at(due - 10)
+    device.fetch(study.id)
+    at(due)
+    consenting(tmp_path / "device", "9", collector.url).flush(1)
+    assert relay.requests == []
+    at(due + 2 * HOUR)
+    consenting(tmp_path / "device", "9", collector.url).flush(1)
+    assert len(relay.requests) == 1
+
+
+def test_nothing_leaves_through_the_relay_minutes_after_a_report_in_the_clear(tmp_path, places, keys, at):
+    collector, relay = places
+    device = consenting(tmp_path / "device", "9", collector.url)
+    device.answer(relayed_study(relay.url, keys), YES)
+    (queued,) = device.ledger.queued()
+    at(queued.due - 60)
+    device.answer(Study({**studies.document(studies.YES_NO), "id": "plain"}), YES)
+    device.flush(1)
+    at(queued.due)
+    assert device.flush(1).batched == 1
+    assert relay.requests == []
+
+
+def test_what_is_never_settled_in_the_clear_keeps_nothing_from_the_relay(
+    tmp_path, places, keys, at, monkeypatch
+):
+    draws, plain = random.Random(21), os.urandom
+    monkeypatch.setattr(clock.os, "urandom", lambda size: draws.randbytes(size) if size == 6 else plain(size))
+    monkeypatch.setattr(beside, "random", draws)
+    collector, relay = places
+    device = consenting(tmp_path / "device", "9", collector.url)
+    device.answer(relayed_study(relay.url, keys), YES)
+    device.answer(Study({**studies.document(studies.YES_NO), "id": "plain"}), YES)
+    collector.stuck = "PUT"
+    begun = max(queued.due for queued in device.ledger.queued())
+    # Whoever flushes every ten minutes.
+    for step in range(100):
+        before = (len(collector.requests), len(relay.requests))
+        at(begun + 600 * step)
+        device.flush(1)
+        now = (len(collector.requests), len(relay.requests))
+        assert before[0] == now[0] or before[1] == now[1]
+    assert len(relay.requests) > 1
+    assert len(collector.requests) > 2

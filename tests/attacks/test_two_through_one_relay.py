@@ -1,0 +1,24 @@
+"""Two studies' reports of one person that reach the collector in one breath are known to be one person's."""
+
+from ldp_client.device import clock
+from schemas import Study
+from tests.ldp_client.devices import consenting
+from tests.oblivious.conftest import keys, relayed_study
+from tests.oblivious.test_device import Relay
+
+__all__ = ["keys"]
+
+
+def test_two_reports_do_not_leave_through_the_relay_together(tmp_path, keys, monkeypatch):
+    with Relay() as relay:
+        first = relayed_study(relay.url, keys)
+        device = consenting(tmp_path / "device", "9", "https://collector.example")
+        for study in (first, Study({**first.document, "id": "second"})):
+            device.answer(study, {"ever": True})
+        for _ in range(10):
+            before = len(relay.requests)
+            now = max(queued.due for queued in device.ledger.queued())
+            monkeypatch.setattr(clock, "now", lambda now=now: float(now))
+            device.flush(1)
+            assert len(relay.requests) <= before + 1
+        assert len(relay.requests) == 10

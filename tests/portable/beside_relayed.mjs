@@ -1,0 +1,57 @@
+/** How many requests leave where a report is due that goes through a relay: one line of JSON. */
+
+import { webcrypto } from "node:crypto";
+import { move as moveIn, visited } from "../../ldp_client/js/changing.js";
+import { fetchStudy } from "../../ldp_client/js/fetching.js";
+import { memoryLedger } from "../../ldp_client/js/ledgers/memory.js";
+import { send } from "../../ldp_client/js/sending.js";
+
+globalThis.crypto ??= webcrypto;
+const COLLECTOR = "https://collector.example";
+const HOUR = 36e5;
+let now = 20_000 * 24 * HOUR;
+Date.now = () => now;
+const { publicKey } = await crypto.subtle.generateKey({ name: "X25519" }, false, ["deriveBits"]);
+const point = new Uint8Array(await crypto.subtle.exportKey("raw", publicKey));
+const keys = btoa(String.fromCharCode(1, 0, 32, ...point, 0, 4, 0, 1, 0, 1));
+const channel = { batches: { hours: 1 }, oblivious: { relay: "https://relay.example/x", keys } };
+const sent = [];
+globalThis.fetch = async (url) => {
+  sent.push(new URL(url).host);
+  return new Response(null, { status: 404 });
+};
+
+/** A device with these reports: what it sends when so many milliseconds have passed. */
+async function device(...changes) {
+  const ledger = memoryLedger();
+  const one = (id, more) => ({ study: id, version: 1, digest: "00".repeat(32), id, secret: "aa", body: "{}", state: "queued", invitation: "", publisher: "c", collector: COLLECTOR, ...more });
+  await ledger.write((memory) => {
+    memory.reports = changes.map((more, index) => one(`r${index}`, more));
+  });
+  const move = (...change) => ledger.write((memory) => moveIn(memory, COLLECTOR, ...change));
+  const flush = async (later = 0) => {
+    now += later;
+    sent.length = 0;
+    await send({ ...ledger, collector: COLLECTOR, move }, { attempts: 1 });
+    return [...sent];
+  };
+  return { flush, visited: (study) => ledger.write((memory) => visited(memory, COLLECTOR, study)) };
+}
+
+const relayed = () => ({ channel, due: now - 5 });
+const together = await (await device(relayed(), relayed(), {})).flush();
+const alone = await (await device(relayed(), relayed())).flush();
+const soon = await device({ channel, due: now + 60_000 }, {});
+const minutes = [await soon.flush(), await soon.flush(60_000)];
+const behind = await device(relayed());
+const jumped = await behind.flush(400 * 24 * HOUR);
+const asking = await device(relayed());
+await fetchStudy(COLLECTOR, "habits", asking).catch(() => 0);
+const fetched = await asking.flush();
+// In the clear it is never settled: whoever flushes every ten minutes.
+const stuck = await device(relayed(), {});
+const long = [];
+for (let step = 0; step < 400; step++) long.push(new Set(await stuck.flush(6e5)));
+const both = long.filter(({ size }) => size > 1).length;
+const [through, clear] = ["relay", "collector"].map((name) => long.filter((hosts) => hosts.has(`${name}.example`)).length);
+console.log(JSON.stringify({ together, alone, minutes, jumped, fetched, both, turns: [through > 0, clear > 0] }));
