@@ -59,6 +59,26 @@ def add_issuer(parser: argparse.ArgumentParser) -> None:
     text = "make none: remove that one, with its codes, where nobody has a token of it"
     instead.add_argument("--remove", action="store_true", help=text)
     key.set_defaults(run=run_key)
+    _add_invite(commands)
+    serve = with_database(add_command(commands, "serve", "run the issuer", "issuer serve --port 8100"))
+    serve.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
+    serve.add_argument("--port", type=int, default=8100, help="0 takes any free port (default 8100)")
+    text = "for https without a proxy: a PEM file, the server's own certificate first"
+    serve.add_argument("--certificate", metavar="FILE", help=text)
+    serve.add_argument("--key", metavar="FILE", help="its private key in PEM, which nobody else can read")
+    serve.add_argument("--ready-file", metavar="FILE", help="gets the base URL once the server listens")
+    serve.set_defaults(run=run_serve)
+    text = "say how many codes and tokens there are"
+    status = with_database(add_command(commands, "status", text, "issuer status"))
+    status.add_argument(
+        "study", nargs="?", metavar="STUDY_ID", help="with the names of those who have a token"
+    )
+    add_output(status)
+    status.set_defaults(run=run_status)
+    add_keeping(commands)
+
+
+def _add_invite(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     text = "make codes, each for one token"
     invite = with_database(
         add_command(commands, "invite", text, "issuer invite habits --count 500 --out c.csv")
@@ -79,22 +99,6 @@ def add_issuer(parser: argparse.ArgumentParser) -> None:
     invite.add_argument("--second-token", action="store_true", help=text)
     invite.add_argument("--out", required=True, metavar="FILE.csv", help="gets names and codes; must be new")
     invite.set_defaults(run=run_invite)
-    serve = with_database(add_command(commands, "serve", "run the issuer", "issuer serve --port 8100"))
-    serve.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
-    serve.add_argument("--port", type=int, default=8100, help="0 takes any free port (default 8100)")
-    text = "for https without a proxy: a PEM file, the server's own certificate first"
-    serve.add_argument("--certificate", metavar="FILE", help=text)
-    serve.add_argument("--key", metavar="FILE", help="its private key in PEM, which nobody else can read")
-    serve.add_argument("--ready-file", metavar="FILE", help="gets the base URL once the server listens")
-    serve.set_defaults(run=run_serve)
-    text = "say how many codes and tokens there are"
-    status = with_database(add_command(commands, "status", text, "issuer status"))
-    status.add_argument(
-        "study", nargs="?", metavar="STUDY_ID", help="with the names of those who have a token"
-    )
-    add_output(status)
-    status.set_defaults(run=run_status)
-    add_keeping(commands)
 
 
 def run_init(arguments: argparse.Namespace) -> int:
