@@ -27,6 +27,7 @@ from collector.exports.layout import (
     choose_buckets,
     document_name,
     folder_of,
+    is_bucket_count,
 )
 from collector.exports.parts import Scope, Written, made_parts
 from collector.exports.store import Store
@@ -41,6 +42,8 @@ from ldp_client.documents.errors import InputError, UsageError
 REPORTS_PER_PROCESS = 500_000
 # How `replacing` calls a file that is not whole yet.
 TEMPORARY = ".ldpkit-"
+# What a dataset that is being written, or deleted, has beside it.
+BEING_WRITTEN = b'{"see": "manifest.json is written last"}\n'
 # Of an order, how many buckets, through which day, the files that are known, and which bucket.
 Work = Callable[["Order", int, "date | None", dict[str, Part], int], tuple[list[Part], int]]
 
@@ -97,14 +100,17 @@ def export_from(
     database: Database, order: Order, store: Store, tell: Callable[[int, int], None] = lambda _done, _of: None
 ) -> Exported:
     """The same from a database that is open."""
-    if order.buckets is not None and not _is_power(order.buckets):
+    if order.buckets is not None and not is_bucket_count(order.buckets):
         raise UsageError(f"--buckets must be a power of two of at most {MOST_BUCKETS}, is {order.buckets}")
     folder = folder_of(order.study)
+    with database.read() as session:
+        identity = queries.identity(session).hex()
     before = _manifest_there(store, folder, order.study)
     plan = plan_of(database, order, before)
+    _refuse_others(store, order.study, before, identity)
     scope = plan.scope
     # What it says is for people; that it can be written is known now.
-    store.write(f"{folder}/{UNFINISHED}", b'{"see": "manifest.json is written last"}\n')
+    store.write(f"{folder}/{UNFINISHED}", BEING_WRITTEN)
     for rules in scope.rules.values():
         _write_if_other(store, f"{folder}/{document_name(rules.study.version)}", rules.study.canonical())
     parts: list[Part] = []
@@ -116,7 +122,7 @@ def export_from(
         tell(done, max(plan.total, done))
     documents = {rules.study.digest: version for version, rules in scope.rules.items()}
     through = None if scope.through is None else scope.through.isoformat()
-    manifest = Manifest(order.study, documents, tuple(sorted(parts)), scope.buckets, through)
+    manifest = Manifest(order.study, documents, tuple(sorted(parts)), scope.buckets, through, identity)
     finish(store, manifest)
     return Exported(manifest, written, plan.is_open)
 
@@ -139,6 +145,25 @@ def finish(store: Store, manifest: Manifest) -> None:
     _write_if_other(store, f"{folder}/{MANIFEST}", manifest.to_json().encode())
     store.remove(f"{folder}/{UNFINISHED}")
     store.settle(folder)
+
+
+def _refuse_others(store: Store, study_id: str, before: Manifest | None, identity: str) -> None:
+    """Raises InputError where an export would replace what is another database's, or is nowhere else."""
+    found = pending_manifest(store, study_id) or before
+    if found is None or not (found.archive or found.collector not in (None, identity)):
+        return
+    what = "an archive" if found.archive else "a dataset"
+    raise InputError(
+        f"{store.shown(folder_of(study_id))} is {what} of another database, or of this one before it was "
+        "restored from a backup: name another place"
+    )
+
+
+def pending_manifest(store: Store, study_id: str) -> Manifest | None:
+    """What an archive was to have when a change of it was interrupted; None where none was."""
+    path = f"{folder_of(study_id)}/{UNFINISHED}"
+    text = store.read(path)
+    return None if text is None or text == BEING_WRITTEN else Manifest.from_json(text, store.shown(path))
 
 
 def read_manifest(store: Store, study_id: str) -> Manifest:
@@ -165,10 +190,6 @@ def _manifest_there(store: Store, folder: str, study_id: str) -> Manifest | None
 def _write_if_other(store: Store, path: str, content: bytes) -> None:
     if store.read(path) != content:
         store.write(path, content)
-
-
-def _is_power(number: int) -> bool:
-    return 1 <= number <= MOST_BUCKETS and number & (number - 1) == 0
 
 
 def plan_of(database: Database, order: Order, before: Manifest | None) -> Plan:
@@ -248,11 +269,12 @@ def write_bucket(
     order: Order, buckets: int, through: date | None, known: dict[str, Part], bucket: int
 ) -> tuple[list[Part], int]:
     """Make a bucket's files, and write those that are not there; all of them, and how many were written."""
+    del known
     store, folder = Store(order.address), folder_of(order.study)
     parts, written = [], 0
     for made in _made(order, buckets, through, bucket):
         parts.append(made.part)
-        written += _put(store, folder, made, known.get(made.part.path))
+        written += _put(store, folder, made)
     return parts, written
 
 
@@ -289,11 +311,10 @@ def _made(order: Order, buckets: int, through: date | None, bucket: int) -> Iter
         yield from made_parts(database, Scope(order.study, state.number, rules, buckets, through), bucket)
 
 
-def _put(store: Store, folder: str, made: Written, known: Part | None) -> bool:
+def _put(store: Store, folder: str, made: Written) -> bool:
     """Write a file unless it is there; whether it had to be."""
     path = f"{folder}/{made.part.path}"
-    if known == made.part and store.size(path) == known.bytes:
-        return False
+    # Not by its length alone: who exports again may do so as a file was found damaged.
     there = store.digest(path)
     if there == (made.part.bytes, made.part.sha256):
         return False

@@ -40,13 +40,18 @@ class Part(NamedTuple):
 
 
 class Manifest(NamedTuple):
-    """What a finished dataset has. documents: {digest: version}. through: the last day, None for all days."""
+    """What a finished dataset has. documents: {digest: version}. through: the last day, None for all days.
+
+    collector: the identity of the database that it is of. archive: whether its reports may be nowhere else.
+    """
 
     study: str
     documents: Mapping[str, int]
     parts: tuple[Part, ...]
     buckets: int
     through: str | None
+    collector: str | None = None
+    archive: bool = False
 
     @property
     def reports(self) -> int:
@@ -61,6 +66,8 @@ class Manifest(NamedTuple):
             "documents": dict(self.documents),
             "buckets": self.buckets,
             "through": self.through,
+            "collector": self.collector,
+            "archive": self.archive,
             "reports": self.reports,
             "files": [part._asdict() for part in self.parts],
         }
@@ -77,8 +84,10 @@ class Manifest(NamedTuple):
             if not all(PART.fullmatch(part.path) for part in parts):
                 raise ValueError
             documents = {str(digest): int(version) for digest, version in found["documents"].items()}
-            through = found["through"]
-            return cls(str(found["study"]), documents, parts, int(found["buckets"]), through)
+            if not is_bucket_count(found["buckets"]):
+                raise ValueError
+            of = (found.get("collector"), found.get("archive") is True)
+            return cls(str(found["study"]), documents, parts, found["buckets"], found["through"], *of)
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
             advice = "name another folder, or move it away"
             raise InputError(f"{where} is no manifest of {FORMAT}: {advice}") from None
@@ -97,6 +106,11 @@ def document_name(version: int) -> str:
 def part_path(version: int, day: str, bucket: int) -> str:
     """A file of reports, below the study's folder."""
     return f"version={version}/day={day}/part-{bucket:02x}.parquet"
+
+
+def is_bucket_count(number: object) -> bool:
+    """Whether a dataset may have so many buckets: with others some ids would be in none."""
+    return type(number) is int and 1 <= number <= MOST_BUCKETS and number & (number - 1) == 0
 
 
 def bucket_of(report_id: bytes, buckets: int) -> int:

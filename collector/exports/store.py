@@ -60,15 +60,6 @@ class Store:
             except FileNotFoundError:
                 return None
 
-    def size(self, path: str) -> int | None:
-        """A file's length; None where there is none."""
-        with self._saying("read", path):
-            self._fs.invalidate_cache()
-            try:
-                return int(self._fs.size(self._at(path)))
-            except FileNotFoundError:
-                return None
-
     @contextmanager
     def reading(self, path: str) -> Iterator[IO[bytes]]:
         """A file, open. Whatever cannot be made of it is said as what cannot be read."""

@@ -38,6 +38,11 @@ next, in {folder}:
   ldpkit issuer serve --port 8100     # behind TLS at {address}
 """
 REMOVED = "removed the key and {codes} of it: a study that names it is to be published anew, without it"
+NEW_NAMES = (
+    "--again: of {count} no code is known here ({names}): where a name was written otherwise before, that "
+    "person's earlier code is still good"
+)
+SHOWN = 5
 IN_CLEAR = "--host {host} without https: put a proxy with TLS in front, or name --certificate and --key"
 
 
@@ -190,7 +195,13 @@ def _people(arguments: argparse.Namespace) -> list[Person]:
         text = read_bytes(arguments.names).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise InputError(f"{arguments.names}: is not UTF-8") from None
-    reader = csv.DictReader(io.StringIO(text))
+    try:
+        return _read_people(csv.DictReader(io.StringIO(text, newline="")), arguments)
+    except csv.Error as error:
+        raise InputError(f"{arguments.names}: is no CSV: {error}") from None
+
+
+def _read_people(reader: csv.DictReader[str], arguments: argparse.Namespace) -> list[Person]:
     if NAME not in (reader.fieldnames or ()) or CODE in (reader.fieldnames or ()):
         raise InputError(f"{arguments.names}: must be CSV with a column {NAME!r}, and none called {CODE!r}")
     return [_person(row, arguments.names, reader.line_num) for row in reader]
@@ -222,6 +233,10 @@ def _refuse_named(session: Session, arguments: argparse.Namespace, people: Seque
                 "meant, for a phone that was lost or a new version of the study, say --second-token"
             )
         seen[looks] = person.name
+    known = {_looks(name) for name, _ in before}
+    strangers = [visible(name[:64]) for looks, name in seen.items() if looks not in known]
+    if arguments.again and strangers:
+        print(NEW_NAMES.format(names=", ".join(strangers[:SHOWN]), count=len(strangers)), file=sys.stderr)
     ended = [name for name, _ in before if _looks(name) in seen] if arguments.again else []
     end_unused(session, arguments.study, ended)
 

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 from pyarrow.parquet import ParquetFile
 from sqlalchemy.orm import Session
 
-from collector.exports.dataset import finish, read_manifest
-from collector.exports.layout import PART, UNFINISHED, Manifest, bucket_of, folder_of
+from collector.exports.dataset import finish, pending_manifest, read_manifest
+from collector.exports.layout import MANIFEST, PART, UNFINISHED, Manifest, bucket_of, folder_of
 from collector.exports.parts import Growing
 from collector.exports.store import Store
 from collector.operator.fitting import forget_fitted
@@ -29,6 +29,7 @@ from collector.storage.archived import add_archived, end_waiting, mark_taken, wa
 from collector.storage.database import Database
 from collector.storage.packing import PackedReport
 from collector.storage.upkeep import settled_day, utc_today
+from ldp_client.documents.errors import InputError
 from schemas import Report
 
 
@@ -49,11 +50,7 @@ class Change(NamedTuple):
 
 def manifest_of(store: Store, study_id: str) -> Manifest:
     """What an archive has, or was to have when the last change of it was interrupted. Raises InputError."""
-    pending = f"{folder_of(study_id)}/{UNFINISHED}"
-    text = store.read(pending)
-    if text is None:
-        return read_manifest(store, study_id)
-    return Manifest.from_json(text, store.shown(pending))
+    return pending_manifest(store, study_id) or read_manifest(store, study_id)
 
 
 def take_out(
@@ -79,12 +76,19 @@ def _changes(
 ) -> Iterator[Change]:
     """The files that have any of these reports, by their ids."""
     buckets = {bucket_of(report_id, manifest.buckets) for report_id in wanted}
+    # Where the last change was interrupted a file is as it is to be, or as it was.
+    known = {(part.path, part.bytes, part.sha256) for part in manifest.parts}
+    if store.read(f"{folder_of(manifest.study)}/{MANIFEST}") is not None:
+        before = read_manifest(store, manifest.study)
+        known |= {(part.path, part.bytes, part.sha256) for part in before.parts}
     for part in manifest.parts:
         place = PART.fullmatch(part.path)
         assert place is not None
         if int(place[3], 16) not in buckets:
             continue
         path = f"{folder_of(manifest.study)}/{part.path}"
+        if (part.path, *(store.digest(path) or ())) not in known:
+            raise InputError(f"{store.shown(path)} is not what was written there: no withdrawal was done")
         with store.reading(path) as file:
             content = ParquetFile(file)
             ids = content.read(columns=["report_id"]).column(0).to_pylist()
@@ -125,6 +129,8 @@ def _uncount(session: Session, study_id: str, rules: Mapping[int, Rules], change
 def _rewrite(store: Store, manifest: Manifest, rules: Mapping[int, Rules], changes: list[Change]) -> Manifest:
     """Write the files anew, and what the dataset then has; a file without a report is none any more."""
     folder = folder_of(manifest.study)
+    if manifest_of(store, manifest.study) != manifest:
+        raise InputError(f"{store.shown(folder)} was changed meanwhile, by another run of this: run it again")
     parts = {part.path: part for part in manifest.parts}
     with ExitStack() as stack:
         made = {}

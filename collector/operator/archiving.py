@@ -19,10 +19,13 @@ from typing import NamedTuple
 from sqlalchemy.orm import Session
 
 from collector.exports.dataset import (
+    BEING_WRITTEN,
+    TEMPORARY,
     Order,
     check_bucket,
     each_bucket,
     export_from,
+    finish,
     plan_of,
     require_part,
     rules_of,
@@ -119,14 +122,32 @@ def archive(database: Database, order: Order, tell: Tell = lambda _what, _done, 
     else:
         manifest = manifest_of(store, order.study)
         if standing.stored:
+            _require_counts(database, order, standing.number, manifest)
             _require_all(store, manifest, tell)
+    if not manifest.archive:
+        # From now on its reports may be nowhere else: no other database is to write there.
+        manifest = manifest._replace(archive=True)
+        finish(store, manifest)
     dropped = 0
     while now := database.act(partial(_drop_page, study_id=order.study)):
         dropped += now
         tell("left the database", dropped, max(standing.stored, dropped))
     rules = _rules(database, order.study, standing.number)
     manifest, withdrawn = take_out(database, store, order.study, rules, manifest)
+    _require_counts(database, order, standing.number, manifest)
     return Archived(manifest, dropped, withdrawn)
+
+
+def _require_counts(database: Database, order: Order, number: int, manifest: Manifest) -> None:
+    """Raises InputError unless an archive has as many reports of each version and day as is counted."""
+    with database.read() as session:
+        there = Counter(archived_counts(session, number)) + Counter(stored_counts(session, number))
+    if there != _counts(manifest):
+        raise InputError(
+            f"{order.address} has {counted(manifest.reports, 'report')} of {order.study}, and the database "
+            f"counts {there.total()}: one of them is an older copy. The archive's own are what "
+            "`ldpkit summarize` makes of it; nothing was dropped"
+        )
 
 
 def _move(database: Database, order: Order, store: Store, tell: Tell) -> Manifest:
@@ -152,7 +173,7 @@ def _is_whole(database: Database, order: Order, store: Store, manifest: Manifest
             done = sum(part.reports for part in parts)
             tell("read again", done, max(manifest.reports, done))
     except InputError:
-        # The next call is to trust no file by its length.
+        # What is damaged is no finished dataset.
         store.remove(f"{folder_of(order.study)}/{MANIFEST}")
         raise
     return tuple(sorted(parts)) == manifest.parts
@@ -205,11 +226,20 @@ def delete_archive(database: Database, study_id: str, address: str) -> int:
     store, folder = Store(address), folder_of(study_id)
     with database.read() as session:
         versions = queries.published_versions(session, study_id)
-    ours = {MANIFEST, UNFINISHED, *map(document_name, versions)}
+    ours = set(map(document_name, versions))
+    unfinished = f"{folder}/{UNFINISHED}"
+    if store.read(unfinished) is None and store.read(f"{folder}/{MANIFEST}") is None:
+        where = store.shown(f"{folder}/{MANIFEST}")
+        raise InputError(
+            f"there is no {where}: the archive is away, perhaps not mounted, and nothing was deleted. If you "
+            f"deleted it yourself, put an empty file {store.shown(unfinished)} there"
+        )
+    store.write(unfinished, BEING_WRITTEN)
     # First what makes it a dataset.
     store.remove(f"{folder}/{MANIFEST}")
     for path in store.paths(folder):
-        if path in ours or PART.fullmatch(path):
+        is_temporary = path.rpartition("/")[2].startswith(TEMPORARY)
+        if path in ours or is_temporary or PART.fullmatch(path):
             store.remove(f"{folder}/{path}")
     while database.act(partial(_drop_page, study_id=study_id)):
         pass
@@ -222,4 +252,6 @@ def delete_archive(database: Database, study_id: str, address: str) -> int:
         forget_archive(session, row.number)
         return deleted
 
-    return database.act(act)
+    deleted = database.act(act)
+    store.remove(unfinished)
+    return deleted

@@ -1,0 +1,52 @@
+"""An issuer's list as spreadsheets write it: blanks about names, other line ends, names written otherwise."""
+
+from __future__ import annotations
+
+import csv
+
+import pytest
+
+from ldp_client.documents.errors import InputError
+from tests.collector.commands import run
+
+
+@pytest.fixture(autouse=True)
+def issuer(tmp_path, monkeypatch):
+    """An issuer's folder with a key of a study, and a code for Anna and for Zoë."""
+    run("issuer", "init", str(tmp_path / "own"), "--address", "https://issuer.example")
+    monkeypatch.chdir(tmp_path / "own")
+    run("issuer", "key", "panel")
+    invite("name\nAnna\nZoë\n", "first.csv")
+
+
+def invite(text, out, *more):
+    with open("people.csv", "w", newline="", encoding="utf-8") as file:
+        file.write(text)
+    run("issuer", "invite", "panel", "--names", "people.csv", "--out", out, *more)
+
+
+@pytest.mark.parametrize("name", ["Anna ", "  Anna", "Anna\u00a0", "Zoe\u0308"])
+def test_a_name_with_blanks_about_it_is_the_same_person(name):
+    with pytest.raises(InputError, match="has a code already"):
+        invite(f"name\n{name}\n", "second.csv")
+
+
+def test_a_name_of_blanks_is_none():
+    with pytest.raises(InputError, match="line 2: must have a name"):
+        invite("name\n  \n", "second.csv")
+
+
+def test_the_line_ends_of_old_spreadsheets_are_read():
+    invite("name\rCarl\rDora\r", "second.csv")
+    with open("second.csv", encoding="utf-8") as file:
+        assert [row["name"] for row in csv.DictReader(file)] == ["Carl", "Dora"]
+
+
+def test_what_is_no_csv_is_refused_in_a_line():
+    with pytest.raises(InputError, match="is no CSV"):
+        invite("name\n" + "x" * 140_000 + "\n", "second.csv")
+
+
+def test_replacing_the_code_of_nobody_is_said(capsys):
+    invite("name\nAna\n", "second.csv", "--again")
+    assert "of 1 no code is known here (Ana)" in capsys.readouterr().err
