@@ -119,7 +119,8 @@ def test_reports_that_do_not_stand_leave_no_mark(folder, monkeypatch, kind, earl
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("ldp_client.files.disk.os.replace", full)
+    for way in ("link", "replace"):
+        monkeypatch.setattr(f"ldp_client.files.disk.os.{way}", full)
     assert perturb(study, "north.csv", "1.ndjson") == 3
     assert (mark.read_bytes() if mark.exists() else None) == before
     assert not os.path.exists("1.ndjson")

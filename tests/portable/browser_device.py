@@ -54,7 +54,8 @@ def answered(
 
 
 def status(page: webdriver.Chrome, document: dict[str, Any] = DOCUMENT) -> Any:
-    return run(page, OPEN + "return device.status(study);", document, None)
+    script = OPEN + "const { apart, ...rest } = await device.status(study); return rest;"
+    return run(page, script, document, None)
 
 
 def consent(page: webdriver.Chrome, document: dict[str, Any] = DOCUMENT) -> Any:
