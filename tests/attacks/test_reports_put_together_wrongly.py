@@ -188,7 +188,7 @@ DEVICE = "in JavaScript: same reports by a device, round after round"
         (
             STUDY,
             "device.js",
-            '...made,\n        state: "held"',
+            '...made,\n          state: "held"',
             "...made, body: made.body.replace('AA', 'AQ'), state: \"held\"",
             {DEVICE},
         ),

@@ -30,7 +30,8 @@ from collector.storage.packing import PackedReport
 from collector.storage.queries import OtherReleaseError
 from tests.collector.conftest import build_report, build_study
 
-PATIENCE = 0.5
+# A busy machine answers within it.
+PATIENCE = 1.5
 
 
 @contextmanager
