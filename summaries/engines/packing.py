@@ -197,7 +197,7 @@ def _bytes_of(digits: Rows) -> tuple[Rows, Mask]:
     is_small = np.bitwise_and.reduce(digits.view(np.uint64), axis=None) & SMALL == SMALL
     try:
         if is_small:
-            found = np.frombuffer(a2b_hex(digits), np.uint8)
+            found = np.frombuffer(a2b_hex(digits.data), np.uint8)
             return found.reshape(len(digits), -1), np.ones(len(digits), np.bool_)
     except NotHexadecimal:
         pass

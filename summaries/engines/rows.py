@@ -118,9 +118,10 @@ def bytes_in(rows: Rows, where: slice) -> Rows:
 def put_bytes(rows: Rows, begin: int, content: NDArray[Any]) -> None:
     """Write (n, bytes), or n numbers, into all rows from this byte on, all of a row at once."""
     content = np.ascontiguousarray(content)
-    size = content.itemsize * (content.shape[1] if content.ndim == 2 else 1)
+    columns = content.shape[1] if content.ndim == 2 else 1
+    size = columns * content.itemsize
     kind = np.dtype((np.void, size))
-    rows[:, begin : begin + size].view(kind)[:, 0] = content.reshape(len(rows), size // content.itemsize).view(kind)[:, 0]
+    rows[:, begin : begin + size].view(kind)[:, 0] = content.reshape(len(rows), columns).view(kind)[:, 0]
 
 
 def places_of(rows: Rows) -> Places:
