@@ -40,6 +40,7 @@ from ldp_client.core.randomness import NotForRealAnswers
 from schemas import Study
 from summaries.engines import on_spark, summarize_dataset
 from summaries.engines.dataset import find_dataset
+from summaries.engines.memory import keep_memory
 from summaries.engines.on_dask import HERE
 from summaries.engines.once import once
 from summaries.engines.packing import Packer
@@ -195,6 +196,7 @@ def reading(study: Study, root: Path) -> float:
     found: list[float] = []
     dataset = find_dataset(study, root)
     job = Job(study.to_json(), tuple(file.name for file in dataset.files))
+    keep_memory()
     with _cpu(found):
         part = Part.empty(study)
         packer = Packer(study, part)
@@ -277,7 +279,7 @@ def _print(name: str, found: Costs, decode: float, base: Costs) -> None:
 
 
 def _decode(study: Study, root: Path, reports: int) -> float:
-    return min(decoding(study, root) for _ in range(2)) / reports
+    return decoding(study, root) / reports
 
 
 def measure(kind: str, folder: Path, reports: int, engines: list[str], workers: list[int]) -> None:
@@ -286,15 +288,17 @@ def measure(kind: str, folder: Path, reports: int, engines: list[str], workers: 
     roots = {size: folder / str(size) for size in (reports // 8, reports)}
     for size, root in roots.items():
         write_dataset(root, study, size, np.random.default_rng(size))
-    decode = _decode(study, roots[reports], reports)
     if kind == "olh":
-        work = min(reading(study, roots[reports]) for _ in range(2)) / reports
+        decode = _decode(study, roots[reports], reports)
+        work = min(reading(study, roots[reports]) for _ in range(3)) / reports
         print(f"{kind}, not reduced: {work * 1e9:.0f} ns a report, {1e-6 / (work - decode):.2f} M net")
         for choices in (1000, 10**6):
             cost = hashing(choices, 20 * 10**6 // choices)
             print(f"{kind}, reducing: {cost:.1f} ns for each of {choices:,} choices")
         return
-    base = costs(study, roots, "local", 1)
+    # In turn, as other work comes and goes; of each the least.
+    tries = [(_decode(study, roots[reports], reports), costs(study, roots, "local", 1)) for _ in range(3)]
+    decode, base = min(one for one, _ in tries), min((one for _, one in tries), key=lambda one: one.work)
     _print(f"{kind}, one process", base, decode, base)
     for engine in engines:
         for many in workers:
