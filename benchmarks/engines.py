@@ -31,7 +31,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from distributed import LocalCluster
 from pyspark.sql import SparkSession
 
 from ldp_client import mechanisms_of
@@ -41,7 +40,7 @@ from schemas import Study
 from summaries.engines import on_spark, summarize_dataset
 from summaries.engines.dataset import find_dataset
 from summaries.engines.memory import keep_memory
-from summaries.engines.on_dask import HERE
+from summaries.engines.on_dask import own_cluster
 from summaries.engines.once import once
 from summaries.engines.packing import Packer
 from summaries.engines.parts import Part
@@ -225,9 +224,7 @@ def hashing(choices: int, reports: int) -> float:
 def running(engine: str, workers: int) -> Iterator[str | None]:
     """An engine that goes on running; of Dask the scheduler's address."""
     if engine == "dask":
-        with LocalCluster(
-            n_workers=workers, threads_per_worker=1, dashboard_address=HERE, silence_logs=50
-        ) as own:
+        with own_cluster(workers) as own:
             yield own.scheduler_address
     elif engine == "spark":
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
