@@ -1,12 +1,16 @@
 """Reports from Parquet to a summary, by processes, Dask and Spark: reports a CPU-second, memory, same result.
 
-python -m benchmarks.engines [--reports 2000000] [--engines local,dask,spark] [--folder DIR]
+python -m benchmarks.engines [--reports 4000000] [--kinds number,oue16,olh] [--engines local,dask,spark]
+    [--workers 2,4] [--folder DIR]
 
-Reports of three studies are simulated in bulk and written as a dataset: a number, a choice of 16 under OUE,
-and one of 2²⁰ under OLH. Of the last one no exact summary is cheap (each report takes a hash for every
-choice), so that its reports are read, checked and counted once, but not reduced. CPU is that of all processes
-that worked, starts included, by the system's accounts; decoding Parquet alone, with the same reader, is
-measured beside it and taken off.
+Reports of three studies are simulated in bulk and written as datasets: a number, a choice of 16 under OUE,
+and one of 10⁶ under OLH. Of the last one no exact summary is cheap (each report takes a hash for every
+choice), so that its reports are read, checked and counted once, but not reduced; what a hash costs is
+measured with fewer choices. CPU is that of all processes that worked, by the system's accounts; decoding
+Parquet alone, with the same reader, is measured beside it and taken off.
+
+Each engine gets a dataset of an eighth, twice, then the large one. What the large one costs more than the
+second small one is the work, a report; what the first small one costs more than its reports is the start.
 """
 
 from __future__ import annotations
@@ -15,35 +19,39 @@ import argparse
 import hashlib
 import json
 import os
-import resource
+import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
 
 from ldp_client import mechanisms_of
 from ldp_client.bulk.perturbing import randomise_many
 from ldp_client.core.randomness import NotForRealAnswers
 from schemas import Study
-from summaries.engines import summarize_dataset
+from summaries.engines import on_spark, summarize_dataset
 from summaries.engines.dataset import find_dataset
+from summaries.engines.memory import keep_memory
+from summaries.engines.on_dask import own_cluster
 from summaries.engines.once import once
 from summaries.engines.packing import Packer
 from summaries.engines.parts import Part
 from summaries.engines.work import Job, batches_of, rows_of_file
+from summaries.summary import QuestionSummary
 
 BUCKETS = 64
 PER_FILE = 1 << 17
 NUMBER = {"ask": "number", "bounds": ["0", "100"], "mechanism": {"name": "laplace", "epsilon": "1"}}
 CHOICE = {"ask": "choice", "choices": {"count": 16}, "mechanism": {"name": "oue", "epsilon": "1"}}
-MANY = {"ask": "choice", "choices": {"count": 1 << 20}, "mechanism": {"name": "olh", "epsilon": "1"}}
+MANY = {"ask": "choice", "choices": {"count": 10**6}, "mechanism": {"name": "olh", "epsilon": "1"}}
 KINDS: dict[str, tuple[dict[str, Any], str]] = {
     "number": (NUMBER, "normal"),
     "oue16": (CHOICE, "multinomial"),
@@ -53,8 +61,11 @@ KINDS: dict[str, tuple[dict[str, Any], str]] = {
 
 def study_of(kind: str) -> Study:
     """The study with this one question."""
-    question, model = KINDS[kind]
-    head = {"format": "ldpkit.study/1", "id": kind, "version": 1, "title": kind}
+    return _study(kind, *KINDS[kind])
+
+
+def _study(name: str, question: dict[str, Any], model: str) -> Study:
+    head = {"format": "ldpkit.study/1", "id": name, "version": 1, "title": name}
     return Study({**head, "questions": [{"id": "asked", **question, "model": {"name": model}}]})
 
 
@@ -83,16 +94,22 @@ def _table(study: Study, bucket: int, count: int, random: np.random.Generator) -
     ids = random.integers(0, 256, (count, 16), dtype=np.uint8)
     ids[:, 0] = ids[:, 0] % (256 // BUCKETS) + bucket * (256 // BUCKETS)
     names = pa.array(np.zeros(count, np.int32))
-    asked = pa.array([row.tobytes() for row in payloads], pa.binary())
+    hexadecimal = np.frombuffer(ids.tobytes().hex().encode(), np.uint8).reshape(count, 32)
     return pa.table(
         {
-            "report_id": pa.array([row.tobytes().hex() for row in ids]),
+            "report_id": _column(hexadecimal, pa.string()),
             "study": pa.DictionaryArray.from_arrays(names, [study.id]),
             "version": pa.array(np.ones(count, np.int64)),
             "digest": pa.DictionaryArray.from_arrays(names, [study.digest]),
-            "payloads": pa.StructArray.from_arrays([asked], ["asked"]),
+            "payloads": pa.StructArray.from_arrays([_column(payloads, pa.binary())], ["asked"]),
         }
     )
+
+
+def _column(rows: np.ndarray, kind: pa.DataType) -> pa.Array:
+    """A value of each row's bytes."""
+    ends = np.arange(len(rows) + 1, dtype=np.int32) * rows.shape[1]
+    return pa.Array.from_buffers(kind, len(rows), [None, pa.py_buffer(ends), pa.py_buffer(rows.tobytes())])
 
 
 class Family:
@@ -178,6 +195,7 @@ def reading(study: Study, root: Path) -> float:
     found: list[float] = []
     dataset = find_dataset(study, root)
     job = Job(study.to_json(), tuple(file.name for file in dataset.files))
+    keep_memory()
     with _cpu(found):
         part = Part.empty(study)
         packer = Packer(study, part)
@@ -189,44 +207,99 @@ def reading(study: Study, root: Path) -> float:
     return found[0]
 
 
-def _line(name: str, reports: int, cpu: float, decode: float, memory: float, seconds: float) -> None:
-    rate = reports / max(cpu - decode, 1e-9) / 1e6
+def hashing(choices: int, reports: int) -> float:
+    """CPU nanoseconds that reducing a report takes for each choice, under OLH."""
+    question = {**MANY, "choices": {"count": choices}}
+    (mechanism,) = mechanisms_of(_study("hashing", question, "multinomial")).values()
+    random = np.random.default_rng(1)
+    answers = random.integers(0, choices, reports)
+    payloads = randomise_many(mechanism, answers, NotForRealAnswers(random.bytes))
+    found: list[float] = []
+    with _cpu(found):
+        QuestionSummary.of(mechanism, payloads)
+    return found[0] / reports / choices * 1e9
+
+
+@contextmanager
+def running(engine: str, workers: int) -> Iterator[str | None]:
+    """An engine that goes on running; of Dask the scheduler's address."""
+    if engine == "dask":
+        with own_cluster(workers) as own:
+            yield own.scheduler_address
+    elif engine == "spark":
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        builder = SparkSession.builder.master(f"local[{workers},4]")
+        for name, value in {**on_spark.SETTINGS, **on_spark.HERE}.items():
+            builder = builder.config(name, value)
+        with builder.getOrCreate():
+            yield None
+    else:
+        yield None
+
+
+class Costs(NamedTuple):
+    """CPU seconds of an engine. start: before and beside the reports. work: of a report. summary: of all."""
+
+    start: float
+    work: float
+    memory: float
+    wall: float
+    summary: str
+
+
+def costs(study: Study, roots: dict[int, Path], engine: str, workers: int) -> Costs:
+    """Measure an engine on a small dataset, twice, and on a large one. roots: of each size."""
+    small, large = sorted(roots)
+    seconds: list[float] = []
+    with Family() as family, running(engine, workers) as address:
+        for size in (small, small, large):
+            begin = time.monotonic()
+            found = summarize_dataset(study, roots[size], engine, workers=workers, cluster=address)
+            family.look()
+            seconds.append(family.cpu)
+        wall = time.monotonic() - begin
+    first, second, third = np.diff([0.0, *seconds])
+    work = (third - second) / (large - small)
+    return Costs(first - work * small, work, family.worker_mib, wall, found.to_json())
+
+
+def _print(name: str, found: Costs, decode: float, base: Costs) -> None:
+    rate = 1e-6 / max(found.work - decode, 1e-12)
+    same = "the same" if found.summary == base.summary else "ANOTHER SUMMARY"
+    ratio = found.work / base.work
     print(
-        f"{name:24} CPU {cpu:7.1f} s, decoding {decode:6.1f} s, {rate:6.2f} M reports a CPU-second net, "
-        f"{memory:5.0f} MiB a worker, wall {seconds:.0f} s",
+        f"{name:22} start {found.start:5.1f} CPU s, {found.work * 1e9:4.0f} ns a report, "
+        f"{decode * 1e9:.0f} of them decoding: {rate:5.2f} M a CPU-second net, "
+        f"{ratio:.2f} times one process; {found.memory:4.0f} MiB a worker, wall {found.wall:.0f} s, {same}",
         flush=True,
     )
 
 
-def _run(name: str, reports: int, decode: float, work: Callable[[], Any]) -> Any:
-    begin = time.monotonic()
-    with Family() as family:
-        found = work()
-    _line(name, reports, family.cpu, decode, family.worker_mib, time.monotonic() - begin)
-    return found, family.cpu
+def _decode(study: Study, root: Path, reports: int) -> float:
+    return decoding(study, root) / reports
 
 
-def measure(kind: str, root: Path, reports: int, engines: list[str]) -> None:
+def measure(kind: str, folder: Path, reports: int, engines: list[str], workers: list[int]) -> None:
     """Print a line for each way, and whether all give the same."""
     study = study_of(kind)
-    write_dataset(root, study, reports, np.random.default_rng(1))
-    # Once before: what is imported then is no cost of a report.
-    summarize_dataset(study, root, workers=1) if kind != "olh" else reading(study, root)
-    decode = decoding(study, root)
+    roots = {size: folder / str(size) for size in (reports // 8, reports)}
+    for size, root in roots.items():
+        write_dataset(root, study, size, np.random.default_rng(size))
     if kind == "olh":
-        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        _line(f"{kind}, not reduced", reports, reading(study, root), decode, memory, 0)
+        decode = _decode(study, roots[reports], reports)
+        work = min(reading(study, roots[reports]) for _ in range(3)) / reports
+        print(f"{kind}, not reduced: {work * 1e9:.0f} ns a report, {1e-6 / (work - decode):.2f} M net")
+        for choices in (1000, 10**6):
+            cost = hashing(choices, 20 * 10**6 // choices)
+            print(f"{kind}, reducing: {cost:.1f} ns for each of {choices:,} choices")
         return
-    right, base = _run(
-        f"{kind}, one process", reports, decode, lambda: summarize_dataset(study, root, workers=1)
-    )
+    # In turn, as other work comes and goes; of each the least.
+    tries = [(_decode(study, roots[reports], reports), costs(study, roots, "local", 1)) for _ in range(3)]
+    decode, base = min(one for one, _ in tries), min((one for _, one in tries), key=lambda one: one.work)
+    _print(f"{kind}, one process", base, decode, base)
     for engine in engines:
-        for workers in (2, 4):
-            name = f"{kind}, {engine} {workers}"
-            work = lambda e=engine, w=workers: summarize_dataset(study, root, e, workers=w)  # noqa: E731
-            found, cpu = _run(name, reports, decode, work)
-            same = "the same" if found.to_json() == right.to_json() else "ANOTHER SUMMARY"
-            print(f"{'':24} {cpu / base:.2f} times the CPU of one process; {same}")
+        for many in workers:
+            _print(f"{kind}, {engine} {many}", costs(study, roots, engine, many), decode, base)
 
 
 def main() -> None:
@@ -234,14 +307,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--reports", type=int, default=2_000_000)
+    parser.add_argument("--reports", type=int, default=4_000_000)
     parser.add_argument("--kinds", default="number,oue16,olh")
     parser.add_argument("--engines", default="local,dask,spark")
+    parser.add_argument("--workers", default="2,4")
     parser.add_argument("--folder", help="where datasets are written; a temporary one is removed")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=given.folder) as folder:
         for kind in given.kinds.split(","):
-            measure(kind, Path(folder), given.reports, [one for one in given.engines.split(",") if one])
+            engines = [one for one in given.engines.split(",") if one]
+            measure(
+                kind, Path(folder), given.reports, engines, [int(one) for one in given.workers.split(",")]
+            )
 
 
 if __name__ == "__main__":

@@ -24,9 +24,11 @@ MANIFEST = "manifest.json"
 # Stands beside what is not finished. Readers of datasets leave names with _ out.
 UNFINISHED = "_unfinished.json"
 MOST_BUCKETS = 256
+# Where the number of buckets is chosen: of a day's file at most so many reports while there are few buckets,
+# and of a bucket's files so many that a worker which counts each once holds them in memory.
 BUCKETS = 16
-# Of a day's file, where the number of buckets is chosen.
 REPORTS_PER_PART = 50_000
+REPORTS_PER_BUCKET = 1_000_000
 PART = re.compile(r"version=(\d+)/day=(\d{4}-\d\d-\d\d)/part-([0-9a-f]{2})\.parquet")
 
 
@@ -129,7 +131,10 @@ def ids_of(bucket: int, buckets: int) -> IdRange:
 
 def choose_buckets(counts: Iterable[int]) -> int:
     """How many buckets there are where nobody says so. counts: of each version and day."""
-    most, buckets = max(counts, default=0), 1
-    while buckets < BUCKETS and most > buckets * REPORTS_PER_PART:
+    counts = list(counts)
+    most, total, buckets = max(counts, default=0), sum(counts), 1
+    while (buckets < BUCKETS and most > buckets * REPORTS_PER_PART) or (
+        buckets < MOST_BUCKETS and total > buckets * REPORTS_PER_BUCKET
+    ):
         buckets *= 2
     return buckets

@@ -31,6 +31,8 @@ FOUND = -1
 FRAME_BITS = 8
 # Bytes stay bytes.
 SETTINGS = {"dataframe.convert-string": False}
+# Of a cluster that is started here, which nobody looks into: no stacks are sampled, a hundred times a second.
+OWN = {"distributed.worker.profile.enabled": False}
 # Of the page on how a cluster fares: any port that is free, on this machine alone.
 HERE = "127.0.0.1:0"
 # Seconds until a scheduler has answered.
@@ -116,11 +118,7 @@ def _client(workers: int | None, cluster: str | None) -> Iterator[Any]:
     with _dask().config.set(SETTINGS):
         distributed = _distributed()
         if cluster is None:
-            # A thread each: what workers do holds Python's lock half of the time.
-            own = distributed.LocalCluster(
-                n_workers=workers, threads_per_worker=1, dashboard_address=HERE, silence_logs=ERROR
-            )
-            with own, distributed.Client(own) as client:
+            with own_cluster(workers) as own, distributed.Client(own) as client:
                 yield client
             return
         try:
@@ -129,6 +127,19 @@ def _client(workers: int | None, cluster: str | None) -> Iterator[Any]:
             raise InputError(f"no Dask scheduler at {cluster}: {error}") from None
         with client:
             yield client
+
+
+@contextmanager
+def own_cluster(workers: int | None) -> Iterator[Any]:
+    """Start processes of this machine as a cluster, and end them. Raises MissingExtraError."""
+    distributed = _distributed()
+    with _dask().config.set(OWN):
+        # A thread each: what workers do holds Python's lock half of the time.
+        own = distributed.LocalCluster(
+            n_workers=workers, threads_per_worker=1, dashboard_address=HERE, silence_logs=ERROR
+        )
+        with own:
+            yield own
 
 
 def _awaited(futures: Sequence[Any], told: Callable[[int], None]) -> list[Part]:

@@ -21,7 +21,15 @@ from ldp_client.documents.report import ID_BYTES
 from schemas import Study
 from summaries.engines.parts import Part
 from summaries.engines.possible import possible
-from summaries.engines.rows import CONTENT, PLACE_BYTES, PUBLIC_BYTES, ROW_BITS, RowLayout, Rows
+from summaries.engines.rows import (
+    CONTENT,
+    PLACE_BYTES,
+    PUBLIC_BYTES,
+    ROW_BITS,
+    RowLayout,
+    Rows,
+    put_bytes,
+)
 from summaries.reducing import check_report
 from summaries.refusing import SHOWN
 from summaries.tables import report_of_row
@@ -70,7 +78,7 @@ class Packer:
             return self._read_apart(batch, np.arange(count), first, where)
         own = self._own(batch)
         rows = self.layout.empty(count)
-        rows[:, :PLACE_BYTES] = np.arange(first, first + count, dtype="<u8").view(np.uint8).reshape(count, -1)
+        put_bytes(rows, 0, np.arange(first, first + count, dtype="<u8"))
         has_id = self._put_ids(batch, rows)
         good = own & has_id & self._put_public(batch, rows)
         good &= self._put_payloads(batch, rows, good)
@@ -89,7 +97,8 @@ class Packer:
 
     def _put_ids(self, batch: pa.RecordBatch, rows: Rows) -> Mask:
         digits, good = fixed_bytes(batch.column("report_id"), 2 * ID_BYTES)
-        rows[:, PLACE_BYTES:CONTENT], are_digits = _bytes_of(digits)
+        ids, are_digits = _bytes_of(digits)
+        put_bytes(rows, PLACE_BYTES, ids)
         return good & are_digits
 
     def _put_public(self, batch: pa.RecordBatch, rows: Rows) -> Mask:
@@ -107,7 +116,7 @@ class Packer:
                     known[value] = -1 if place is None else place
             places = np.array([known[value] for value in values], dtype="<i4")[codes]
             good &= places >= 0
-            rows[:, begin : begin + PUBLIC_BYTES] = places.view(np.uint8).reshape(-1, PUBLIC_BYTES)
+            put_bytes(rows, begin, places)
             begin += PUBLIC_BYTES
         return good & _all_null(given, len(rows))
 
@@ -124,15 +133,21 @@ class Packer:
             there = _valid(column)
             fits &= wanted
             fits[fits] = possible(mechanism, payloads if fits.all() else payloads[fits])
-            # Of a study that asks one question all payloads have the same place.
-            where = slice(None) if fits.all() else np.flatnonzero(fits)
-            rows[where, self.layout.places[name]] = payloads[where]
+            self._put_some(rows, name, payloads, fits)
             good &= fits | ~there
             answered += there
             if self._study.ask_one:
                 self.layout.set_question(rows, name, np.flatnonzero(there))
         count = 1 if self._study.ask_one else len(self._mechanisms)
         return np.asarray(good & (answered == count) & _all_null(given, len(rows)))
+
+    def _put_some(self, rows: Rows, name: str, payloads: Rows, fits: Mask) -> None:
+        """Write these payloads alone: of a study that asks one question all have the same place."""
+        place = self.layout.places[name]
+        if fits.all():
+            put_bytes(rows, place.start, payloads)
+        else:
+            rows[np.flatnonzero(fits), place] = payloads[fits]
 
     def _count_others(
         self, batch: pa.RecordBatch, others: NDArray[np.int64], first: int, where: str
@@ -182,7 +197,7 @@ def _bytes_of(digits: Rows) -> tuple[Rows, Mask]:
     is_small = np.bitwise_and.reduce(digits.view(np.uint64), axis=None) & SMALL == SMALL
     try:
         if is_small:
-            found = np.frombuffer(a2b_hex(digits.tobytes()), np.uint8)
+            found = np.frombuffer(a2b_hex(digits.data), np.uint8)
             return found.reshape(len(digits), -1), np.ones(len(digits), np.bool_)
     except NotHexadecimal:
         pass

@@ -35,6 +35,9 @@ class Reducer:
 
     def add(self, rows: Rows) -> None:
         """Add good reports that were not added before."""
+        if not self._by_cell and len(rows):
+            self._whole = _added(self._whole, self._reduced(rows))
+            return
         self._waiting.append(rows)
         self._bytes += rows.nbytes
         if self._bytes >= BUFFERED:
@@ -58,9 +61,6 @@ class Reducer:
         rows = self._layout.joined(self._waiting)
         self._waiting, self._bytes = [], 0
         if not len(rows):
-            return
-        if not self._by_cell:
-            self._whole = _added(self._whole, self._reduced(rows))
             return
         numbers = self._layout.cells(rows)
         order = np.argsort(numbers, kind="stable")

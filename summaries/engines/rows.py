@@ -67,7 +67,7 @@ class RowLayout:
         """Return the payloads of the rows that answer a question, (answered, bytes)."""
         if self._ask_one:
             rows = rows[self.question_numbers(rows) == self.numbers[name]]
-        return np.ascontiguousarray(rows[:, self.places[name]])
+        return bytes_in(rows, self.places[name])
 
     def question_numbers(self, rows: Rows) -> NDArray[np.uint16]:
         """Return which question each row answers, of a study that asks one."""
@@ -106,7 +106,22 @@ class RowLayout:
 
 def column(rows: Rows, begin: int, kind: np.dtype[Any]) -> NDArray[Any]:
     """Return one integer of each row, copied."""
-    return np.ascontiguousarray(rows[:, begin : begin + kind.itemsize]).view(kind)[:, 0]
+    return rows[:, begin : begin + kind.itemsize].view(kind)[:, 0].copy()
+
+
+def bytes_in(rows: Rows, where: slice) -> Rows:
+    """Return some bytes of each row, copied: all of a row at once, which is far quicker than byte by byte."""
+    size = where.stop - where.start
+    return rows[:, where].view(np.dtype((np.void, size))).copy().view(np.uint8).reshape(len(rows), size)
+
+
+def put_bytes(rows: Rows, begin: int, content: NDArray[Any]) -> None:
+    """Write (n, bytes), or n numbers, into all rows from this byte on, all of a row at once."""
+    content = np.ascontiguousarray(content)
+    columns = content.shape[1] if content.ndim == 2 else 1
+    size = columns * content.itemsize
+    kind = np.dtype((np.void, size))
+    rows[:, begin : begin + size].view(kind)[:, 0] = content.reshape(len(rows), columns).view(kind)[:, 0]
 
 
 def places_of(rows: Rows) -> Places:
@@ -116,8 +131,8 @@ def places_of(rows: Rows) -> Places:
 
 def halves_of(rows: Rows) -> tuple[Places, Places]:
     """Return the first and the second eight bytes of each id, as numbers of the same order."""
-    ids = np.ascontiguousarray(rows[:, PLACE_BYTES:CONTENT]).view(">u8").astype(np.uint64)
-    return ids[:, 0].copy(), ids[:, 1].copy()
+    first, second = (column(rows, begin, np.dtype(">u8")) for begin in (PLACE_BYTES, PLACE_BYTES + 8))
+    return first.astype(np.uint64), second.astype(np.uint64)
 
 
 def parts_of(rows: Rows, bits: int) -> Iterator[tuple[int, Rows]]:

@@ -14,6 +14,7 @@ from ldp_client.documents.errors import InputError
 from schemas import Study
 from summaries.engines.counting import Counting
 from summaries.engines.dataset import ReportFile, open_address, refuse_changed
+from summaries.engines.memory import keep_memory
 from summaries.engines.once import once
 from summaries.engines.packing import COLUMNS, Packer
 from summaries.engines.parts import Part
@@ -146,6 +147,7 @@ def summarize_buckets(job: Job, files: Sequence[ReportFile], bits: int) -> Part:
     bits: of the ids, by how many reports are split so that each part fits in memory. A bucket that is larger
     goes through temporary files.
     """
+    keep_memory()
     study = job.study
     found = Part.empty(study)
     packer, ending = Packer(study, found), Ending(job, study)
@@ -172,5 +174,6 @@ def _noted(found: Part, bucket: int, batches: Iterable[Rows]) -> Iterator[Rows]:
 
 def split_files(job: Job, files: Sequence[ReportFile], bits: int, found: Part) -> Iterator[tuple[int, Rows]]:
     """Read files, and split their good reports by the first bits of their ids; the rest goes to `found`."""
+    keep_memory()
     packer = Packer(job.study, found)
     return split_rows((rows for file in files for rows in rows_of_file(job, packer, file)), bits)

@@ -249,7 +249,10 @@ def test_every_id_is_in_the_range_of_its_bucket():
                 report_id = bytes([first]) + rest
                 after, last = ids_of(bucket_of(report_id, buckets), buckets)
                 assert after < report_id <= last
-    assert [choose_buckets([count]) for count in (0, 50_000, 50_001, 1e6, 1e9)] == [1, 1, 2, 16, 16]
+    counts = (0, 50_000, 50_001, 1e6, 1e8, 1e9)
+    assert [choose_buckets([count]) for count in counts] == [1, 1, 2, 16, 128, 256]
+    # Also of many small days no bucket has more than a worker holds.
+    assert choose_buckets([40_000] * 100) == 4
 
 
 def test_documents_of_the_dataset_are_the_studys_own(many, tmp_path):

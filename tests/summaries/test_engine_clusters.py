@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from functools import partial
 from pathlib import Path
@@ -28,6 +27,7 @@ from tests.summaries.engines_data import (
     write,
     write_dataset,
 )
+from tests.summaries.killing import batches_after_killing, frame_after_killing
 
 AGAIN = "21 reports stood more than once and were counted once\n"
 
@@ -62,24 +62,6 @@ def spark():
     yield session
     session.stop()
     os.environ["PYTHONPATH"] = kept or ""
-
-
-def killed_once(mark):
-    """Kill the process that comes here first."""
-    if not mark.exists():
-        mark.touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-
-
-def frame_after_killing(mark, frame):
-    killed_once(mark)
-    return frame
-
-
-def batches_after_killing(mark, batches):
-    for batch in batches:
-        killed_once(mark)
-        yield batch
 
 
 def test_dask_summarises_a_dataset_and_files(folder, scheduler, tmp_path, capsys):

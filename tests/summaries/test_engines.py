@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 from functools import partial
 
 import pyarrow.parquet as pq
@@ -15,7 +13,6 @@ from ldp_client.documents.errors import InputError, SummaryError
 from schemas import Study
 from summaries import summarize, summarize_dataset
 from summaries.engines import local, work
-from summaries.engines.parts import Part
 from tests import studies
 from tests.summaries.engines_data import (
     FEW,
@@ -29,6 +26,7 @@ from tests.summaries.engines_data import (
     write,
     write_dataset,
 )  # fmt: skip
+from tests.summaries.killing import ending_always, ending_once
 
 CELLS = made(FEW, 400)
 
@@ -108,7 +106,7 @@ def test_every_damaged_file_is_named(tmp_path):
     files[1].write_bytes(content)
     files[2].unlink()
     with pytest.raises(InputError) as error:
-        summarize_dataset(STUDY, tmp_path, workers=2)
+        summarize_dataset(STUDY, tmp_path)
     said = str(error.value)
     assert said.startswith("3 files cannot be read: ")
     assert all(str(file) in said for file in files[:3])
@@ -151,20 +149,8 @@ def test_parts_that_share_ids_are_no_layout(tmp_path):
         summarize_dataset(FEW, tmp_path, check=False)
 
 
-def ending_once(mark):
-    """The work of a process that is killed at its first try."""
-    if not mark.exists():
-        mark.touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    return Part.empty(FEW)
-
-
-def ending_always():
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
 def test_what_a_killed_process_leaves_is_done_once_more(tmp_path):
-    tasks = [partial(ending_once, tmp_path / "mark"), partial(Part.empty, FEW)]
+    tasks = [partial(ending_once, tmp_path / "mark", FEW.to_json()) for _ in range(2)]
     assert len(local._done(tasks, 2, lambda _count: None)) == 2
     with pytest.raises(InputError, match="processes that read reports were killed, twice"):
         local._done([ending_always] * 2, 2, lambda _count: None)
@@ -179,7 +165,7 @@ def test_what_no_summary_has_is_refused_before_reading():
 def test_the_command(folder, tmp_path, capsys):
     study, out = tmp_path / "study.json", tmp_path / "summary.json"
     study.write_text(STUDY.to_json())
-    call = ["summarize", str(study), str(folder), "--out", str(out), "--engine", "local", "--workers", "2"]
+    call = ["summarize", str(study), str(folder), "--out", str(out), "--engine", "local", "--workers", "1"]
     assert main(call) == 0
     assert out.read_text() == RIGHT + "\n"
     assert "300 reports read" in capsys.readouterr().err
