@@ -36,7 +36,7 @@ export function invite(memory, collector, studyId, given) {
   // A request for a token that was put off is one for another code now.
   delete waits.due;
   // Of another stratum, perhaps: the issuer may name its key.
-  if (waits.asked) waits.asked.isOther = false;
+  delete waits.asked?.isOther;
 }
 
 /** Wipe what is held of answers to a study, and have those reports deleted that may have left: how many these are. */

@@ -12,7 +12,7 @@ __all__ = ["keys"]
 def test_two_reports_do_not_leave_through_the_relay_together(tmp_path, keys, monkeypatch):
     with Relay() as relay:
         first = relayed_study(relay.url, keys)
-        device = consenting(tmp_path / "device", "9", "https://collector.example")
+        device = consenting(tmp_path / "device", "9", "http://127.0.0.1:1")
         for study in (first, Study({**first.document, "id": "second"})):
             device.answer(study, {"ever": True})
         for _ in range(10):

@@ -240,7 +240,7 @@ def test_where_the_browser_is_too_old_it_is_refused_before_any_answer(study):
     const {{ memoryLedger }} = await import("{JAVASCRIPT / "ledgers" / "memory.js"}");
     const study = await parseStudy({json.dumps(study.canonical().decode())});
     crypto.subtle.generateKey = async () => {{ throw new DOMException("no", "NotSupportedError"); }};
-    const options = {{ maxEpsilon: "4", collector: "https://c.example", ledger: memoryLedger() }};
+    const options = {{ maxEpsilon: "4", collector: "http://localhost:1", ledger: memoryLedger() }};
     const device = await openDevice(options);
     const {{ message }} = await device.answer(study, {{ ever: "yes" }}).catch((error) => error);
     console.log(JSON.stringify([message, await device.epsilonLeft()]));
