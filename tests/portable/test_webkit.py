@@ -37,7 +37,8 @@ def test_a_reload_finds_the_same_report_and_takes_no_second_answer(page):
     answer = OPEN + "return device.answer(study, { hours: 3.5, ever: 'yes' });"
     first = run(page, OPEN + "return device.answer(study, args[1]);", DOCUMENT, ANSWERS)
     page.refresh()
-    assert run(page, OPEN + "return device.status(study);", DOCUMENT) == {"answered": True, "report": first}
+    status = OPEN + "const { answered, report } = await device.status(study); return { answered, report };"
+    assert run(page, status, DOCUMENT) == {"answered": True, "report": first}
     assert attempt(page, answer, DOCUMENT)["error"] == "answered"
 
 
