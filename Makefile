@@ -3,7 +3,8 @@
 VENV := .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+# What is imported is compiled then: of what is installed that is a part.
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile --constraint constraints.txt
 # What some tests need beyond Python: a browser, node, a compiler and a database server.
 PROGRAMS := chromium chromedriver firefox-esr WebKitWebDriver Xvfb npm gcc
 ABSENT := $(foreach program,$(PROGRAMS),$(if $(shell command -v $(program)),,$(program)))
