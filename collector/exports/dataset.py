@@ -10,7 +10,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date, timedelta
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import wait
@@ -44,8 +44,8 @@ REPORTS_PER_PROCESS = 500_000
 TEMPORARY = ".ldpkit-"
 # What a dataset that is being written, or deleted, has beside it.
 BEING_WRITTEN = b'{"see": "manifest.json is written last"}\n'
-# Of an order, how many buckets, through which day, the files that are known, and which bucket.
-Work = Callable[["Order", int, "date | None", dict[str, Part], int], tuple[list[Part], int]]
+# Of an order, how many buckets, through which day, and which bucket.
+Work = Callable[["Order", int, "date | None", int], tuple[list[Part], int]]
 
 
 @dataclass(frozen=True)
@@ -76,12 +76,11 @@ class Exported(NamedTuple):
 
 @dataclass
 class Plan:
-    """What an order comes to. counts: reports by version and day. known: files of a finished dataset."""
+    """What an order comes to. total: how many reports it has."""
 
     scope: Scope
     is_open: bool
     total: int
-    known: dict[str, Part] = field(default_factory=dict)
 
 
 def export_dataset(order: Order, tell: Callable[[int, int], None] = lambda _done, _of: None) -> Exported:
@@ -216,8 +215,7 @@ def plan_of(database: Database, order: Order, before: Manifest | None) -> Plan:
         raise InputError(f"{where} has another collector's study of this name: name another place")
     kept = before.buckets if before is not None else choose_buckets(counts.values())
     scope = Scope(order.study, state.number, rules, order.buckets or kept, through)
-    known = {} if before is None else {part.path: part for part in before.parts}
-    return Plan(scope, is_open, sum(counts.values()), known)
+    return Plan(scope, is_open, sum(counts.values()))
 
 
 def rules_of(database: Database, study_id: str, digests: dict[int, str]) -> dict[int, Rules]:
@@ -232,7 +230,7 @@ def each_bucket(order: Order, plan: Plan, work: Work) -> Iterator[tuple[list[Par
     """What a function gives for each bucket, as it is done: its files, and how many of them were written."""
     buckets = plan.scope.buckets
     processes = order.processes or _processes(plan.total)
-    place = (order, buckets, plan.scope.through, plan.known)
+    place = (order, buckets, plan.scope.through)
     if min(processes, buckets) == 1:
         yield from (work(*place, bucket) for bucket in range(buckets))
         return
@@ -265,11 +263,8 @@ def _begin_worker() -> None:
     Thread(target=leave, daemon=True).start()
 
 
-def write_bucket(
-    order: Order, buckets: int, through: date | None, known: dict[str, Part], bucket: int
-) -> tuple[list[Part], int]:
+def write_bucket(order: Order, buckets: int, through: date | None, bucket: int) -> tuple[list[Part], int]:
     """Make a bucket's files, and write those that are not there; all of them, and how many were written."""
-    del known
     store, folder = Store(order.address), folder_of(order.study)
     parts, written = [], 0
     for made in _made(order, buckets, through, bucket):
@@ -279,7 +274,7 @@ def write_bucket(
 
 
 def check_bucket(
-    order: Order, buckets: int, through: date | None, known: dict[str, Part], bucket: int
+    known: dict[str, Part], order: Order, buckets: int, through: date | None, bucket: int
 ) -> tuple[list[Part], int]:
     """Make a bucket's files and read those that are there; all of them, and how many the database makes other
     than they were known. Raises InputError where a known one is not there as it was."""

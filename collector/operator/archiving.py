@@ -166,7 +166,8 @@ def _is_whole(database: Database, order: Order, store: Store, manifest: Manifest
     """Whether the files are what the database makes now; False where that has changed since."""
     parts: list[Part] = []
     try:
-        for found, changed in each_bucket(order, plan_of(database, order, manifest), check_bucket):
+        check = partial(check_bucket, {part.path: part for part in manifest.parts})
+        for found, changed in each_bucket(order, plan_of(database, order, manifest), check):
             if changed:
                 return False
             parts += found
