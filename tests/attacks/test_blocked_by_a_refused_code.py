@@ -18,12 +18,18 @@ def world(tmp_path, monkeypatch):
     made.close()
 
 
-def test_a_refused_code_keeps_no_other_report_for_good(world, tmp_path):
-    other, _ = another(world, "second", [{}], [Person("Ada", {})])
-    device = consenting(tmp_path / "device", "8", COLLECTOR)
+def with_a_refused_code(world, folder):
+    """A device whose report waits beside one whose code nobody takes, and the codes that would be taken."""
+    other, codes = another(world, "second", [{}], [Person("Ada", {})])
+    device = consenting(folder / "device", "8", COLLECTOR)
     device.answer(world.study, YES, world.codes[0])
     device.flush()
     device.answer(other, YES, "mistyped-code-that-nobody-takes")
+    return device, codes
+
+
+def test_a_refused_code_keeps_no_other_report_for_good(world, tmp_path):
+    device, _ = with_a_refused_code(world, tmp_path)
     for _ in range(40):
         world.now += DAY
         flushed = device.flush()
@@ -33,11 +39,7 @@ def test_a_refused_code_keeps_no_other_report_for_good(world, tmp_path):
 
 
 def test_a_code_that_replaces_a_refused_one_is_tried_at_once(world, tmp_path):
-    other, codes = another(world, "second", [{}], [Person("Ada", {})])
-    device = consenting(tmp_path / "device", "8", COLLECTOR)
-    device.answer(world.study, YES, world.codes[0])
-    device.flush()
-    device.answer(other, YES, "mistyped-code-that-nobody-takes")
+    device, codes = with_a_refused_code(world, tmp_path)
     for _ in range(40):
         world.now += DAY
         if device.flush().sent:

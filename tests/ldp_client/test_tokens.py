@@ -299,6 +299,16 @@ def test_a_clock_that_was_wrong_keeps_no_report_for_ever(tmp_path, places, at):
     assert device.flush().sent == 1
 
 
+def sent(folder, places, at):
+    """A device whose report has left, and the study."""
+    device, study = answered(folder, places)
+    places[0].content = study.canonical()
+    device.flush()
+    at(due(device))
+    device.flush()
+    return device, study
+
+
 class TestWithdrawal:
     def test_before_the_token_leaves_nothing(self, tmp_path, places):
         server, issuer = places
@@ -322,11 +332,7 @@ class TestWithdrawal:
 
     def test_after_sending_asks_for_the_deletion(self, tmp_path, places, at):
         server, _ = places
-        device, study = answered(tmp_path, places)
-        server.content = study.canonical()
-        device.flush()
-        at(due(device))
-        device.flush()
+        device, study = sent(tmp_path, places, at)
         assert device.withdraw(study.id) == 1
         flushed = device.flush()
         assert (flushed.deleted, flushed.batched, server.asked("DELETE")) == (0, 1, [])
@@ -342,22 +348,13 @@ class TestWithdrawal:
         assert "Authorization" not in headers
 
     def test_the_person_may_have_it_deleted_at_once(self, tmp_path, places, at):
-        server, _ = places
-        device, study = answered(tmp_path, places)
-        server.content = study.canonical()
-        device.flush()
-        at(due(device))
-        device.flush()
+        device, study = sent(tmp_path, places, at)
         device.withdraw(study.id)
         assert device.flush(now=True).deleted == 1
 
     def test_a_deletion_in_vain_is_asked_for_in_the_next_window(self, tmp_path, places, at):
         server, _ = places
-        device, study = answered(tmp_path, places)
-        server.content = study.canonical()
-        device.flush()
-        at(due(device))
-        device.flush()
+        device, study = sent(tmp_path, places, at)
         device.withdraw(study.id)
         moment = deletion(device)
         at(moment)
@@ -367,11 +364,7 @@ class TestWithdrawal:
 
     def test_a_deletion_leaves_beside_no_request_for_a_token(self, tmp_path, places, at):
         server, issuer = places
-        device, study = answered(tmp_path, places)
-        server.content = study.canonical()
-        device.flush()
-        at(due(device))
-        device.flush()
+        device, study = sent(tmp_path, places, at)
         device.withdraw(study.id)
         moment = deletion(device)
         at(moment)
