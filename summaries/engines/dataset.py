@@ -83,10 +83,10 @@ def find_dataset(study: Study, addresses: str | PathLike[str] | Sequence[str | P
     """
     given = [addresses] if isinstance(addresses, str | PathLike) else list(addresses)
     paths = [str(one).rstrip("/") for one in given]
-    if len(paths) == 1 and not paths[0].endswith(".parquet"):
+    if len(paths) == 1 and not paths[0].lower().endswith(".parquet"):
         return _of_manifest(study, paths[0])
     named = [path for one in paths for path in _matching(one)]
-    wrong = [path for path in named if not path.endswith(".parquet")]
+    wrong = [path for path in named if not path.lower().endswith(".parquet")]
     if wrong:
         raise InputError(
             f"{wrong[0]} is no Parquet file: engines read one dataset, or files whose names end in .parquet"

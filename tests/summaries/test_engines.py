@@ -73,6 +73,11 @@ def test_an_address_of_fsspec(folder):
     assert found.to_json() == summarize(STUDY, REPORTS[:170]).to_json()
 
 
+def test_a_name_in_capitals_is_a_file_as_for_every_other_reader(tmp_path):
+    path = write(tmp_path / "REPORTS.PARQUET", REPORTS)
+    assert summarize_dataset(STUDY, path, workers=1).to_json() == summarize(STUDY, REPORTS).to_json()
+
+
 def test_the_same_id_with_other_content_is_refused(tmp_path):
     clash = changed(CELLS[3], public={"region": "north" if CELLS[3].public["region"] == "south" else "south"})
     paths = [write(tmp_path / "a.parquet", CELLS), write(tmp_path / "b.parquet", [*CELLS[:2], clash])]
