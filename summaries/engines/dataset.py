@@ -10,7 +10,7 @@ from __future__ import annotations
 import glob
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from hashlib import sha256
 from os import PathLike
@@ -123,6 +123,18 @@ def _of_manifest(study: Study, root: str) -> Dataset:
     )
 
 
+def _entries(manifest: Mapping[str, Any]) -> list[tuple[str, int, int, str]]:
+    """The path, reports, bytes and digest of each file. Raises ValueError where they are not all of them."""
+    entries = [
+        (str(one["path"]), int(one["reports"]), int(one["bytes"]), str(one["sha256"]))
+        for one in manifest["files"]
+    ]
+    # A file that is listed no more would be missed by nobody.
+    if sum(reports for _, reports, _, _ in entries) != manifest["reports"]:
+        raise ValueError
+    return entries
+
+
 def _listed(study: Study, folder: str, text: bytes) -> Dataset:
     path = f"{folder}/{MANIFEST}"
     try:
@@ -132,10 +144,7 @@ def _listed(study: Study, folder: str, text: bytes) -> Dataset:
         if manifest["study"] != study.id:
             raise InputError(f"{path} is of study {manifest['study']}, not of {study.id}")
         digests = {int(version): str(digest) for digest, version in manifest["documents"].items()}
-        entries = [
-            (str(one["path"]), int(one["reports"]), int(one["bytes"]), str(one["sha256"]))
-            for one in manifest["files"]
-        ]
+        entries = _entries(manifest)
     except (ValueError, KeyError, TypeError, AttributeError):
         raise InputError(f"{path} is damaged: export the dataset again") from None
     files: list[ReportFile] = []

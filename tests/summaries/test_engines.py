@@ -125,6 +125,7 @@ def test_a_manifest_says_how_many_reports_there_are(tmp_path):
     folder = write_dataset(tmp_path, REPORTS)
     manifest = json.loads((folder / "manifest.json").read_text())
     manifest["files"][0]["reports"] += 1
+    manifest["reports"] += 1
     (folder / "manifest.json").write_text(json.dumps(manifest))
     path = folder / manifest["files"][0]["path"]
     with pytest.raises(InputError, match=rf"^{path} has \d+ reports, the manifest says \d+"):
@@ -140,13 +141,22 @@ def test_a_manifest_says_how_many_reports_there_are(tmp_path):
         summarize_dataset(STUDY, tmp_path)
 
 
+def test_a_file_that_a_manifest_no_longer_lists_is_missed(tmp_path):
+    folder = write_dataset(tmp_path, REPORTS)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    del manifest["files"][0]
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(InputError, match=r"manifest.json is damaged"):
+        summarize_dataset(STUDY, tmp_path)
+
+
 def test_parts_that_share_ids_are_no_layout(tmp_path):
     folder = write_dataset(tmp_path, CELLS, buckets=2, days=1)
     manifest = json.loads((folder / "manifest.json").read_text())
     one, two = manifest["files"]
     one["path"], two["path"] = "version=1/day=a/part-00.parquet", "version=1/day=b/part-01.parquet"
     one |= {"reports": len(CELLS)}
-    manifest["files"] = [one, two]
+    manifest |= {"files": [one, two], "reports": one["reports"] + two["reports"]}
     write(folder / one["path"], CELLS)
     write(folder / two["path"], [one for one in CELLS if bytes.fromhex(one.id)[0] >= 128])
     (folder / "manifest.json").write_text(json.dumps(manifest))
