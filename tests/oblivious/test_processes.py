@@ -130,7 +130,9 @@ def caddy_relay(folder, gateway):
     address = gateway.removesuffix("/ohttp")
     block = block.replace("https://collector.example.org", address)
     block = block.replace("Host collector.example.org", f"Host {address.removeprefix('http://')}")
-    text = f"{{\nadmin off\nauto_https off\nstorage file_system {folder}\n}}\n{block}"
+    # The recipe begins with what holds for every site.
+    assert block.startswith("{\n\tlog {")
+    text = f"{{\nadmin off\nauto_https off\nstorage file_system {folder}{block[1:]}"
     (folder / "Caddyfile").write_text(text)
     command = ["/usr/bin/env", f"HOME={folder}", "caddy", "run", "--config", "Caddyfile"]
     return Process(command, folder, lambda: listens(port)), f"http://127.0.0.1:{port}/ldpkit"
@@ -175,6 +177,9 @@ def test_a_report_goes_there_and_is_deleted_and_none_in_the_clear(start_server, 
         address = f"{collector.url}/v1/studies/{study.id}/reports/{queued.report_id}"
         assert post(address, queued.body.encode(), "application/json", "PUT")[0] == 403
         _check_relay(url, is_announced=kind != "caddy")
+        collector.kill()
+        # What failed is where programs like to write whose request it was.
+        assert post(url, b"\xff" * 100)[0] in (502, 504)
     finally:
         assert relay.stop() == 0
     said = relay.log.read_text() + collector.log.read_text()
