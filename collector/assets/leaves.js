@@ -14,7 +14,7 @@ const inMinutes = (moment) => new Intl.DateTimeFormat(locale(), MINUTE).format(m
  * What a report that was agreed to waits for: its token, or a moment in its window; or one that is to be deleted; "" for any
  * other. apart: until when nothing leaves through a relay.
  */
-export function howItLeaves({ state, channel, token, due } = {}, apart) {
+export function howItLeaves({ state, channel, token, asked, due } = {}, apart) {
   if (!/^(queued|withdrawn)$/.test(state) || !channel) return "";
   if (!due) return state === "queued" && channel.tokens && !token ? say("script.leaves.token", { issuer: hostOf(channel) }) : "";
   if (channel.oblivious && apart > Math.max(due, Date.now())) {
@@ -22,7 +22,15 @@ export function howItLeaves({ state, channel, token, due } = {}, apart) {
   }
   const width = channel.batches.hours * HOUR_MS;
   const from = Math.floor(due / width) * width;
-  return say(state === "queued" ? "script.leaves.between" : "script.leaves.deleted", { from: inMinutes(from), until: inMinutes(from + width) });
+  const when = say(state === "queued" ? "script.leaves.between" : "script.leaves.deleted", { from: inMinutes(from), until: inMinutes(from + width) });
+  return `${when} ${token ? countedAs(channel, asked) : ""}`.trim();
+}
+
+/** Of whom the issuer says that the person is: it alone knows, and only the person can tell that it is wrong. */
+function countedAs(channel, asked) {
+  // Not of a token that was got before this was kept.
+  const values = Object.entries(channel.tokens.keys[asked?.place]?.public ?? {}).map((pair) => pair.join(" = "));
+  return values[0] ? say("script.leaves.stratum", { issuer: hostOf(channel), values: values.join(", ") }) : "";
 }
 
 /** Why an issuer gave no token, of a reason as upload.js has it. */

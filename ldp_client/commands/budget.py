@@ -62,10 +62,16 @@ def _lines(told: "Told") -> "list[str]":
         "  " + (", ".join(states) or say("cli.budget.none")),
         *(["  " + say("cli.budget.untokened", count=told.untokened)] if told.untokened else []),
         *(["  " + say("cli.budget.batched", count=told.batched)] if told.batched else []),
+        *["  " + say("cli.budget.stratum", values=_pairs(values)) for values in told.strata],
     ]
+
+
+def _pairs(values: "dict[str, str]") -> str:
+    return visible(", ".join([f"{field}={values[field]}" for field in sorted(values)]))
 
 
 def _document(told: "Told") -> "dict[str, Any]":
     numbers = {"epsilon": float(told.epsilon), "delta": float(told.delta)}
     asked = {"study": told.study, "publisher": told.publisher, "version": told.version}
-    return {**asked, "questions": told.questions, **numbers, "reports": told.reports}
+    strata = {"strata": told.strata} if told.strata else {}
+    return {**asked, "questions": told.questions, **numbers, "reports": told.reports, **strata}

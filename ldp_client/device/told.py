@@ -1,5 +1,6 @@
 """What a device has told so far: which study asked what, what that cost, and what became of the reports."""
 
+import json
 from fractions import Fraction
 
 from ldp_client.device.known_studies import shown_publisher
@@ -32,6 +33,8 @@ class Told:
         reports: {state: how many}, for each of STATES. None of any was withdrawn and is deleted.
         untokened: of those that wait, how many need a token that is still to be asked for.
         batched: how many have one, or need none, and leave together with others.
+        strata: of those with a token whose key stands for public values, {field: value}: what the issuer says
+            of the person, and the collector will add.
     """
 
     def __init__(self, study: str, publisher: str) -> None:
@@ -44,13 +47,14 @@ class Told:
         self.reports = dict.fromkeys(STATES, 0)
         self.untokened = 0
         self.batched = 0
+        self.strata: "list[dict[str, str]]" = []
 
 
 def told_by(ledger: "Ledger") -> "list[Told]":
     """Give what each publisher's study was told, in the order of ids. Raises LedgerError."""
     spent = "SELECT study, publisher, question, version, epsilon, delta FROM spent ORDER BY 1, 2, 3"
     sent = "SELECT study, publisher, collector, state FROM reports ORDER BY 1, 2"
-    leaving = """SELECT reports.study, reports.publisher, channel LIKE '%"tokens"%' AND IFNULL(token, '') = ''
+    leaving = """SELECT reports.study, reports.publisher, channel, IFNULL(token, ''), key
       FROM reports JOIN channels USING (document) LEFT JOIN tokens ON report = id
       WHERE state IN ('queued', 'trying')"""
     with ledger.reading() as connection:
@@ -70,10 +74,14 @@ def told_by(ledger: "Ledger") -> "list[Told]":
         entry = found.setdefault((study, publisher), Told(study, publisher))
         entry.reports[_STATES[state]] += 1
         entry.publisher = shown_publisher(publisher, collector) if publisher else collector
-    for study, publisher, awaits in together:
+    for study, publisher, channel, token, key in together:
         entry = found[(study, publisher)]
+        tokens = json.loads(channel).get("tokens")
+        awaits = tokens is not None and not token
         entry.untokened += awaits
         entry.batched += not awaits
+        stratum = tokens["keys"][key].get("public") if token else None
+        entry.strata += [stratum] if stratum else []
     for entry in found.values():
         # What has a blank was shown before, or is the nodes of a secure sum.
         if entry.publisher and " " not in entry.publisher:

@@ -286,8 +286,11 @@ export interface StoredReport {
   readonly invitation: string;
   /** The study's, where it has one: then a report waits for its token, if that has any, and for its moment. */
   readonly channel?: Channel;
-  /** What was drawn to ask for a token, to be shown to nobody; until there is one. */
-  readonly asked?: unknown;
+  /**
+   * What was drawn to ask for a token, to be shown to nobody, until there is one; and by which of the study's keys, from
+   * 0: the issuer says whose stratum is which, so show the person theirs, which the collector sees beside the report.
+   */
+  readonly asked?: { readonly place: number };
   /** As the header Authorization has it, in base64url; "" once it is not needed any more. */
   readonly token?: string;
   /** When it leaves, in milliseconds since 1970; not before it is ready. */

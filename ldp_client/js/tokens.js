@@ -46,9 +46,9 @@ export function challengeOf(issuer, digest) {
  * What was drawn is durable before it is used: asked again, the issuer gives the same for the same invitation.
  */
 export async function obtain(report, move) {
+  const { id, state, digest, invitation, channel: { tokens: { issuer, keys } }, asked = { place: 0 } } = report;
   // What the person enters is asked with.
-  if (!report.invitation) return { changes: { state: "uninvited" } };
-  const { id, state, digest, channel: { tokens: { issuer, keys } }, asked = { place: 0 } } = report;
+  if (!invitation) return { changes: { state: "uninvited" } };
   const spki = bytes64(keys[asked.place].key);
   asked.drawn ??= draw(spki);
   // The person may have withdrawn meanwhile.
@@ -56,20 +56,19 @@ export async function obtain(report, move) {
   const { body, finish } = await requestOf(spki, challengeOf(issuer, digest), asked.drawn);
   const { bytes, said, problem, again, reason } = await exchange(`${baseOf(issuer)}/v1/tokens`, {
     method: "POST",
-    headers: { "Content-Type": "application/private-token-request", "LDPKit-Invitation": report.invitation },
+    headers: { "Content-Type": "application/private-token-request", "LDPKit-Invitation": invitation },
     body,
   });
   const token = finish(new Uint8Array(bytes));
-  if (token) return { changes: { token, asked: undefined, invitation: "", state: "queued", reason: "" } };
+  if (token) return { changes: { token, asked: { place: asked.place }, invitation: "", state: "queued", reason: "" } };
   // Said with token-key-other, and by its id: a study may name the issuer's keys in another order.
-  const ids = [];
-  for (const { key } of keys) ids.push((await sha256(bytes64(key))).at(-1));
-  const place = ids.indexOf(said.key_id);
-  if (!asked.isOther && place >= 0) {
+  const ids = await Promise.all(keys.map(({ key }) => sha256(bytes64(key))));
+  const place = ids.findIndex((id) => id.at(-1) === said.key_id);
+  if (!asked.isOther && keys[place]) {
     return obtain({ ...report, asked: { place, isOther: true } }, move);
   }
   // invitation-needed, token-issued: another one will be.
-  const left = /^(inv|token-is)/.test(problem) ? "uninvited" : "queued";
+  const left = /^inv|issued/.test(problem) ? "uninvited" : "queued";
   return { changes: { state: left, reason: `issuer ${reason}` }, again };
 }
 

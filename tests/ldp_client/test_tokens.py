@@ -9,6 +9,7 @@ from ldp_client.cli import main
 from ldp_client.core.tokens import short_id_of, token_in
 from ldp_client.device import clock, shares
 from ldp_client.device.outbox import withdrawn
+from ldp_client.device.told import told_by
 from ldp_client.documents.errors import LedgerError, RefusedError, UsageError
 from ldp_client.secure_sum.messages import node_invitation
 from ldp_client.words.channel import issuer_warnings
@@ -501,3 +502,20 @@ def test_the_budget_says_which_reports_still_need_a_token(tmp_path, places, at, 
     at(due(device))
     device.flush()
     assert "token" not in said()
+
+
+def test_the_budget_says_of_whom_the_issuer_counts_the_person(tmp_path, places, at, capsys):
+    """A lie about it would set one person apart, and nobody else's device can see it."""
+    server, issuer = places
+    device = consenting(tmp_path, "8", server.url)
+    channel = channel_of(issuer.url, {"region": "north"}, {"region": "south"})
+    device.answer(Study(studies.document(studies.YES_NO, public=[REGION], channel=channel)), YES, "CODE")
+    assert not told_by(device.ledger)[0].strata
+    issuer.answers = [refusing(409, "token-key-other", key=1), other_key]
+    assert device.flush(attempts=1).batched == 1
+    assert told_by(device.ledger)[0].strata == [{"region": "south"}]
+    assert main(["budget", "--folder", str(tmp_path)]) == 0
+    assert "the issuer says that you are of region=south" in capsys.readouterr().out
+    at(due(device))
+    assert device.flush().sent == 1
+    assert not told_by(device.ledger)[0].strata

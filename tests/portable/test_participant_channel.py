@@ -101,6 +101,17 @@ def test_it_says_whom_it_asks_and_between_which_times_the_report_leaves(invited,
     assert len(issuer.asked) == 1
 
 
+def test_the_person_reads_of_whom_the_issuer_counts_them(meet, issuer):
+    """A lie about it would set one person apart, and nobody else can see that it is one."""
+    channel = issuer.channel({"region": "north"}, {"region": "south"})
+    region = {"id": "region", "choices": ["north", "south"], "source": "invitation"}
+    issuer.strata["CODE"] = 1
+    person = meet(studies.document(ASKED, channel=channel, public=[region], title="Habits"), "CODE")
+    agreed(person)
+    host = issuer.url.split("//")[1]
+    person.until_says(f"{host} says that you are of region = south, and that is read beside your report")
+
+
 def test_it_leaves_by_itself_while_the_page_is_open(invited):
     person = invited()
     agreed(person)

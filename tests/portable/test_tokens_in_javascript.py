@@ -71,7 +71,7 @@ def test_a_token_is_asked_for_in_one_window_and_the_report_sent_in_the_next(kind
     # The invitation is the issuer's, and no collector's.
     assert [code for code, _ in issuer.asked] == ["CODE"]
     assert (waits["invitation"], waits["reason"], waits["publisher"]) == ("", "", "")
-    assert "asked" not in waits
+    assert waits["asked"] == {"place": 0}
     assert site.invitations == [None]
     assert site.bodies() == [waits["body"]]
     token = check_token(site.tokens[0], Study(json.loads(site.study)), issuer, keys()[0])
@@ -166,7 +166,16 @@ STRATA = ({"region": "north"}, {"region": "south"})
 
 def test_the_issuer_says_which_stratums_key_once(take, issuer, site):
     issuer.strata["CODE"] = 1
-    take(*ANSWERED, ["flush"], ["due"], ["flush"], channel=issuer.channel(*STRATA), public=[REGION])
+    *_, waits, _, _ = take(
+        *ANSWERED,
+        ["flush"],
+        ["report"],
+        ["due"],
+        ["flush"],
+        channel=issuer.channel(*STRATA),
+        public=[REGION],
+    )
+    assert waits["asked"] == {"place": 1}
     first, second = issuer.asked
     assert [body[2] for _, body in (first, second)] == [key.short_id for key in keys()]
     assert first[1][3:] != second[1][3:]
