@@ -23,13 +23,13 @@ export function howItLeaves({ state, channel, token, asked, due } = {}, apart) {
   const width = channel.batches.hours * HOUR_MS;
   const from = Math.floor(due / width) * width;
   const when = say(state === "queued" ? "script.leaves.between" : "script.leaves.deleted", { from: inMinutes(from), until: inMinutes(from + width) });
-  return `${when} ${token ? countedAs(channel, asked) : ""}`.trim();
+  return token ? [when, countedAs(channel, asked)].join(" ").trim() : when;
 }
 
 /** Of whom the issuer says that the person is: it alone knows, and only the person can tell that it is wrong. */
 function countedAs(channel, asked) {
   // Not of a token that was got before this was kept.
-  const values = Object.entries(channel.tokens.keys[asked?.place]?.public ?? {}).map((pair) => pair.join(" = "));
+  const values = Object.entries(channel.tokens.keys[asked?.place]?.public ?? {}).map(([field, value]) => `${field}: ${value}`);
   return values[0] ? say("script.leaves.stratum", { issuer: hostOf(channel), values: values.join(", ") }) : "";
 }
 

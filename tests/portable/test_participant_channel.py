@@ -109,7 +109,7 @@ def test_the_person_reads_of_whom_the_issuer_counts_them(meet, issuer):
     person = meet(studies.document(ASKED, channel=channel, public=[region], title="Habits"), "CODE")
     agreed(person)
     host = issuer.url.split("//")[1]
-    person.until_says(f"{host} says that you are of region = south, and that is read beside your report")
+    person.until_says(f"{host} says that you are of region: south, and that is read beside your report")
 
 
 def test_it_leaves_by_itself_while_the_page_is_open(invited):
