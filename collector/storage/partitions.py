@@ -21,7 +21,7 @@ MAKE = (
 )
 NAMES = """
 SELECT child.relname FROM pg_inherits
-JOIN pg_class AS child ON child.oid = inhrelid WHERE inhparent = 'reports'::regclass ORDER BY child.oid
+JOIN pg_class AS child ON child.oid = inhrelid WHERE inhparent = to_regclass('reports') ORDER BY child.oid
 """
 
 
@@ -38,7 +38,7 @@ def make_partition(session: Session, number: int) -> None:
 
 
 def partition_names(connection: Connection) -> list[str]:
-    """The tables of all studies' reports."""
+    """The tables of all studies' reports; none of a database without, such as an issuer's."""
     return list(connection.exec_driver_sql(NAMES).scalars())
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+from sqlalchemy import make_url
 
 START_SECONDS = 60
 STANDBY = "standby"
@@ -124,6 +125,14 @@ class Postgresql:
         except psycopg.OperationalError:
             return False
         return True
+
+
+def restore(dump: Path, url: str) -> None:
+    """Put a backup back into an empty database, as docs/operating.md says."""
+    into = make_url(url)
+    options = ["--host", str(into.query["host"]), "--username", "postgres", "--dbname", str(into.database)]
+    command = ["psql", *options, "-v", "ON_ERROR_STOP=1", "--single-transaction", "-f", str(dump)]
+    subprocess.run(command, check=True, capture_output=True)
 
 
 def _program(name: str) -> str:

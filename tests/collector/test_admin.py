@@ -12,7 +12,7 @@ from contextlib import closing
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import event, make_url, text
+from sqlalchemy import event, text
 from sqlalchemy.exc import OperationalError
 
 from collector.cli import _serve_settings, add_commands
@@ -22,6 +22,7 @@ from collector.storage.database import Database
 from ldp_client.documents.errors import InputError
 from tests.collector.commands import run
 from tests.collector.conftest import ensure_database
+from tests.collector.postgresql import restore
 
 ROUTES = {
     "publish": [("POST", "/v1/studies"), ("POST", "/v1/studies/habits/close")],
@@ -238,10 +239,7 @@ def test_a_backup_of_postgresql_restores(make_harness, postgresql, study, make_r
     harness.post([report.to_document() for report in reports])
     dump = tmp_path / "copy.dump"
     run("backup", "--out", str(dump), "--database", source)
-    url = make_url(target)
-    options = ["--host", url.query["host"], "--username", "postgres", "--dbname", url.database]
-    command = ["psql", *options, "-v", "ON_ERROR_STOP=1", "--single-transaction", "-f", str(dump)]
-    subprocess.run(command, check=True, capture_output=True)
+    restore(dump, target)
     assert make_harness(database=target).exported() == reports
 
 

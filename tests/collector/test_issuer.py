@@ -28,6 +28,7 @@ from ldp_client.documents.errors import InputError
 from ldp_client.documents.fields import to_base64
 from schemas import Study
 from tests import studies
+from tests.collector.postgresql import restore
 
 TYPES = {"Content-Type": "application/private-token-request"}
 NORTH, SOUTH = {"region": "north"}, {"region": "south"}
@@ -455,6 +456,27 @@ class TestCommands:
             create_issuer(f"sqlite:///{tmp_path / 'collector.sqlite3'}")
         with pytest.raises(InputError, match="no collector's tables"):
             check(Database(f"sqlite:///{tmp_path / 'issuer.sqlite3'}", 1))
+
+
+def test_a_postgresql_issuer_is_copied_and_put_back(postgresql, tmp_path):
+    office = Office(postgresql.new_database())
+    url, place = office.database.url.render_as_string(hide_password=False), postgresql.new_database()
+    assert office.ask(office.asking().body, office.codes[0]).status_code == 200
+    copy = tmp_path / "issuer.sql"
+    assert cli.main(["issuer", "backup", "--database", url, "--out", str(copy)]) == 0
+    restore(copy, place)
+    with pytest.raises(InputError, match="put back from a backup"):
+        create_issuer(place)
+    # What it was copied from goes on.
+    create_issuer(url).extensions["issuer"].engine.dispose()
+    assert cli.main(["issuer", "restored", "--end-unused", "--database", place]) == 0
+    app = create_issuer(place)
+    headers = {**TYPES, "LDPKit-Invitation": office.codes[1]}
+    body = office.asking(1).body
+    assert app.test_client().post("/v1/tokens", data=body, headers=headers).status_code == 403
+    assert office.ask(body, office.codes[1]).status_code == 200
+    for database in (app.extensions["issuer"], office.app.extensions["issuer"], office.database):
+        database.engine.dispose()
 
 
 def test_each_key_of_a_study_has_a_short_name_of_its_own(small, monkeypatch):
