@@ -9,6 +9,7 @@ import { entriesHere, goTo, isLast, showProgress, turn, turnTo } from "./parts.j
 import { howItLeaves, leavesAt, whenDue, whyNoToken } from "./leaves.js";
 import { inOwnLabels, shownIn } from "./shown.js";
 import { toldInWords } from "./told.js";
+import { keep, versionOf } from "./versions.js";
 import { inWords, say, saidOf, written } from "./words.js";
 
 // The codes of errors that have a sentence of their own.
@@ -32,6 +33,12 @@ async function step(work) {
     warn(PROBLEMS.has(error.code) ? say(`script.${error.code}`) : say("script.failed", { message }));
   }
 }
+
+/**
+ * Whether the collector may be asked in the clear: it has seen this browser of late, so that nothing goes through a relay by
+ * now, or nothing goes through one at all. apart: until when nothing does.
+ */
+const mayAsk = (apart) => !apart || apart > Date.now() + LATE_MS;
 
 /** An error that has a sentence of its own. */
 const refusal = (code) => Object.assign(new Error(code), { code });
@@ -109,7 +116,9 @@ async function start() {
   const shownHere = await shownIn(study, find("study").dataset.language);
   const device = await openDevice({ maxEpsilon: find("study").dataset.budget });
   // The collector, which the page came from, has just seen this address.
-  await device.visited(study);
+  const visit = () => device.visited(study);
+  await visit();
+  keep(study);
   let isLeft = false;
   let shown;
   let hasShown = false;
@@ -156,7 +165,7 @@ async function start() {
     whenDue(/^[qw]/.test(state) ? moment : 0, () => act(flush));
     if (find("answers")) showProgress(entriesOf(find("answers"), asked));
     // At once: its section is in sight.
-    if (report?.body) await showReport(study, report);
+    if (report?.body) await showReport(study, report, mayAsk(apart) ? visit : undefined);
     showTold(await device.told());
     // What waits for its moment alone is out of the person's hands.
     tellFrame(state, find("answers"), report?.reason || moment);
@@ -164,7 +173,9 @@ async function start() {
 
   /** Send what waits; what is shown changes when it is done. The page may be closed before. */
   async function flush(options) {
-    setTimeout(() => leaveToBrowser().catch(console.error), LATE_MS);
+    const { apart } = await device.status(study);
+    // The collector sees who fetches the worker.
+    if (mayAsk(apart)) setTimeout(() => leaveToBrowser().catch(console.error), LATE_MS);
     await device.flush(options);
     await show();
   }
@@ -174,11 +185,11 @@ async function start() {
     const { report, apart } = await device.status(study);
     if (report?.state !== "queued" && report?.state !== "withdrawn") return;
     if (report.channel?.oblivious) {
-      // Once: that fetches the worker, which the collector sees.
+      // Once: each visit puts it off.
       if (isLeft) return;
       isLeft = true;
-      await device.visited(study);
     }
+    await visit();
     await sendLater(find("study").dataset.sender, leavesAt(report, apart));
   }
 
@@ -234,7 +245,7 @@ async function start() {
   on("confirm", "submit", async () => {
     // Asks the browser not to throw the ledger away when space is short.
     navigator.storage?.persist();
-    await device.visited(study);
+    await visit();
     if (await isClosed(study.id)) throw refusal("closed");
     const answers = inOwnLabels(answersIn(entries, asked), shownHere, study);
     await device.answer(study, answers, invitation("answers"));
@@ -276,15 +287,15 @@ function invitation(form) {
   return [carried, ...typed].map(plainInvitation).findLast(Boolean) ?? "";
 }
 
-/** The report's bytes, and what they say in the words of the version that it answers. */
-async function showReport(study, { version, body }) {
+/** The report's bytes, and what they say in the words of the version that it answers; ask: as versions.js has it. */
+async function showReport(study, { version, body }, ask) {
   find("body").textContent = body;
   find("size").textContent = say("script.size", { count: new TextEncoder().encode(body).length });
   const { digest } = JSON.parse(body);
   const known = digest === study.digest;
   find("version").hidden = known;
   if (!known) find("in-words").replaceChildren();
-  const its = known ? study : await versionOf(study.id, version, digest);
+  const its = await versionOf(study.id, version, digest, ask);
   // Another report may be shown by now.
   if (find("body").textContent !== body) return;
   find("version").textContent = `${say("script.another_version")} ${its ? "" : say("script.bytes_only")}`;
@@ -326,19 +337,6 @@ async function isClosed(id) {
   } catch (error) {
     console.error(error.code ?? error);
     return false;
-  }
-}
-
-/** The study of that digest from the collector, or null. */
-async function versionOf(id, version, digest) {
-  try {
-    const signal = AbortSignal.timeout(TIMEOUT_MS);
-    const response = await fetch(`/v1/studies/${id}?version=${version}`, { credentials: "omit", signal });
-    const found = await parseStudy(await response.text());
-    return found.digest === digest ? found : null;
-  } catch (error) {
-    console.error(error.code ?? error);
-    return null;
   }
 }
 

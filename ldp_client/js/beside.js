@@ -3,6 +3,7 @@
  * says why.
  */
 
+import { unloaded } from "./errors.js";
 import { drawDue } from "./leaving.js";
 import { randomUint32, systemRandom } from "./randomness.js";
 
@@ -27,9 +28,15 @@ const isFresh = (one) => (awaits(one) ? !one.asked : !one.reason);
 
 /**
  * The ids of the reports and deletions that leave now, of those that `isIts` says are this collector's; draws the moments of
- * the others. now: deletions leave whatever that tells.
+ * the others. reports: all; write: of their ledger; now: deletions leave whatever that tells.
  */
-export const leaveNow = (isIts, now) => (memory) => {
+export async function decide(reports, write, isIts, now) {
+  const isRelayed = reports.some(({ channel }) => channel?.oblivious);
+  if (isRelayed) await (await import("./relaying.js").catch(unloaded)).ready(write);
+  return write(leaveNow(isIts, now));
+}
+
+const leaveNow = (isIts, now) => (memory) => {
   const moment = Date.now();
   // What lies too far ahead was noted before the clock was moved back.
   memory.apart = Math.min(memory.apart ?? 0, moment + 2 * HOUR_MS);

@@ -24,7 +24,7 @@ export const send = (
     const leaving = isBatched && (await import("./leaving.js").catch(unloaded));
     // What would tell, beside something else, whose it is waits.
     const goes =
-      isBatched && (await write((await import("./beside.js").catch(unloaded)).leaveNow((one) => isFor(collector, one), now)));
+      isBatched && (await (await import("./beside.js").catch(unloaded)).decide(left, write, (one) => isFor(collector, one), now));
     // Each once before any a second time: what is never settled holds nothing else up.
     let attempt = 0;
     for (; left[0] && attempt < attempts; attempt++) {

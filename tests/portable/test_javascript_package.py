@@ -30,6 +30,7 @@ MOST_BYTES_OF_PASTED = 300
 # Beside what sends.
 MOST_BYTES_OF_BATCHES = 1_000
 MOST_BYTES_OF_BESIDE = 1_500
+MOST_BYTES_OF_READY = 500
 MOST_BYTES_OF_TOKENS = 2_500
 MOST_BYTES_OF_RELAYED = 3_500
 MOST_BYTES_OF_REFUSABLE_NUMBERS = 1_000
@@ -59,6 +60,8 @@ ON_DEMAND += [
     "beside",
     "tokens",
     "oblivious",
+    "relaying",
+    "parts",
 ]
 TYPESCRIPT_OPTIONS = ("--noEmit", "--strict", "--target", "es2022", "--module", "nodenext")
 
@@ -127,6 +130,8 @@ def test_batches_and_tokens_are_loaded_where_a_study_has_them():
     assert MOST_BYTES_OF_BATCHES // 2 < batches - sending <= MOST_BYTES_OF_BATCHES
     beside = bundle_size(["laplace", "sending", "leaving", "beside"])
     assert MOST_BYTES_OF_BESIDE // 2 < beside - batches <= MOST_BYTES_OF_BESIDE
+    ready = bundle_size(["laplace", "sending", "leaving", "beside", "relaying", "parts"])
+    assert MOST_BYTES_OF_READY // 2 < ready - beside <= MOST_BYTES_OF_READY
     assert MOST_BYTES_OF_TOKENS // 2 < tokens - batches <= MOST_BYTES_OF_TOKENS
     relayed = bundle_size(["laplace", "sending", "leaving", "oblivious"])
     assert MOST_BYTES_OF_RELAYED // 2 < relayed - batches <= MOST_BYTES_OF_RELAYED

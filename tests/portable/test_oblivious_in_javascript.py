@@ -44,8 +44,9 @@ const said = async () => {
   await device.consent(study);
   await device.flush({ attempts: 1 });
   const states = [await state()];
-  const { id, due } = (await device.status(study)).report;
-  Date.now = () => due;
+  // The parts that it has just loaded came from the collector.
+  const { report: { id, due }, apart } = await device.status(study);
+  Date.now = () => Math.max(due, apart);
   await device.flush({ attempts: 1 });
   states.push(await state());
   if (states[1] === "sent" && %(withdraws)s) {
