@@ -66,11 +66,12 @@ def now():
     return int(time.time()) + (0 if time.gmtime(0)[0] == 1970 else 946684800)
 
 
-def fetch(collector, config):
-    """(the study that was pinned, which collector has it). ValueError for any other study."""
-    status, headers, body = collector.request("GET", "/v1/studies/" + config["study"], [])
+def fetch(collector, study, digest, version=None):
+    """(the study of that digest, which collector has it). ValueError for any other; no version: the latest."""
+    path = "/v1/studies/" + study + (f"?version={version}" if version else "")
+    status, headers, body = collector.request("GET", path, [])
     identity = headers.get("ldpkit-collector")
-    if status != 200 or not identity or hexlify(sha256(body).digest()).decode() != config["digest"]:
+    if status != 200 or not identity or hexlify(sha256(body).digest()).decode() != digest:
         raise ValueError("not the study that was pinned")
     if headers.get("ldpkit-study") == "closed" and not ledger.read_ledger()["spent"]:
         raise ValueError("the study is closed")
@@ -78,54 +79,72 @@ def fetch(collector, config):
 
 
 def send(collector, config, roots, day):
-    """Each deletion and each report that waits once; whether any is left."""
+    """Each deletion and each report that waits once, whatever becomes of the others; whether any is left."""
     ledger.take_withdrawal()
     kept = ledger.read_ledger()
     for entry in kept["deletions"]:
-        study, report_id, secret, *_ = known(collector, config, entry)
-        publisher = publisher_of(collector, config, entry)
-        answer = ask(collector, "DELETE", study, report_id, [("LDPKit-Withdrawal", secret)])
-        if answer and is_deleted(answer, report_id, publisher):
-            ledger.drop_deletion(report_id)
+        attempted(delete, collector, config, entry)
     moment = now() if day else None
     for text in filter(ledger.waits, kept["outbox"]):
-        entry = ledger.entry_of(kept, json.loads(text)["id"])
-        study, report_id, _, _, *of, channel = known(collector, config, entry)
-        about = Leaving(of[0], channel)
-        issuer, invitation = issuer_of(about, roots), config.get("invitation", "")
-        more = header_now(about, report_id, issuer, invitation, moment, random)
-        if more is None:
-            continue
-        fields = [("Content-Type", "application/json")]
-        fields.extend(more)
-        publisher = publisher_of(collector, config, entry)
-        ledger.note_left(report_id)
-        answer = ask(collector, "PUT", study, report_id, fields, text)
-        if answer and is_settled(answer, report_id, publisher, *of, day):
-            ledger.drop_report(report_id)
-        elif about.channel:
-            postpone(about, report_id, moment, random)
+        attempted(send_report, collector, config, roots, text, (day, moment))
     ledger.take_withdrawal()
     kept = ledger.read_ledger()
     return bool(kept["outbox"] or kept["deletions"])
 
 
-def known(collector, config, entry):
+def attempted(work, *arguments):
+    """Do it; what fails is left for later, and keeps nothing else from leaving. What is printed holds no answer."""
+    try:
+        work(*arguments)
+    except (OSError, ValueError, RuntimeError, LdpkitError) as error:
+        print("later:", error)
+
+
+def delete(collector, config, entry):
+    """Ask for a report's deletion."""
+    about = known(collector, config, entry)
+    publisher = publisher_of(collector, about)
+    answer = ask(collector, "DELETE", about[0], about[1], [("LDPKit-Withdrawal", about[2])])
+    if answer and is_deleted(answer, about[1], publisher):
+        ledger.drop_deletion(about[1])
+
+
+def send_report(collector, config, roots, text, at):
+    """Send a report, or ask for its token. at: the day, and the moment where the day is known."""
+    day, moment = at
+    report = json.loads(text)
+    about = known(collector, config, ledger.entry_of(ledger.read_ledger(), report["id"]), report["version"])
+    study, report_id, _, _, digest, closes, channel, _ = about
+    leaving = Leaving(digest, channel)
+    issuer, invitation = issuer_of(leaving, roots), config.get("invitation", "")
+    more = header_now(leaving, report_id, issuer, invitation, moment, random)
+    if more is None:
+        return
+    publisher = publisher_of(collector, about)
+    ledger.note_left(report_id)
+    fields = [("Content-Type", "application/json")]
+    answer = ask(collector, "PUT", study, report_id, fields + more, text)
+    if answer and is_settled(answer, report_id, publisher, digest, closes, day):
+        ledger.drop_report(report_id)
+    elif leaving.channel:
+        postpone(leaving, report_id, moment, random)
+
+
+def known(collector, config, entry, version=None):
     """An entry of the ledger, whole: of an earlier release's the collector is asked which study it was."""
-    if len(entry) > 3:
-        return entry
-    study, publisher = fetch(collector, config)
-    entry.extend([publisher, study.digest, study.closes, study.document.get("channel")])
-    return entry
+    if len(entry) == 3:
+        study, publisher = fetch(collector, config["study"], config["digest"], version)
+        entry = entry + [publisher, study.digest, study.closes, study.document.get("channel")]
+    return entry if len(entry) > 7 else entry + [version]
 
 
-def publisher_of(collector, config, entry):
-    """Which collector has the entry's study.
+def publisher_of(collector, about):
+    """Which collector has the version of the study that the report answers.
 
     Of one with a channel that is asked just before: what it was called at the fetch of the study may be
     a name for this board alone.
     """
-    return entry[3] or fetch(collector, config)[1]
+    return about[3] or fetch(collector, about[0], about[4], about[7])[1]
 
 
 def ask(collector, method, study, report_id, fields, text=""):
@@ -143,7 +162,7 @@ def attempt(config, collector, roots):
         return False
     day = today()
     if not ledger.read_ledger()["spent"]:
-        study, publisher = fetch(collector, config)
+        study, publisher = fetch(collector, config["study"], config["digest"])
         kept = None if study.channel else publisher
         ledger.answer_once(study, answers(), random, day, publisher=kept)
     return not send(collector, config, roots, day)

@@ -46,11 +46,11 @@ export function StudyQuestion({ collector, study, maxEpsilon, ledger, onDone }) 
 
 async function open({ collector, study: id, maxEpsilon, ledger }) {
   const device = await openDevice({ collector, maxEpsilon, ledger });
-  // What waits from an earlier visit, also where nobody is asked any more.
-  await device.flush({ attempts: 1 });
-  const study = await fetchStudy(collector, id, device);
+  // What waits from an earlier visit leaves after that, also where nobody is asked any more: the collector sees who fetches.
+  const study = await fetchStudy(collector, id, device).finally(() => device.flush({ attempts: 1 }));
   const [asked, ...others] = study.questions;
   if (others.length || study.public || !canAsk(asked)) throw new Error("this form asks one number or choice, once");
+  if (study.channel?.oblivious) throw new Error("this form is not open until a report leaves through a relay");
   return look({ device, study, asked, collector });
 }
 

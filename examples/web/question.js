@@ -25,12 +25,13 @@ async function refresh(device, study) {
 
 async function main() {
   const device = await openDevice({ maxEpsilon, collector });
-  // What waits from an earlier visit, also where nobody is asked any more.
-  await device.flush({ attempts: 1 });
-  const study = await fetchStudy(collector, id, device);
+  // What waits from an earlier visit leaves after that, also where nobody is asked any more: the collector sees who fetches.
+  const study = await fetchStudy(collector, id, device).finally(() => device.flush({ attempts: 1 }));
   const [question, another] = study.questions;
-  if (another || question.ask !== "yes_no" || question.refusal || question.mechanism.name === "memoized") {
-    throw new Error("this page is for a study of one yes/no question, asked once");
+  const isOther = another || question.ask !== "yes_no" || question.refusal || question.mechanism.name === "memoized";
+  // That would need a page that stays open until the report leaves.
+  if (isOther || study.channel?.oblivious) {
+    throw new Error("this page is for a study of one yes/no question, asked once, without a relay");
   }
   const [numerator, denominator] = question.mechanism.epsilon;
   const epsilon = Number(numerator) / Number(denominator);

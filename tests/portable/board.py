@@ -104,10 +104,10 @@ class Collector:
         report_id = path.split("/")[-1]
         if method == "GET":
             is_first = self.asked.count("GET") == 1
-            served = self.study if is_first else TRIAL.get("then", self.study)
-            return answer(
-                200, "application/json", served, TRIAL.get("shown", IDENTITY) if is_first else IDENTITY
-            )
+            is_asked_for = is_first or path.endswith("?version=1")
+            served = self.study if is_asked_for else TRIAL.get("then", self.study)
+            shown = TRIAL.get("shown", IDENTITY) if is_first else IDENTITY
+            return answer(200, "application/json", served, shown)
         if method == "DELETE" and deed.startswith("problem "):
             return problem_of(deed)
         if method == "DELETE" and deed == "stored":
@@ -295,13 +295,9 @@ def once(trial, number):
     global TRIAL, SERVER, ISSUER, WLAN, LATER
     ISSUER = Issuer(trial.get("issuer", []))
     MOMENT[0] = trial.get("moment", 1_781_517_600)
-    TRIAL, SERVER, LATER = (
-        trial,
-        Collector(
-            trial.get("script", []), trial.get("serves", text_of("study.json")), trial.get("problems", [])
-        ),
-        [],
-    )
+    TRIAL, LATER = trial, []
+    served = trial.get("serves", text_of("study.json"))
+    SERVER = Collector(trial.get("script", []), served, trial.get("problems", []))
     for name in ("ledger.json", "ledger.new", "withdrawn"):
         if name in os.listdir():
             os.remove(name)
@@ -340,11 +336,12 @@ class AsleepError(Exception):
     pass
 
 
-def shorten(most):
-    """Of what was kept of each report leave as much as an earlier release kept."""
+def edit(most, owed):
+    """Of what was kept of each report leave as much as an earlier release kept; have these deletions wait."""
     with real_open("ledger.json") as file:
         kept = json.loads(file.read())
     kept["secrets"] = [entry[:most] for entry in kept["secrets"]]
+    kept["deletions"] = owed or kept["deletions"]
     with real_open("ledger.json", "w") as file:
         file.write(json.dumps(kept))
 
@@ -356,8 +353,8 @@ def sleep(seconds):
         MOMENT[0] += 30 * 24 * 3600
     if CLOCK[0] == TRIAL.get("withdraws_at"):
         sys.modules["ledger"].withdraw()
-    if "forgets" in TRIAL:
-        shorten(TRIAL["forgets"])
+    if "forgets" in TRIAL or "owes" in TRIAL:
+        edit(TRIAL.get("forgets"), TRIAL.get("owes"))
     if CLOCK[0] > 40:
         raise AsleepError()
     assert 1 <= seconds <= 6 * 3600

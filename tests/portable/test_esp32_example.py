@@ -250,6 +250,35 @@ def test_an_identity_shown_to_this_board_alone_tells_nothing_of_its_report(trial
     check_sent(found, study)
 
 
+def test_a_second_version_strands_no_batch_and_no_deletion_of_one(trials):
+    """Who has the study is asked right before, and then the second version is what its id leads to."""
+    study = with_tokens()
+    second = Study(study.document | {"version": 2}).canonical().decode()
+    sent, withdrawn, earlier = trials(
+        {"then": second},
+        {"then": second, "withdraws": True},
+        {"then": second, "forgets": 7},
+        study=study,
+    )
+    for found in (sent, earlier):
+        check_sent(found, study)
+        assert found["later"] == []
+    assert (withdrawn["stored"], withdrawn["deletions"]) == (0, 1)
+    assert withdrawn["left"]["deletions"] == withdrawn["later"] == []
+
+
+def test_what_can_never_be_done_keeps_no_report_from_leaving(trials):
+    """The deletion of a report to a study that the collector has no more."""
+    owed = ["gone", "f" * 32, "aa", None, "00" * 32, None, None, 1]
+    found, tokens = (
+        trials({"owes": [owed], "script": ["well", "lost"]}),
+        trials({"owes": [owed]}, study=with_tokens()),
+    )
+    for (one,) in (found, tokens):
+        assert one["stored"] == 1
+        assert set(one["later"]) == {"later: not the study that was pinned"}
+
+
 def test_the_power_is_cut_while_a_token_is_asked_for(trials):
     """One invitation gives one token, whatever was lost."""
     study = with_tokens()

@@ -3,6 +3,7 @@
 import json
 import shutil
 import subprocess
+from base64 import b64encode
 
 import pytest
 from selenium.common.exceptions import StaleElementReferenceException
@@ -22,6 +23,9 @@ HOURS = Study(
 )
 EVER = Study(studies.document({**studies.YES_NO, "text": "Have you ever?"}, id="ever"))
 BITS = Study(studies.document(studies.MEMOIZED_BITS, id="bits"))
+KEYS = b64encode(bytes.fromhex("010020" + "ab" * 32 + "000400010001")).decode()
+CHANNEL = {"batches": {"hours": 1}, "oblivious": {"relay": "https://relay.example", "keys": KEYS}}
+RELAYED = Study({**EVER.document, "id": "relayed", "channel": CHANNEL})
 ENTERED = "37.0625"
 
 # All strings and numbers that the app's own objects lead to, and the page's text; not what stands in inputs.
@@ -79,7 +83,7 @@ def visit(app, browser, tmp_path):
     """Opens the page for a study, until what it first shows."""
     folder, origin, _ = app
     server = Server(tmp_path, environment={"LDPKIT_ORIGINS": origin})
-    for study in (HOURS, EVER, BITS):
+    for study in (HOURS, EVER, BITS, RELAYED):
         server.request("POST", "/v1/studies", study.document)
 
     def visit(study, first="fieldset"):
@@ -172,7 +176,10 @@ def is_time(text):
     return text.replace(".", "", 1).isdigit()
 
 
-def test_what_it_cannot_ask_is_said(app, visit, browser):
+@pytest.mark.parametrize(
+    ("study", "why"), [(BITS, "asks one number or choice, once"), (RELAYED, "through a relay")]
+)
+def test_what_it_cannot_ask_is_said(study, why, app, visit, browser):
     app[2]()
-    visit(BITS, "[role=alert]")
-    assert "asks one number or choice, once" in browser.find_element(By.CSS_SELECTOR, "#app").text
+    visit(study, "[role=alert]")
+    assert why in browser.find_element(By.CSS_SELECTOR, "#app").text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+from base64 import b64encode
 from threading import Thread
 
 import pytest
@@ -18,6 +19,11 @@ from tests.portable.platforms import REPOSITORY
 
 STUDY = Study(studies.document({**studies.YES_NO, "text": "Have you ever?"}))
 CHOICE = Study({**studies.document(studies.CHOICE), "id": "choice"})
+KEYS = b64encode(bytes.fromhex("010020" + "ab" * 32 + "000400010001")).decode()
+CHANNEL = {"batches": {"hours": 1}, "oblivious": {"relay": "https://relay.example", "keys": KEYS}}
+RELAYED = Study({**STUDY.document, "id": "relayed", "channel": CHANNEL})
+
+AWAY = "window.tried = 0; window.fetch = async () => { tried += 1; throw new TypeError('away'); };"
 
 
 class Quiet(WSGIRequestHandler):
@@ -87,6 +93,28 @@ def test_a_visitor_answers_and_the_site_learns_nothing(browser, site, collector)
     assert all((REPOSITORY / "ldp_client" / "js" / path.removeprefix("/ldpkit/")).is_file() for path in files)
 
 
+def test_what_waits_leaves_after_the_study_was_fetched(browser, site, collector):
+    """Right after a report that went through a relay, that would show whose it was."""
+    address, serve, _ = site
+    serve(collector.url)
+    browser.get(address)
+    wait = WebDriverWait(browser, 20)
+    wait.until(lambda _: browser.find_element(By.ID, "ask").is_displayed())
+    browser.find_element(By.CSS_SELECTOR, "input[value=yes]").click()
+    browser.find_element(By.CSS_SELECTOR, "#ask button").click()
+    wait.until(lambda _: browser.find_element(By.ID, "send").is_displayed())
+    browser.execute_script(AWAY)
+    browser.find_element(By.CSS_SELECTOR, "#send button").click()
+    wait.until(lambda _: browser.execute_script("return tried > 0"))
+    browser.get_log("performance")
+    browser.get(address)
+    wait.until(lambda _: "It was sent" in browser.find_element(By.ID, "said").text)
+    messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    sent = [one["params"]["request"] for one in messages if one["method"] == "Network.requestWillBeSent"]
+    first, *_ = [one["url"] for one in sent if one["url"].startswith(collector.url)]
+    assert first == f"{collector.url}/v1/studies/{STUDY.id}"
+
+
 def test_a_study_that_is_closed_is_asked_and_answered_no_more(browser, site, collector):
     """Also where the page was opened before."""
     address, serve, _ = site
@@ -116,10 +144,11 @@ def test_a_site_that_is_not_listed_is_told_so(browser, site, collector):
     assert not browser.find_element(By.ID, "ask").is_displayed()
 
 
-def test_a_study_of_another_kind_is_not_asked(browser, site, collector):
+@pytest.mark.parametrize("other", [CHOICE, RELAYED], ids=["choice", "relayed"])
+def test_a_study_of_another_kind_is_not_asked(other, browser, site, collector):
     address, serve, _ = site
-    collector.request("POST", "/v1/studies", CHOICE.document)
-    serve(collector.url, CHOICE)
+    assert collector.request("POST", "/v1/studies", other.document) == 201
+    serve(collector.url, other)
     browser.get(address)
     said = browser.find_element(By.ID, "said")
     WebDriverWait(browser, 20).until(lambda _: said.text)
