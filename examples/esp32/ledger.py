@@ -103,14 +103,14 @@ def answer_once(study, answers, random, today=None, public=None, publisher=None)
     ledger["outbox"].append(report.to_json())
     secret = hexlify(report.secret).decode()
     channel = study.document.get("channel")
-    about = [publisher, study.digest, study.closes, channel, study.version]
-    ledger["secrets"].append([study.id, report.id, secret] + about)
+    entry = [study.id, report.id, secret, publisher, study.digest, study.closes, channel, study.version]
+    ledger["secrets"].append(entry)
     write_ledger(ledger)
     return report
 
 
 def entry_of(ledger, report_id):
-    """What was kept of a report: study, id, secret, publisher, and its study's digest, last day, channel, version.
+    """What is kept of a report: study, id, secret, publisher; the study's digest, last day, channel, version.
 
     A ledger of an earlier release has no more than the secret, or all but the version.
     """

@@ -67,7 +67,10 @@ def now():
 
 
 def fetch(collector, study, digest, version=None):
-    """(the study of that digest, which collector has it). ValueError for any other; no version: the latest."""
+    """(the study of that digest, which collector has it). ValueError for any other.
+
+    version: which one is asked for; the latest where it is left out.
+    """
     path = "/v1/studies/" + study + (f"?version={version}" if version else "")
     status, headers, body = collector.request("GET", path, [])
     identity = headers.get("ldpkit-collector")
@@ -93,10 +96,11 @@ def send(collector, config, roots, day):
 
 
 def attempted(work, *arguments):
-    """Do it; what fails is left for later, and keeps nothing else from leaving. What is printed holds no answer."""
+    """Do it; what fails is left for later, and keeps nothing else from leaving."""
     try:
         work(*arguments)
     except (OSError, ValueError, RuntimeError, LdpkitError) as error:
+        # It holds no answer.
         print("later:", error)
 
 
@@ -132,10 +136,13 @@ def send_report(collector, config, roots, text, at):
 
 def known(collector, config, entry, version=None):
     """An entry of the ledger, whole: of an earlier release's the collector is asked which study it was."""
-    if len(entry) == 3:
+    about = list(entry)
+    if len(about) == 3:
         study, publisher = fetch(collector, config["study"], config["digest"], version)
-        entry = entry + [publisher, study.digest, study.closes, study.document.get("channel")]
-    return entry if len(entry) > 7 else entry + [version]
+        about.extend([publisher, study.digest, study.closes, study.document.get("channel")])
+    if len(about) == 7:
+        about.append(version)
+    return about
 
 
 def publisher_of(collector, about):

@@ -10,6 +10,7 @@ from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
+from collector.oblivious.keys import GatewayKeys
 from schemas import Study
 from tests import studies
 from tests.collector.conftest import Server
@@ -23,7 +24,8 @@ HOURS = Study(
 )
 EVER = Study(studies.document({**studies.YES_NO, "text": "Have you ever?"}, id="ever"))
 BITS = Study(studies.document(studies.MEMOIZED_BITS, id="bits"))
-KEYS = b64encode(bytes.fromhex("010020" + "ab" * 32 + "000400010001")).decode()
+GATEWAY = GatewayKeys.generate()
+KEYS = b64encode(GATEWAY.keys[0].configuration).decode()
 CHANNEL = {"batches": {"hours": 1}, "oblivious": {"relay": "https://relay.example", "keys": KEYS}}
 RELAYED = Study({**EVER.document, "id": "relayed", "channel": CHANNEL})
 ENTERED = "37.0625"
@@ -82,7 +84,8 @@ def app(tmp_path):
 def visit(app, browser, tmp_path):
     """Opens the page for a study, until what it first shows."""
     folder, origin, _ = app
-    server = Server(tmp_path, environment={"LDPKIT_ORIGINS": origin})
+    GATEWAY.save(tmp_path / "ohttp.keys")
+    server = Server(tmp_path, environment={"LDPKIT_OHTTP_KEYS": "ohttp.keys", "LDPKIT_ORIGINS": origin})
     for study in (HOURS, EVER, BITS, RELAYED):
         server.request("POST", "/v1/studies", study.document)
 

@@ -12,6 +12,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 from werkzeug.serving import WSGIRequestHandler, make_server
 
+from collector.oblivious.keys import GatewayKeys
 from schemas import Report, Study
 from tests import studies
 from tests.collector.conftest import Server
@@ -19,7 +20,8 @@ from tests.portable.platforms import REPOSITORY
 
 STUDY = Study(studies.document({**studies.YES_NO, "text": "Have you ever?"}))
 CHOICE = Study({**studies.document(studies.CHOICE), "id": "choice"})
-KEYS = b64encode(bytes.fromhex("010020" + "ab" * 32 + "000400010001")).decode()
+GATEWAY = GatewayKeys.generate()
+KEYS = b64encode(GATEWAY.keys[0].configuration).decode()
 CHANNEL = {"batches": {"hours": 1}, "oblivious": {"relay": "https://relay.example", "keys": KEYS}}
 RELAYED = Study({**STUDY.document, "id": "relayed", "channel": CHANNEL})
 
@@ -58,7 +60,8 @@ def site():
 
 @pytest.fixture
 def collector(site, tmp_path):
-    started = Server(tmp_path, environment={"LDPKIT_ORIGINS": site[0]})
+    GATEWAY.save(tmp_path / "ohttp.keys")
+    started = Server(tmp_path, environment={"LDPKIT_OHTTP_KEYS": "ohttp.keys", "LDPKIT_ORIGINS": site[0]})
     started.request("POST", "/v1/studies", STUDY.document)
     yield started
     started.kill()
