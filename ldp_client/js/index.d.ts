@@ -371,7 +371,8 @@ export interface Device {
   /**
    * Send what is queued for this device's collector and ask for deletions there, each up to `attempts` times (5)
    * with full jitter. Of a study with a channel ask for tokens first, and send in a later flush what is due by then: call
-   * it again, best at every start and after `due`. Rejects with LdpkitError "module" where something waits and the part that sends does not
+   * it again, best at every start (behind `fetchStudy`) and after `due`. Through a relay also after `apart`: what had to be
+   * loaded for that counts as a visit. Rejects with LdpkitError "module" where something waits and the part that sends does not
    * load: call again. now: ask for deletions at once that else leave in a batch; who watches may then tell whose they were.
    */
   flush(options?: { attempts?: number; now?: boolean }): Promise<void>;
