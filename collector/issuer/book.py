@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple, cast
 
-from sqlalchemy import CursorResult, Update, delete, func, insert, or_, select, update
+from sqlalchemy import CursorResult, Table, Update, delete, func, insert, or_, select, update
 from sqlalchemy.orm import Session
 
 from collector.issuer.models import CodeRow, IssuerRow, TokenKeyRow
@@ -23,6 +23,7 @@ from ldp_client.documents.fields import Identifier, to_base64
 
 CODE_BYTES = 16
 MOST_AT_ONCE = 1_000_000
+CODES = cast(Table, CodeRow.__table__)
 # Of these a code may still get its token.
 UNUSED = (CodeRow.request.is_(None), CodeRow.ended.is_(False))
 
@@ -183,7 +184,7 @@ def add_codes(session: Session, study_id: str, people: Sequence[Person]) -> list
         rows.append({"hash": hash_key(codes[-1]), **named})
     # In the order of their hashes: none of the list is kept.
     rows.sort(key=itemgetter("hash"))
-    session.execute(insert(CodeRow), rows)
+    session.connection().execute(insert(CODES), rows)
     return codes
 
 

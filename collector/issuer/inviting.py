@@ -83,9 +83,12 @@ def run_invite(arguments: argparse.Namespace) -> int:
     if arguments.out != STREAM and Path(arguments.out).exists():
         raise InputError(f"{arguments.out}: is there already")
     people = _people(arguments)
+    # Before the transaction, in which an issuer on SQLite waits.
+    wanted = [(person.name, _looks(person.name)) for person in people if person.name]
     with opened_by(arguments) as database, database.write() as session:
         refuse_copy(session, is_changing=True)
-        _refuse_named(session, arguments, people)
+        if wanted:
+            _refuse_named(session, arguments, wanted)
         codes = add_codes(session, arguments.study, people)
         # Before the codes are good: a list that cannot be written leaves none.
         _write(arguments.out, people, codes)
@@ -135,13 +138,13 @@ def _person(row: dict[str, str | None], file: Path, line: int) -> Person:
     return Person(values.pop(NAME), values)
 
 
-def _refuse_named(session: Session, arguments: argparse.Namespace, people: Sequence[Person]) -> None:
-    """End what `--again` replaces. Raises InputError where somebody would get two tokens unasked."""
+def _refuse_named(session: Session, arguments: argparse.Namespace, wanted: Sequence[tuple[str, str]]) -> None:
+    """End what `--again` replaces. Raises InputError where somebody would get two tokens unasked.
+
+    wanted: names, each with how it looks.
+    """
     from collector.issuer.book import end_unused, names_of
 
-    wanted = [(person.name, _looks(person.name)) for person in people if person.name]
-    if not wanted:
-        return
     known = {one.name: _looks(one.name) for one in names_of(session, arguments.study)}
     _refuse_known(wanted, {} if arguments.again else {looks: name for name, looks in known.items()})
     if not arguments.again:
