@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple, cast
 
-from sqlalchemy import CursorResult, delete, func, select, update
+from sqlalchemy import CursorResult, Table, Update, delete, func, insert, or_, select, update
 from sqlalchemy.orm import Session
 
 from collector.issuer.models import CodeRow, IssuerRow, TokenKeyRow
 from collector.issuer.signing import new_pair
 from collector.storage.keys import hash_key, new_word
+from collector.storage.queries import IDS_PER_STATEMENT
 from ldp_client.core.tokens import short_id_of
 from ldp_client.documents.canonical import canonical_json
 from ldp_client.documents.channel import MOST_KEYS
@@ -21,6 +23,9 @@ from ldp_client.documents.fields import Identifier, to_base64
 
 CODE_BYTES = 16
 MOST_AT_ONCE = 1_000_000
+CODES = cast(Table, CodeRow.__table__)
+# Of these a code may still get its token.
+UNUSED = (CodeRow.request.is_(None), CodeRow.ended.is_(False))
 
 
 class Person(NamedTuple):
@@ -31,12 +36,23 @@ class Person(NamedTuple):
 
 
 class Count(NamedTuple):
-    """How many codes a key has, and how many got their token."""
+    """How many codes a key has, and how many got their token.
+
+    ended: how many more ended as a backup was put back, and may have got one.
+    """
 
     study: str
     public: dict[str, str]
     codes: int
     tokens: int
+    ended: int
+
+
+class Named(NamedTuple):
+    """A person that the operator named. token: whether they got it; None where nobody knows."""
+
+    name: str
+    token: bool | None
 
 
 def address_of(session: Session) -> str:
@@ -44,9 +60,13 @@ def address_of(session: Session) -> str:
     return session.scalars(select(IssuerRow.address)).one()
 
 
-def refuse_copy(session: Session) -> None:
-    """Raises InputError for a database that was put back from a backup, until `accept_copy`."""
-    if session.scalars(select(IssuerRow.is_copy)).one():
+def refuse_copy(session: Session, is_changing: bool = False) -> None:
+    """Raises InputError for a database that was put back from a backup, until `accept_copy`.
+
+    is_changing: what else changes keys, or makes codes, waits until this transaction ends.
+    """
+    statement = select(IssuerRow.is_copy)
+    if session.scalars(statement.with_for_update() if is_changing else statement).one():
         raise InputError(
             "this database was put back from a backup: a code that got its token since would get a second "
             "one. Run `ldpkit issuer restored --end-unused`, or `--keep` where none was given since"
@@ -54,19 +74,30 @@ def refuse_copy(session: Session) -> None:
 
 
 def accept_copy(session: Session, is_ending: bool) -> int:
-    """Have a database that was put back give tokens again. is_ending: unused codes end; how many did."""
-    session.execute(update(IssuerRow).values(is_copy=False))
-    if not is_ending:
-        return 0
-    ended = session.execute(delete(CodeRow).where(CodeRow.request.is_(None)))
-    return int(cast("CursorResult[Any]", ended).rowcount)
+    """Have a database that was put back give tokens again. is_ending: unused codes end; how many did.
+
+    They are kept: their people may have got a token since. Raises InputError for a database that is no copy.
+    """
+    if not _updated(session, update(IssuerRow).where(IssuerRow.is_copy).values(is_copy=False)):
+        raise InputError(
+            "this database was not put back from a backup, or is in use since: its codes stay as they are"
+        )
+    return _updated(session, update(CodeRow).where(*UNUSED).values(ended=True)) if is_ending else 0
 
 
-def end_unused(session: Session, study_id: str, names: Iterable[str]) -> None:
+def _updated(session: Session, statement: Update) -> int:
+    return int(cast("CursorResult[Any]", session.execute(statement)).rowcount)
+
+
+def end_unused(session: Session, study_id: str, names: Collection[str]) -> None:
     """Have the codes of these people get no token, where they got none yet."""
-    for name in names:
-        is_theirs = (CodeRow.study == study_id) & (CodeRow.name == name)
-        session.execute(delete(CodeRow).where(is_theirs, CodeRow.request.is_(None)))
+    rows = session.execute(select(CodeRow.hash, CodeRow.name).where(CodeRow.study == study_id, *UNUSED))
+    hashes = sorted(hashed for hashed, name in rows if name in names)
+    for start in range(0, len(hashes), IDS_PER_STATEMENT):
+        some = CodeRow.hash.in_(hashes[start : start + IDS_PER_STATEMENT])
+        # One that got its token meanwhile stays.
+        ending = delete(CodeRow).where(some, *UNUSED).execution_options(synchronize_session=False)
+        session.execute(ending)
 
 
 def keys_of(session: Session, study_id: str) -> list[TokenKeyRow]:
@@ -112,14 +143,15 @@ def remove_key(session: Session, study_id: str, public: Mapping[str, str]) -> in
         raise InputError(f"study {study_id[:64]} has no key for {shown(public)}")
     (row,) = found
     of_key = (CodeRow.study == study_id, CodeRow.place == row.place)
-    codes = len(
-        session.scalars(
-            delete(CodeRow).where(*of_key, CodeRow.request.is_(None)).returning(CodeRow.hash)
-        ).all()
-    )
+    codes = len(session.scalars(delete(CodeRow).where(*of_key, *UNUSED).returning(CodeRow.hash)).all())
     # Counted after the codes are gone: a token that was given meanwhile counts.
-    if session.scalar(select(func.count()).select_from(CodeRow).where(*of_key)):
-        raise InputError(f"the key of study {study_id} for {shown(public)} stays: somebody has a token of it")
+    counted = select(func.count(CodeRow.hash), func.count(CodeRow.request)).where(*of_key)
+    left, tokens = session.execute(counted).one()
+    if left:
+        has = "has" if tokens else "may have"
+        raise InputError(
+            f"the key of study {study_id} for {shown(public)} stays: somebody {has} a token of it"
+        )
     session.delete(row)
     session.flush()
     return codes
@@ -138,22 +170,21 @@ def add_codes(session: Session, study_id: str, people: Sequence[Person]) -> list
     """Make a code for each person; only its hash is kept. Raises InputError for a stratum without a key."""
     if not 1 <= len(people) <= MOST_AT_ONCE:
         raise UsageError(f"{len(people)} codes: must be from 1 to {MOST_AT_ONCE}")
-    places = {row.public: row.place for row in keys_of(session, study_id)}
+    places = {frozenset(json.loads(row.public).items()): row.place for row in keys_of(session, study_id)}
     if not places:
         raise InputError(f"study {study_id[:64]} has no key: make one with `ldpkit issuer key`")
     codes: list[str] = []
-    rows: list[CodeRow] = []
+    rows: list[dict[str, object]] = []
     for person in people:
-        stratum = canonical_json(dict(person.public))
+        stratum = frozenset(person.public.items())
         if stratum not in places:
             raise InputError(f"study {study_id} has no key for {shown(person.public)}")
         codes.append(new_word(CODE_BYTES))
         named = {"name": person.name, "study": study_id, "place": places[stratum]}
-        rows.append(CodeRow(hash=hash_key(codes[-1]), **named))
+        rows.append({"hash": hash_key(codes[-1]), **named})
     # In the order of their hashes: none of the list is kept.
-    rows.sort(key=lambda row: row.hash)
-    session.add_all(rows)
-    session.flush()
+    rows.sort(key=itemgetter("hash"))
+    session.connection().execute(insert(CODES), rows)
     return codes
 
 
@@ -161,23 +192,31 @@ def counts(session: Session) -> list[Count]:
     """Each key's codes and tokens."""
     joined = (CodeRow.study == TokenKeyRow.study) & (CodeRow.place == TokenKeyRow.place)
     columns = (TokenKeyRow.study, TokenKeyRow.place, TokenKeyRow.public)
-    counted = (func.count(CodeRow.hash), func.count(CodeRow.request))
+    hashes = func.count(CodeRow.hash)
+    is_ended = CodeRow.ended.is_(True)
+    counted = (hashes.filter(~is_ended), func.count(CodeRow.request), hashes.filter(is_ended))
     rows = select(*columns, *counted).outerjoin(CodeRow, joined).group_by(*columns).order_by(*columns[:2])
     return [
-        Count(study, json.loads(public), codes, tokens)
-        for study, _, public, codes, tokens in session.execute(rows)
+        Count(study, json.loads(public), *numbers) for study, _, public, *numbers in session.execute(rows)
     ]
 
 
-def names_of(session: Session, study_id: str) -> list[tuple[str, bool]]:
-    """Each person that the operator named, and whether they got their token; by name."""
-    rows = select(CodeRow.name, CodeRow.request).where(CodeRow.study == study_id, CodeRow.name != "")
-    return sorted((name, request is not None) for name, request in session.execute(rows))
+def names_of(session: Session, study_id: str, with_token: bool = False) -> list[Named]:
+    """Each person that the operator named, by name. with_token: only who got their token, or may have."""
+    rows = select(CodeRow.name, CodeRow.request.is_not(None), CodeRow.ended)
+    rows = rows.where(CodeRow.study == study_id, CodeRow.name != "")
+    if with_token:
+        rows = rows.where(or_(CodeRow.request.is_not(None), CodeRow.ended))
+    return sorted(
+        (Named(name, None if ended else got) for name, got, ended in session.execute(rows)),
+        key=lambda one: (one.name, bool(one.token)),
+    )
 
 
 def code_row(session: Session, code: str) -> CodeRow | None:
-    """What is known of a code, which nobody else can change until this transaction ends."""
-    return session.scalar(select(CodeRow).where(CodeRow.hash == hash_key(code)).with_for_update())
+    """What is known of a code that did not end, which nobody else can change until this transaction ends."""
+    known = (CodeRow.hash == hash_key(code), CodeRow.ended.is_(False))
+    return session.scalar(select(CodeRow).where(*known).with_for_update())
 
 
 def digest_of(body: bytes) -> bytes:

@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 DATABASE_NAME = "issuer.sqlite3"
 DEFAULT_DATABASE = f"sqlite:///{DATABASE_NAME}"
 BUSY_SECONDS = 10.0
+ENDED = (
+    "{codes} ended: whoever has no token needs a new code, and who got one after the backup would get a "
+    "second one.\nList those alone who say that they have none: "
+    "ldpkit issuer invite STUDY_ID --again --second-token"
+)
 # A copy says of itself that it is one, for the day on which it is put back.
 IS_COPY = "UPDATE issuer SET is_copy = TRUE"
 
@@ -75,10 +80,7 @@ def run_restored(arguments: argparse.Namespace) -> int:
     with opened_by(arguments) as database, database.write() as session:
         ended = accept_copy(session, arguments.end_unused)
     if arguments.end_unused:
-        text = (
-            f"{counted(ended, 'unused code')} ended; for people without a token: ldpkit issuer invite --again"
-        )
-        print(text, file=sys.stderr)
+        print(ENDED.format(codes=counted(ended, "unused code")), file=sys.stderr)
     return 0
 
 

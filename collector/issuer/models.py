@@ -57,7 +57,8 @@ class CodeRow(IssuerBase):
     """A code, which gets its person one token. hash: SHA-256 of the code, which itself is nowhere.
 
     name: what the operator calls who got it, "" for nothing. request: SHA-256 of the request that was
-    answered; that one alone is answered again.
+    answered; that one alone is answered again. ended: whether it gets none any more, as a backup was put back
+    that does not know whether it got one.
     """
 
     __tablename__ = "codes"
@@ -72,3 +73,4 @@ class CodeRow(IssuerBase):
     place: Mapped[int]
     name: Mapped[str] = mapped_column(Text)
     request: Mapped[bytes | None] = mapped_column(LargeBinary(32))
+    ended: Mapped[bool] = mapped_column(server_default=false())

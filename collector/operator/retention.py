@@ -13,10 +13,11 @@ from sqlalchemy.orm import Session
 
 from collector.operator.fitting import forget_fitted
 from collector.reports.paging import page_limit
-from collector.reports.rules import RuleBook
+from collector.reports.rules import RuleBook, Rules
 from collector.reports.running_summary import FindRules, require_sums, take_back_reports
 from collector.storage import audit_log, partitions, queries
 from collector.storage.database import Database
+from collector.storage.emptying import empty_reports
 from collector.storage.invitations import lift_invitations
 from collector.storage.models import StudyRow
 from collector.storage.overviews import count_whole
@@ -40,6 +41,7 @@ class Doomed:
 
     before: those that came before that day, None for all. version: those of one version, None for all.
     is_stated: whether as their study states, by itself: that ends no study that was closed for a time.
+    is_relayed: whether a relay may have kept their bytes: their ids stay while the study may be opened.
     """
 
     study: str
@@ -48,14 +50,16 @@ class Doomed:
     version: int | None = None
     at_once: int = REPORTS_AT_ONCE
     is_stated: bool = False
+    is_relayed: bool = False
 
 
 def delete_doomed(act: Act, find: FindRules, doomed: Doomed, most: int | None = None) -> int:
     """Delete them, or no more than about `most`; how many, withdrawn ones not counted.
 
     Their ids go too, so a device that sent one may send it again while the study takes reports; those of
-    withdrawn ones stay until it is closed, with stated retention until that is for good. What was fitted to
-    them goes as well. Raises WrongSumsError where nothing can be deleted until all were counted again.
+    withdrawn ones stay until it is closed, with stated retention or a relay until that is for good, and with
+    a relay the others' stay as long. What was fitted to them goes as well. Raises WrongSumsError where
+    nothing can be deleted until all were counted again.
     """
     if most is None and (whole := _delete_whole(act, doomed)) is not None:
         return whole
@@ -103,7 +107,8 @@ def _empty_if_whole(session: Session, doomed: Doomed) -> int | None:
 
 def _is_over(study: StudyRow | queries.StudyState, doomed: Doomed) -> bool:
     """Whether ids of withdrawn reports may go too: nothing is taken that could be a late copy of one."""
-    return study.final or study.deleted or (study.closed and not doomed.is_stated)
+    may_open = doomed.is_stated or doomed.is_relayed
+    return study.final or study.deleted or (study.closed and not may_open)
 
 
 def _delete_page(session: Session, find: FindRules, doomed: Doomed, after: bytes) -> list[PackedReport]:
@@ -112,7 +117,10 @@ def _delete_page(session: Session, find: FindRules, doomed: Doomed, after: bytes
     row = queries.locked_study(session, doomed.study)
     is_over = row is not None and _is_over(row, doomed)
     chosen = queries.Chosen(doomed.number, doomed.before, doomed.version)
-    deleted = queries.delete_reports(session, chosen, after, doomed.at_once, withdrawn=is_over)
+    if doomed.is_relayed and not is_over:
+        deleted = empty_reports(session, chosen, after, doomed.at_once)
+    else:
+        deleted = queries.delete_reports(session, chosen, after, doomed.at_once, withdrawn=is_over)
     if deleted:
         take_back_reports(session, find, doomed.study, doomed.number, deleted)
         forget_fitted(session, doomed.number)
@@ -135,8 +143,16 @@ def delete_reports(database: Database, study_id: str, before: date | None = None
         with database.write() as session:
             line = f"reports from before {before}"
             audit_log.record(session, audit_log.AT_DATABASE, "expire", study_id, line)
-    at_once = min(REPORTS_AT_ONCE, page_limit([book.find(study_id, version) for version in versions]))
-    return delete_doomed(database.act, book.find, Doomed(study_id, number, before, at_once=at_once))
+    rules = [book.find(study_id, version) for version in versions]
+    at_once = min(REPORTS_AT_ONCE, page_limit(rules))
+    doomed = Doomed(study_id, number, before, at_once=at_once, is_relayed=any(map(is_relayed, rules)))
+    return delete_doomed(database.act, book.find, doomed)
+
+
+def is_relayed(rules: Rules) -> bool:
+    """Whether reports of a version come through a relay, which can bring them again: no token is spent."""
+    channel = rules.study.channel
+    return channel is not None and channel.oblivious is not None and rules.tokens is None
 
 
 def count_reports(database: Database, study_id: str, before: date) -> int:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from sqlalchemy.orm import Session
 
 from collector.operator.fitting import forget_fitted_before
-from collector.operator.retention import REPORTS_AT_ONCE, Act, Doomed, delete_doomed
+from collector.operator.retention import REPORTS_AT_ONCE, Act, Doomed, delete_doomed, is_relayed
 from collector.reports.paging import page_limit
 from collector.reports.rules import kept_until
 from collector.reports.running_summary import FindRules, require_sums
@@ -86,9 +86,10 @@ def delete_overdue(
     """
     if not act(lambda session: _begin(session, kept, today, by)):
         return 0
-    at_once = page_limit([find(kept.study, kept.version)])
-    at_once = min(REPORTS_AT_ONCE, at_once)
-    doomed = Doomed(kept.study, kept.number, kept.before, kept.version, at_once, is_stated=True)
+    rules = find(kept.study, kept.version)
+    at_once = min(REPORTS_AT_ONCE, page_limit([rules]))
+    which = (kept.study, kept.number, kept.before, kept.version)
+    doomed = Doomed(*which, at_once, is_stated=True, is_relayed=is_relayed(rules))
     return delete_doomed(act, find, doomed, most)
 
 

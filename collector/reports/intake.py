@@ -317,7 +317,8 @@ def _outcome(
     if refusal is not None and (report.id not in held or report.id in unclaimed):
         return refusal
     if PackedReport._make(held[report.id]).withdrawn:
-        return ProblemError(REPORT_WITHDRAWN, "the report with this id was withdrawn", "id")
+        detail = "the report with this id was withdrawn, or its time is over"
+        return ProblemError(REPORT_WITHDRAWN, detail, "id")
     if held[report.id] != report:
         return ProblemError(REPORT_CONFLICT, "a report with this id and other contents is stored", "id")
     if report.id in unclaimed:

@@ -1,4 +1,5 @@
-"""Have a withdrawn report come back once reports of its day expire, or what was fitted to it stay."""
+"""Have a withdrawn report, or one that a relay kept, come back once reports of its day expire, or what was
+fitted to it stay."""
 
 from __future__ import annotations
 
@@ -6,11 +7,13 @@ from datetime import timedelta
 
 import pytest
 
+from collector.oblivious.keys import GatewayKeys
 from collector.operator.fitting import Fitted, Fitter, keep_fitted, last_fitted
 from collector.operator.retention import count_reports, delete_reports, delete_study
 from collector.reports.paging import Opened
 from tests.collector.answered import problem
 from tests.collector.conftest import build_report, build_study
+from tests.oblivious.conftest import relayed_study
 
 STUDY = build_study()
 
@@ -79,3 +82,28 @@ def test_what_was_fitted_to_an_earlier_version_does_not_outlive_it(expiring):
     Fitter(Opened(database, expiring.collector.rules)).fit_all()
     with database.read() as session:
         assert last_fitted(session, 1, 1) is None
+
+
+def test_what_expired_in_a_study_with_a_relay_comes_back_at_no_time(make_harness, database_url, tmp_path):
+    """Nor where it expired while the study was closed for a time; all of it goes with the study."""
+    keys = GatewayKeys.generate()
+    keys.save(tmp_path / "ohttp.keys")
+    expiring = make_harness(database=database_url, busy_timeout=10, ohttp_keys=str(tmp_path / "ohttp.keys"))
+    database = expiring.collector.database
+    study = relayed_study("https://relay.example/ldpkit", keys, id="relayed")
+    assert expiring.publish(study).status_code == 201
+    first, second = (build_report(study) for _ in range(2))
+    assert expiring.put(first).status_code == 201
+    expiring.day += timedelta(1)
+    assert delete_reports(database, "relayed", expiring.day) == 1
+    assert problem(expiring.put(first)) == (410, "report-withdrawn")
+    assert expiring.put(second).status_code == 201
+    expiring.close("relayed")
+    assert delete_reports(database, "relayed", expiring.day + timedelta(1)) == 1
+    path = "/v1/studies/relayed/open"
+    assert expiring.client.post(path, headers=expiring.operator).status_code == 200
+    assert [problem(expiring.put(one)) for one in (first, second)] == [(410, "report-withdrawn")] * 2
+    assert expiring.summary("relayed").get_json()["questions"]["ever"]["n"] == 0
+    delete_study(database, "relayed")
+    with database.read() as session:
+        assert session.connection().exec_driver_sql("SELECT count(*) FROM reports").scalar() == 0

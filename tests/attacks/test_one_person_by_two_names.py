@@ -50,3 +50,11 @@ def test_what_is_no_csv_is_refused_in_a_line():
 def test_replacing_the_code_of_nobody_is_said(capsys):
     invite("name\nAna\n", "second.csv", "--again")
     assert "of 1 no code is known here (Ana)" in capsys.readouterr().err
+
+
+def test_a_column_that_stands_twice_is_refused():
+    """The last one was taken in silence, so that codes went to other names than were checked."""
+    with pytest.raises(InputError, match="has the column 'name' twice"):
+        invite("name,name\nCarl,Dora\n", "second.csv")
+    with pytest.raises(InputError, match="has the column 'region' twice"):
+        invite("name,region,region\nCarl,north,south\n", "second.csv")

@@ -2,11 +2,13 @@
 
 import json
 import zlib
+from datetime import timedelta
 
 import pytest
 
+from collector.operator.days import Days
 from ldp_client.oblivious.binary_http import MOST_FIELDS, Answer, BinaryError, Request, number
-from tests.oblivious.conftest import JSON, SIZE
+from tests.oblivious.conftest import JSON, SIZE, relayed_study
 
 REPORT = "/v1/studies/habits/reports/" + "0" * 32
 SERVED = "/v1/studies/habits?version=1"
@@ -225,3 +227,21 @@ def test_an_informational_answer_may_come_before_the_final_one():
     for status in (0, 99, 600, 70_000):
         with pytest.raises(BinaryError):
             Answer.decode(bytes([1]) + number(status))
+
+
+def test_a_relay_brings_back_no_report_whose_time_is_over(gateway, keys, make_report):
+    """Retention deletes it in an open study, and the relay kept its bytes."""
+    study = relayed_study("https://relay.example/ldpkit", keys, id="rolling", retention={"days": 30})
+    assert gateway.harness.publish(study).status_code == 201
+    report = make_report(study)
+    path = f"/v1/studies/rolling/reports/{report.id}"
+    asked = Request("PUT", "collector.example", path, [JSON], report.to_json().encode())
+    sent = gateway.encapsulated(asked.encode(SIZE))
+    assert gateway.say(sent).status == 201
+    days = Days(gateway.harness.collector)
+    for _ in range(31):
+        gateway.harness.day += timedelta(1)
+        days.look()
+    assert gateway.harness.summary("rolling").get_json()["questions"]["ever"]["n"] == 0
+    assert problem(gateway.say(sent)) == (410, "report-withdrawn")
+    assert gateway.harness.summary("rolling").get_json()["questions"]["ever"]["n"] == 0

@@ -1,0 +1,208 @@
+"""Making codes: `ldpkit issuer invite`, for people whom the operator names or only counts."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import sys
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+from unicodedata import category, normalize
+
+from collector.issuer.keeping import opened_by, with_database
+from ldp_client.commands.parsers import add_command
+from ldp_client.documents.errors import InputError, UsageError
+from ldp_client.files.disk import STREAM, read_bytes, write_new
+from ldp_client.words.text import counted, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from sqlalchemy.orm import Session
+
+    from collector.issuer.book import Named, Person
+
+OWNER_ONLY = 0o600
+NAME, CODE = "name", "code"
+NEW_NAMES = (
+    "--again: of {count} no code is known here ({names}): where a name was written otherwise before, that "
+    "person's earlier code is still good"
+)
+HAS_TOKEN = (
+    "{name} got a token already: with another that person may send two reports. Where that is meant, for a "
+    "phone that was lost or a new version of the study, say --second-token"
+)
+MAY_HAVE_TOKEN = (
+    "{name} may have got a token after the backup that was put back here: with another that person may send "
+    "two reports. Where they say that they have none, say --second-token"
+)
+SHOWN = 5
+
+
+def add_invite(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Register invite."""
+    text = "make codes, each for one token"
+    invite = with_database(
+        add_command(commands, "invite", text, "issuer invite habits --count 500 --out c.csv")
+    )
+    invite.add_argument("study", metavar="STUDY_ID")
+    whom = invite.add_mutually_exclusive_group(required=True)
+    whom.add_argument("--count", type=int, metavar="N", help="how many, for people without names")
+    whom.add_argument(
+        "--names",
+        type=Path,
+        metavar="FILE.csv",
+        help=f"people: a column {NAME!r}, and one for each public field",
+    )
+    invite.add_argument("--public", action="append", default=[], metavar="FIELD=VALUE", help="the stratum's")
+    text = "also those who have a code: an unused one ends"
+    invite.add_argument("--again", action="store_true", help=text)
+    text = "with --again, also whose code got its token: that person may send two reports"
+    invite.add_argument("--second-token", action="store_true", help=text)
+    invite.add_argument("--out", required=True, metavar="FILE.csv", help="gets names and codes; must be new")
+    invite.set_defaults(run=run_invite)
+
+
+def public_of(given: list[str]) -> dict[str, str]:
+    """{field: value} from FIELD=VALUE arguments. Raises UsageError."""
+    public: dict[str, str] = {}
+    for setting in given:
+        name, equals, value = setting.partition("=")
+        if not equals or not name or not value or name in public:
+            raise UsageError(f"--public {visible(setting[:64])}: give FIELD=VALUE, each field once")
+        public[name] = value
+    return public
+
+
+def run_invite(arguments: argparse.Namespace) -> int:
+    """ldpkit issuer invite STUDY_ID --count N --out FILE.csv"""
+    from collector.issuer.book import add_codes, refuse_copy
+
+    if arguments.out != STREAM and Path(arguments.out).exists():
+        raise InputError(f"{arguments.out}: is there already")
+    people = _people(arguments)
+    # Before the transaction, in which an issuer on SQLite waits.
+    wanted = [(person.name, _looks(person.name)) for person in people if person.name]
+    with opened_by(arguments) as database, database.write() as session:
+        refuse_copy(session, is_changing=True)
+        if wanted:
+            _refuse_named(session, arguments, wanted)
+        codes = add_codes(session, arguments.study, people)
+        # Before the codes are good: a list that cannot be written leaves none.
+        _write(arguments.out, people, codes)
+    made = (
+        f"{counted(len(codes), 'code')} in {arguments.out}: each gets one token; give each person their own"
+    )
+    print(made, file=sys.stderr)
+    return 0
+
+
+def _people(arguments: argparse.Namespace) -> list[Person]:
+    from collector.issuer.book import MOST_AT_ONCE, Person
+
+    public = public_of(arguments.public)
+    if arguments.names is None:
+        if not 1 <= arguments.count <= MOST_AT_ONCE:
+            raise UsageError(f"--count {arguments.count}: must be from 1 to {MOST_AT_ONCE}")
+        return [Person("", public)] * arguments.count
+    if public:
+        raise UsageError("--public does not go with --names: the file has a column for each public field")
+    try:
+        text = read_bytes(arguments.names).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InputError(f"{arguments.names}: is not UTF-8") from None
+    try:
+        return _read_people(csv.DictReader(io.StringIO(text, newline="")), arguments)
+    except csv.Error as error:
+        raise InputError(f"{arguments.names}: is no CSV: {error}") from None
+
+
+def _read_people(reader: csv.DictReader[str], arguments: argparse.Namespace) -> list[Person]:
+    columns = reader.fieldnames or ()
+    if NAME not in columns or CODE in columns:
+        raise InputError(f"{arguments.names}: must be CSV with a column {NAME!r}, and none called {CODE!r}")
+    for column in columns:
+        if columns.count(column) > 1:
+            raise InputError(f"{arguments.names}: has the column {column[:64]!r} twice")
+    return [_person(row, arguments.names, reader.line_num) for row in reader]
+
+
+def _person(row: dict[str, str | None], file: Path, line: int) -> Person:
+    from collector.issuer.book import Person
+
+    if None in row or None in row.values() or not _looks(row[NAME] or ""):
+        raise InputError(f"{file}: line {line}: must have a name, and a value for each column")
+    values = {name: value or "" for name, value in row.items()}
+    return Person(values.pop(NAME), values)
+
+
+def _refuse_named(session: Session, arguments: argparse.Namespace, wanted: Sequence[tuple[str, str]]) -> None:
+    """End what `--again` replaces. Raises InputError where somebody would get two tokens unasked.
+
+    wanted: names, each with how it looks.
+    """
+    from collector.issuer.book import end_unused, names_of
+
+    known = {one.name: _looks(one.name) for one in names_of(session, arguments.study)}
+    _refuse_known(wanted, {} if arguments.again else {looks: name for name, looks in known.items()})
+    if not arguments.again:
+        return
+    there = set(known.values())
+    strangers = [visible(name[:64]) for name, looks in wanted if looks not in there]
+    if strangers:
+        print(NEW_NAMES.format(names=", ".join(strangers[:SHOWN]), count=len(strangers)), file=sys.stderr)
+    ended = {looks for _, looks in wanted}
+    end_unused(session, arguments.study, {name for name, looks in known.items() if looks in ended})
+    if not arguments.second_token:
+        # Only now: a token that was given until the codes ended counts.
+        _refuse_tokens(wanted, names_of(session, arguments.study, with_token=True))
+
+
+def _refuse_known(wanted: Iterable[tuple[str, str]], seen: dict[str, str]) -> None:
+    """seen: {how a name looks: the name}. Raises InputError for a name that is there, or comes twice."""
+    for name, looks in wanted:
+        if looks in seen:
+            raise InputError(f"{visible(name[:64])} has a code already{_alike(name, seen[looks])}")
+        seen[looks] = name
+
+
+def _refuse_tokens(wanted: Iterable[tuple[str, str]], with_token: Iterable[Named]) -> None:
+    """Raises InputError where one of these people got a token, or may have."""
+    # Sorted: what is known counts for more than what may be.
+    found = {_looks(one.name): one.token for one in sorted(with_token, key=lambda one: bool(one.token))}
+    for name, looks in wanted:
+        if looks in found:
+            said = HAS_TOKEN if found[looks] else MAY_HAVE_TOKEN
+            raise InputError(said.format(name=visible(name[:64])))
+
+
+@lru_cache(maxsize=1 << 16)
+def _looks(name: str) -> str:
+    """A name without capitals, blanks around and marks that do not show: spreadsheets leave such."""
+    shown = "".join(one for one in normalize("NFKC", name) if category(one) != "Cf")
+    return " ".join(shown.split()).casefold()
+
+
+def _alike(name: str, known: str) -> str:
+    """What a refusal says of a name that is known, perhaps in another spelling."""
+    if name == known:
+        return ": one person gets one token; --again replaces it"
+    return (
+        f", as {known[:64]!a} (this is {name[:64]!a}): one person gets one token; give two people "
+        "names that differ in more than capitals, blanks and how a letter is written"
+    )
+
+
+def _write(path: str, people: Sequence[Person], codes: Sequence[str]) -> None:
+    out = io.StringIO()
+    fields = list(people[0].public)
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([NAME, *fields, CODE])
+    for person, code in zip(people, codes, strict=True):
+        writer.writerow([person.name, *[person.public[field] for field in fields], code])
+    if path == STREAM:
+        print(out.getvalue(), end="")
+    else:
+        write_new(Path(path), out.getvalue(), OWNER_ONLY)

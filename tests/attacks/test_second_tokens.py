@@ -1,0 +1,233 @@
+"""Second tokens that nobody meant: asked for while `invite --again` runs, or after a backup was put back."""
+
+from __future__ import annotations
+
+import csv
+import os
+import shutil
+import threading
+from pathlib import Path
+
+import pytest
+from sqlalchemy import event
+
+from collector.issuer import book
+from collector.issuer.app import create_issuer
+from collector.storage.database import Database
+from ldp_client.documents.errors import EXIT_REFUSED, InputError
+from tests.collector.commands import run
+from tests.collector.postgresql import restore
+from tests.collector.test_issuer import ask
+
+PEOPLE = ("Ada", "Bo", "Cy")
+
+
+class Place:
+    """An issuer with a key of a study, on whatever database."""
+
+    def __init__(self, url):
+        self.url = url
+        self.run("init", ".", "--address", "https://issuer.example")
+        self.run("key", "habits")
+        self.name("people.csv", PEOPLE)
+
+    def run(self, *words):
+        run("issuer", *words, "--database", self.url)
+
+    @staticmethod
+    def name(path, names):
+        Path(path).write_text("".join(f"{name}\n" for name in ("name", *names)))
+
+    def invite(self, out, *more, names="people.csv"):
+        """{name: code} of those that a list names."""
+        self.run("invite", "habits", "--names", names, "--out", out, *more)
+        with open(out, newline="") as file:
+            return {row["name"]: row["code"] for row in csv.DictReader(file)}
+
+    def ask(self, code):
+        """Asks for a token; the answer's status."""
+        app = create_issuer(self.url)
+        try:
+            return ask(app.test_client(), code).status_code
+        finally:
+            app.extensions["issuer"].engine.dispose()
+
+    def counts(self):
+        database = Database(self.url, 5)
+        with database.read() as session:
+            found = [(one.codes, one.tokens) for one in book.counts(session)]
+        database.engine.dispose()
+        return found
+
+
+@pytest.fixture
+def place(database_url, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return Place(database_url)
+
+
+@pytest.fixture
+def on_postgresql(postgresql, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return Place(postgresql.new_database())
+
+
+@pytest.fixture
+def put_back(place, postgresql):
+    """Copies an issuer, lets something happen, and puts the copy in its place."""
+
+    def put_back(meanwhile=lambda: None):
+        place.run("backup", "--out", "copy")
+        meanwhile()
+        if place.url.startswith("sqlite:"):
+            file = Path(place.url.removeprefix("sqlite:///"))
+            for one in file.parent.glob(f"{file.name}*"):
+                one.unlink()
+            shutil.copy("copy", file)
+        else:
+            place.url = postgresql.new_database()
+            restore(Path("copy"), place.url)
+        os.unlink("copy")
+
+    return put_back
+
+
+def test_asking_while_codes_are_replaced_gives_no_second_token(on_postgresql, monkeypatch):
+    """With the earlier code, in the moment after it was seen to be unused."""
+    first = on_postgresql.invite("first.csv")
+    plain, asked = book.end_unused, []
+
+    def end_unused(*arguments):
+        asked.append(on_postgresql.ask(first["Ada"]))
+        return plain(*arguments)
+
+    monkeypatch.setattr(book, "end_unused", end_unused)
+    with pytest.raises(InputError, match="Ada got a token already"):
+        on_postgresql.invite("second.csv", "--again")
+    assert asked == [200]
+    assert not os.path.exists("second.csv")
+    # Nothing was changed for the others.
+    assert on_postgresql.ask(first["Bo"]) == 200
+    assert on_postgresql.counts() == [(3, 2)]
+
+
+def test_inviting_one_person_twice_at_once_gives_one_code(on_postgresql, monkeypatch):
+    plain, refused = book.add_codes, []
+
+    def again():
+        try:
+            on_postgresql.invite("second.csv")
+        except InputError as error:
+            refused.append(str(error))
+
+    other = threading.Thread(target=again)
+
+    def add_codes(*arguments):
+        if not other.ident:
+            other.start()
+            other.join(1)
+        return plain(*arguments)
+
+    monkeypatch.setattr(book, "add_codes", add_codes)
+    on_postgresql.invite("first.csv")
+    other.join()
+    assert [one.partition(" has a code already")[0] for one in refused] == ["Ada"]
+    assert on_postgresql.counts() == [(3, 0)]
+
+
+def test_replacing_many_codes_takes_few_statements(place):
+    """One for each name took minutes, while an issuer on SQLite gave nobody a token."""
+    place.name("people.csv", [f"person {number}" for number in range(3000)])
+    place.invite("first.csv")
+    seen = []
+
+    def count(*arguments):
+        seen.append(arguments[2])
+
+    with pytest.MonkeyPatch.context() as context:
+        plain = Database.__init__
+
+        def made(self, *arguments, **more):
+            plain(self, *arguments, **more)
+            event.listen(self.engine, "before_cursor_execute", count)
+
+        context.setattr(Database, "__init__", made)
+        place.invite("second.csv", "--again")
+    assert len(seen) < 60
+    assert place.counts() == [(3000, 0)]
+
+
+@pytest.mark.parametrize("which", ["--end-unused", "--keep"])
+def test_what_is_no_copy_is_not_taken_for_one(place, which):
+    """All unused codes of all studies ended, where `restored` was run for nothing, or twice."""
+    codes = place.invite("codes.csv")
+    with pytest.raises(InputError, match="not put back from a backup") as refused:
+        place.run("restored", which)
+    assert refused.value.exit_code == EXIT_REFUSED
+    assert place.ask(codes["Ada"]) == 200
+
+
+def test_a_copy_is_accepted_once(place, put_back):
+    put_back()
+    place.run("restored", "--end-unused")
+    codes = place.invite("codes.csv")
+    with pytest.raises(InputError, match="not put back from a backup"):
+        place.run("restored", "--end-unused")
+    assert place.ask(codes["Ada"]) == 200
+
+
+def test_who_got_a_token_after_the_backup_gets_no_second_one_unasked(place, put_back, capsys):
+    codes = place.invite("codes.csv")
+    place.ask(codes["Cy"])
+    put_back(lambda: place.ask(codes["Ada"]))
+    place.run("restored", "--end-unused")
+    said = capsys.readouterr().err
+    assert "2 unused codes ended" in said
+    assert "--again --second-token" in said
+    for more, why in (((), "has a code already"), (("--again",), "Ada may have got a token")):
+        with pytest.raises(InputError, match=why):
+            place.invite("again.csv", *more)
+    assert [place.ask(codes[name]) for name in ("Ada", "Bo")] == [403, 403]
+    place.run("status", "habits")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1] == "habits, everybody: 1 of 1 code got a token; 2 more ended as a backup was put back"
+    assert lines[2:] == ["  Ada: may have a token", "  Bo: may have a token", "  Cy: has a token"]
+    place.name("some.csv", ["Bo"])
+    again = place.invite("again.csv", "--again", "--second-token", names="some.csv")
+    assert place.ask(again["Bo"]) == 200
+    # Of a second backup too: what is known stays known.
+    put_back()
+    place.run("restored", "--end-unused")
+    place.name("some.csv", ["Ada"])
+    with pytest.raises(InputError, match="Ada may have got a token"):
+        place.invite("more.csv", "--again", names="some.csv")
+
+
+def test_a_key_whose_codes_ended_stays(place, put_back):
+    """Somebody may have a token of it, whatever the copy knows."""
+    place.invite("codes.csv")
+    put_back()
+    place.run("restored", "--end-unused")
+    with pytest.raises(InputError, match="may have a token of it"):
+        place.run("key", "habits", "--remove")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("invite", "habits", "--names", "people.csv", "--again", "--out", "more.csv"),
+        ("invite", "habits", "--count", "1", "--out", "more.csv"),
+        ("key", "other"),
+        ("key", "habits", "--remove"),
+    ],
+)
+def test_nothing_is_changed_in_a_copy_before_somebody_says_which_it_is(place, put_back, words):
+    codes = place.invite("codes.csv")
+    put_back(lambda: place.ask(codes["Ada"]))
+    with pytest.raises(InputError, match="put back from a backup"):
+        place.run(*words)
+    assert not os.path.exists("more.csv")
+    place.run("key", "habits", "--show")
+    place.run("status")
+    place.run("restored", "--keep")
+    assert place.counts() == [(3, 0)]
