@@ -1,4 +1,4 @@
-"""Call a stratum's public field what a ledger in a text writes numbers and bytes with: it is read all the same."""
+"""Call a stratum's public field what a ledger in a text marks its numbers by: it is read all the same."""
 
 import json
 
