@@ -50,9 +50,8 @@ def test_a_device_takes_no_other_study_than_it_asked_for(tmp_path, study):
         with pytest.raises(TransferError, match="answered with another study, habits"):
             Device(tmp_path, "8", server.url).fetch("diary")
         node = ["node", "--input-type=module", "-e", ASK, (JAVASCRIPT / "fetching.js").as_uri()]
-        said = subprocess.run(
-            [*node, server.url], capture_output=True, text=True, timeout=60, check=True
-        ).stdout
+        call = [*node, server.url]
+        done = subprocess.run(call, capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout == "input: study: is another: habits\n"
 
 
