@@ -10,10 +10,9 @@ from ldp_client.audit.answers import Stream
 from ldp_client.audit.findings import Check
 from ldp_client.audit.reports import of_one_person
 from ldp_client.device.device import Device
-from ldp_client.device.in_clear import mark
+from ldp_client.device.in_clear import marks_in, public_marks_in
 from ldp_client.documents.errors import LdpkitError
-from ldp_client.documents.sections import names_of
-from ldp_client.documents.spoken import in_each_language
+from ldp_client.documents.spoken import in_each_plain
 from ldp_client.documents.study import Study
 from ldp_client.mechanisms.memoized import Remembering
 
@@ -102,14 +101,10 @@ def _later(study: "Study", document: "dict[str, Any]", again: "list[dict[str, An
 
 def _unlike_questions(study: "Study", public: "list[dict[str, Any]]") -> "list[dict[str, Any]]":
     """Those public fields of a document that have no question's id or words: browsers refuse others later."""
-    shown = in_each_language(study)
-    asked = {mark(name) for one in shown for question in one.questions for name in names_of(one, question)}
-    kept = []
-    for place, field in enumerate(public):
-        told = [one.public[place] for one in shown]
-        if asked.isdisjoint([mark(name) for one in told for name in (one.id, one.text) if name]):
-            kept.append(field)
-    return kept
+    documents = in_each_plain(study)
+    clear = public_marks_in(documents)
+    asked = {name for question in study.questions for name in marks_in(documents, question.id)}
+    return [field for field, names in zip(public, clear) if not names & asked]
 
 
 def answers_to(version: "Study", answers: "Answers") -> "Answers":
