@@ -25,7 +25,7 @@ from ldp_client.commands.parsers import add_command
 from ldp_client.device.policy import LOOPBACK
 from ldp_client.documents.errors import DocumentError, InputError, LdpkitError, UsageError
 from ldp_client.documents.fields import Day
-from ldp_client.files.disk import STREAM
+from ldp_client.files.disk import STREAM, standard_output
 from ldp_client.words.text import counted, visible
 
 if TYPE_CHECKING:
@@ -245,7 +245,7 @@ def _new_place(path: str | None, folder: str | None) -> Iterator[IO[str]]:
 
 def _new_file(path: str | None) -> AbstractContextManager[IO[str]]:
     if path is None or path == STREAM:
-        return nullcontext(sys.stdout)
+        return nullcontext(standard_output())
     try:
         return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY), "w", newline="")
     except OSError as error:

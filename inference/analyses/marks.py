@@ -1,4 +1,4 @@
-"""Numbers whose point or comma may be a mark between thousands: a column of them has two readings."""
+"""Columns of numbers whose point or comma may be a mark between thousands, as they are read from text."""
 
 from __future__ import annotations
 
@@ -8,34 +8,24 @@ from collections.abc import Iterable, Mapping, Sequence
 import pandas as pd
 
 from ldp_client.documents.errors import InputError
+from ldp_client.files.marks import TwoReadings
 
 # Where a frame keeps which of its columns were written so, with one number of each.
 MARKED = "ldpkit.marked"
 # Cells that are missing; "none" is left alone: it is a common answer.
 BLANK_CELLS = ("", "na", "n/a", "nan", "null")
-_MARKED = re.compile(r"[+-]?[1-9]\d{0,2}([.,]\d{3})+")
-_PLAIN = re.compile(r"[+-]?\d{1,3}")
 
 
 def marked(columns: Mapping[str, Sequence[str]]) -> dict[str, str]:
     """A number of each column that may have marks between thousands."""
-    found = {name: _marked(cell.strip() for cell in cells) for name, cells in columns.items()}
+    found = {name: _marked(cells) for name, cells in columns.items()}
     return {name: one for name, one in found.items() if one}
 
 
 def _marked(cells: Iterable[str]) -> str:
-    """The first number with a mark, where all with one have exactly three digits behind it.
-
-    Others have no more than three: whoever marks thousands marks all of them.
-    """
-    first = ""
-    for cell in cells:
-        if cell.lower() in BLANK_CELLS or _PLAIN.fullmatch(cell):
-            continue
-        if not _MARKED.fullmatch(cell):
-            return ""
-        first = first or cell
-    return first
+    readings = TwoReadings(BLANK_CELLS)
+    readings.look_at(cells)
+    return readings.first
 
 
 def refuse_marked(frame: pd.DataFrame, names: Iterable[str], lead: str = "") -> None:

@@ -10,7 +10,9 @@ from ldp_client.audit.answers import Stream
 from ldp_client.audit.findings import Check
 from ldp_client.audit.reports import of_one_person
 from ldp_client.device.device import Device
-from ldp_client.documents.errors import AlreadyAnsweredError, LdpkitError
+from ldp_client.device.in_clear import marks_in, public_marks_in
+from ldp_client.documents.errors import LdpkitError
+from ldp_client.documents.spoken import in_each_plain
 from ldp_client.documents.study import Study
 from ldp_client.mechanisms.memoized import Remembering
 
@@ -43,7 +45,7 @@ def device_checks(study: "Study", mechanisms: "Mechanisms", told: "list[Answers]
                 asked = {question.id: ready[question.id] for question in version.questions}
                 expected = answering.perturb_answers(version, asked, answers, Stream(own))
                 wrong += _queued_by(folder, version, answers, own) != expected.to_json()
-                twice += _queued_by(folder, version, answers, own + 1) != AlreadyAnsweredError.__name__
+                twice += bool(_queued_by(folder, version, answers, own + 1))
                 reports += 1
     yield Check(
         "what is queued is what was drawn, round after round",
@@ -54,7 +56,7 @@ def device_checks(study: "Study", mechanisms: "Mechanisms", told: "list[Answers]
 
 
 def _queued_by(folder: str, version: "Study", answers: "Answers", seed: int) -> str:
-    """The text of the report that a device has queued, or the name of the error that it raised."""
+    """The text of the report that a device has queued, none where it refused to answer."""
     public = {field.id: answers[field.id] for field in version.public}
     private = {name: answers[name] for name in answers if name not in public}
     try:
@@ -62,19 +64,47 @@ def _queued_by(folder: str, version: "Study", answers: "Answers", seed: int) -> 
         device._random = Stream(seed)
         made = device.answer(version, private, public=public)
         (text,) = [one.body for one in device.ledger.queued() if one.report_id == made]
-    except (LdpkitError, ValueError) as error:
-        return type(error).__name__
+    except (LdpkitError, ValueError):
+        return ""
     return text
 
 
 def versions_of(study: "Study", most: int) -> "list[Study]":
-    """The study on any day, and higher versions that ask its memoized questions again."""
-    document = {key: value for key, value in study.document.items() if key not in ("opens", "closes")}
+    """The study on any day, and higher versions that ask its memoized questions again.
+
+    Without its channel, of which a report holds nothing: a device refuses one that it cannot go through, such
+    as, in a trial, those of this machine.
+    """
+    left_out = ("opens", "closes", "channel")
+    document = {key: value for key, value in study.document.items() if key not in left_out}
     again = [one for one in document["questions"] if one["mechanism"]["name"] == "memoized"]
-    later = {key: value for key, value in document.items() if key != "paper"}
-    rounds = range(1, most) if again else ()
-    more = [Study({**later, "version": study.version + number, "questions": again}) for number in rounds]
-    return [Study(document), *more]
+    versions = [Study({**document, "version": 1})]
+    for number in range(2, most + 1 if again else 2):
+        versions.append(Study({**_later(study, document, again), "version": number}))
+    return versions
+
+
+def _later(study: "Study", document: "dict[str, Any]", again: "list[dict[str, Any]]") -> "dict[str, Any]":
+    """A document that asks these questions alone, under the titles above them so far."""
+    asked = [one["id"] for one in again]
+    sections = [
+        {**one, "questions": [name for name in one["questions"] if name in asked]}
+        for one in document.get("sections", [])
+    ]
+    parts = {
+        "sections": [one for one in sections if one["questions"]],
+        "public": _unlike_questions(study, document.get("public", [])),
+    }
+    rest = {key: value for key, value in document.items() if key not in ("paper", *parts)}
+    return {**rest, **{key: parts[key] for key in parts if parts[key]}, "questions": again}
+
+
+def _unlike_questions(study: "Study", public: "list[dict[str, Any]]") -> "list[dict[str, Any]]":
+    """Those public fields of a document that have no question's id or words: browsers refuse others later."""
+    documents = in_each_plain(study)
+    clear = public_marks_in(documents)
+    asked = {name for question in study.questions for name in marks_in(documents, question.id)}
+    return [field for field, names in zip(public, clear) if not names & asked]
 
 
 def answers_to(version: "Study", answers: "Answers") -> "Answers":

@@ -1,6 +1,7 @@
 """The JavaScript port, where node is installed: Python's payloads, its own randomness, its times."""
 
 import json
+import re
 import shutil
 import subprocess
 from collections import defaultdict
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 PORT = Path(__file__).parent.parent / "js" / "index.js"
 PROGRAM = Path(__file__).parent / "javascript.mjs"
+OLDEST_NODE = 18
 MOST_CHOICES = 400
 STREAMS = 40
 # Every choice is replayed as often, where their payloads are not more than so many bytes together.
@@ -52,8 +54,8 @@ def javascript_checks(
     port: "Path" = PORT,
 ) -> "list[Check]":
     """All checks of one question's port; one that says so where there is none."""
-    if shutil.which("node") is None or not port.exists():
-        return [Check("in JavaScript", True, "node is not installed", made=False)]
+    if absent := _absent(port):
+        return [_not_made(absent)]
     cases = _cases(mechanism, answers, study.question(name))
     mixed = _mixed(mechanism, study.question(name), MIXED * samples)
     task = {
@@ -96,14 +98,34 @@ def port_reports(
     people: answers and public values, for "reports" on the port's own random bytes. given: the task of
     `same_bytes.port_task`, whose "people" and "devices" come back as reports on the bytes that it gives.
     """
-    if shutil.which("node") is None or not port.exists():
-        return Check("in JavaScript", True, "node is not installed", made=False)
+    if absent := _absent(port):
+        return _not_made(absent)
     none = {"answers": [], "mixed": [], "samples": 0, "runs": 0, "replays": []}
     task = {"study": study.to_json(), "question": study.questions[0].id, **none, "reports": people, **given}
     found = _run(port, task)
     return (
         found if isinstance(found, Check) else {key: found[key] for key in ("reports", "people", "devices")}
     )
+
+
+def _not_made(why: str) -> Check:
+    return Check("in JavaScript", True, why, made=False)
+
+
+def _absent(port: "Path") -> str:
+    """Why nothing can be tried here, "" where it can."""
+    if shutil.which("node") is None or not port.exists():
+        return "node is not installed"
+    try:
+        done = subprocess.run(
+            ["node", "--version"], capture_output=True, text=True, check=False, timeout=SECONDS
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        # As it is told where the port is run.
+        return ""
+    found = re.match(r"v(\d+)\.", done.stdout)
+    is_old = found is not None and int(found[1]) < OLDEST_NODE
+    return f"node {OLDEST_NODE} or later is needed, and here is {done.stdout.strip()}" if is_old else ""
 
 
 def _run(port: "Path", task: "dict[str, Any]") -> "Any":
@@ -114,15 +136,22 @@ def _run(port: "Path", task: "dict[str, Any]") -> "Any":
             command, input=text, capture_output=True, text=True, check=False, timeout=SECONDS
         )
     except subprocess.TimeoutExpired:
-        told = f"node was not done after {SECONDS} s: try again when less runs here"
-        return Check("in JavaScript", True, told, made=False)
+        return _not_made(f"node was not done after {SECONDS} s: try again when less runs here")
     except OSError as error:
-        return Check("in JavaScript", True, f"node cannot be started: {error.strerror}", made=False)
+        return _not_made(f"node cannot be started: {error.strerror}")
     if done.returncode:
-        refused = done.stderr.strip().splitlines()
-        told = next((line for line in refused if "Error" in line), "node failed")
-        return Check("in JavaScript", "study" in told, f"not run: {told[:100]}", made=False)
+        return _refusal(done.stderr)
     return json.loads(done.stdout)
+
+
+def _refusal(trace: str) -> Check:
+    """Of a study that the port does not take nothing is tried; anything else is a fault of the port's."""
+    # Above it stands the line of the source that threw it.
+    told = [line for line in trace.splitlines() if re.match(r"\w*Error: ", line)]
+    why = told[0][:100] if told else "node failed"
+    if why.startswith("LdpkitError: study: "):
+        return _not_made(f"not run: {why}")
+    return Check("in JavaScript", False, f"failed: {why}")
 
 
 def _encoded(answer: "Any") -> "Any":

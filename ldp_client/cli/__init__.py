@@ -58,6 +58,9 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 def main(arguments: "Optional[list[str]]" = None) -> int:
     """Run one command; returns the exit code. Errors of ldpkit are one line on standard error."""
+    if hasattr(sys.stdout, "reconfigure"):
+        # As Python's standard error: not every place that it goes to holds all letters.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         with ending_by_signal():
             # Loading what the commands need takes a second, in which people interrupt too.

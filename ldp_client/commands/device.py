@@ -177,7 +177,7 @@ def _tell_waiting(device: "Device", study_id: str) -> None:
 
 def _answers(study: "Study", arguments: argparse.Namespace) -> "dict[str, Any]":
     """What the options answer: a data holder gives a table, a person values. Raises InputError."""
-    from ldp_client.files.answers import answers_from_text
+    from ldp_client.files.answers import values_from_text
     from ldp_client.files.tables import table_answers
 
     if study.unit != "holder":
@@ -185,7 +185,7 @@ def _answers(study: "Study", arguments: argparse.Namespace) -> "dict[str, Any]":
             raise InputError(say("cli.for_people", study=study.id))
         texts = split_settings(study, [*arguments.answers, *arguments.public])
         _refuse_unmeant(study, arguments)
-        answers = answers_from_text(study, texts)
+        answers = values_from_text(study, texts)
         for name, answer in answers.items():
             if answer is None:
                 raise AnswerError(name, say("core.blank"))

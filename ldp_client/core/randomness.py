@@ -69,27 +69,36 @@ class Health:
     def __init__(self, source: "Source") -> None:
         _refuse_simulators(source)
         self.source = source
+        self.problem = ""
         self._last = b""
         self._window = b""
-        self._problem = ""
-        first, second = self.read(WINDOW), self.read(WINDOW)
+        self._is_started = False
+
+    def read(self, size: int) -> bytes:
+        """`size` bytes that have stood the tests."""
+        if self.problem:
+            self._fail(self.problem)
+        if not self._is_started:
+            self._start()
+        return self._tested(size)
+
+    def _start(self) -> None:
+        first, second = self._tested(WINDOW), self._tested(WINDOW)
         if first == second:
             self._fail(say("core.random_same"))
         for window in (first, second):
             if max([window.count(bytes([value])) for value in range(256)]) >= PROPORTION_CUTOFF:
                 self._fail(say("core.random_one_byte", count=PROPORTION_CUTOFF, size=WINDOW))
+        self._is_started = True
 
-    def read(self, size: int) -> bytes:
-        """`size` bytes that have stood the tests."""
-        if self._problem:
-            self._fail(self._problem)
+    def _tested(self, size: int) -> bytes:
         fresh = _exactly(self.source, size)
         self._count_repetitions(fresh)
         self._count_first(fresh)
         return fresh
 
     def _fail(self, problem: str) -> None:
-        self._problem = problem
+        self.problem = problem
         raise RandomnessError(say("core.random_broken", problem=problem))
 
     def _count_repetitions(self, fresh: bytes) -> None:
@@ -133,14 +142,17 @@ def _refuse_simulators(source: "Any") -> None:
         raise RandomnessError(say("core.random_simulator"))
 
 
-_latest: "list[Health]" = []
+_known: "list[Health]" = []
 
 
 def _health_of(source: "Source") -> Health:
-    """What is known of a source: of the one that was used last, so that it starts up once."""
-    if not (_latest and _latest[0].source == source):
-        _latest[:] = [Health(source)]
-    return _latest[0]
+    """What is known of a source: of all that failed, and of the one that came last, which starts up once."""
+    for known in _known:
+        if known.source == source:
+            return known
+    fresh = Health(source)
+    _known[:] = [known for known in _known if known.problem] + [fresh]
+    return fresh
 
 
 def random_bits(bits: int, random: "Source") -> int:

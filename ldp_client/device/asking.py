@@ -6,12 +6,10 @@ that language was never asked it.
 """
 
 import hashlib
-from functools import lru_cache
 
 from ldp_client.documents.canonical import canonical_json
-from ldp_client.documents.errors import StudyError
 from ldp_client.documents.sections import title_above
-from ldp_client.documents.spoken import plain
+from ldp_client.documents.spoken import in_each_plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,18 +25,15 @@ def told_of(study: "Study", question: str) -> "dict[str, str]":
     The former is of all but noise, model and order, of the title above where there are no words; the
     latter has the noise, and is what older ledgers kept.
     """
-    told = {}
-    for document in _in_each_language(study):
-        (asked,) = [item for item in document["questions"] if item["id"] == question]
-        told[_digest({"text": title_above(document, question), **asked}, "mechanism", "model", "ordered")] = (
-            _digest(asked, "text", "model", "ordered")
-        )
-    return told
+    return told_in(in_each_plain(study), question)
 
 
-def words_of(study: "Study", question: str) -> "set[str]":
-    """What a person is asked, in each language: see `told_of`."""
-    return set(told_of(study, question))
+def told_in(documents: "list[dict[str, Any]]", question: str) -> "dict[str, str]":
+    """The same, of the study's document in each language."""
+    asked = [item for document in documents for item in document["questions"] if item["id"] == question]
+    worded = [{"text": title_above(one, question), **item} for one, item in zip(documents, asked)]
+    words = _digests(worded, "mechanism", "model", "ordered")
+    return dict(zip(words, _digests(asked, "text", "model", "ordered")))
 
 
 def is_same(words: "Iterable[str]", others: "Iterable[str]") -> bool:
@@ -47,13 +42,14 @@ def is_same(words: "Iterable[str]", others: "Iterable[str]") -> bool:
     return one <= other or other <= one
 
 
-# One study's questions are asked after in turn, within one transaction.
-@lru_cache(maxsize=1)
-def _in_each_language(study: "Study") -> "list[dict[str, Any]]":
-    document = study.document
-    return [plain(document, language, StudyError) for language in study.languages] or [document]
-
-
-def _digest(asked: "dict[str, Any]", *left_out: str) -> str:
-    kept = {key: asked[key] for key in asked if key not in left_out}
-    return hashlib.sha256(canonical_json(kept).encode("utf-8")).hexdigest()
+def _digests(parts: "list[dict[str, Any]]", *left_out: str) -> "list[str]":
+    """Of each part without these keys; once of those in a row that are alike, as where labels are shared."""
+    found: "list[str]" = []
+    before: "dict[str, Any]" = {}
+    for part in parts:
+        kept = {key: part[key] for key in part if key not in left_out}
+        if not found or kept != before:
+            digest = hashlib.sha256(canonical_json(kept).encode("utf-8")).hexdigest()
+        found.append(digest)
+        before = kept
+    return found

@@ -283,7 +283,7 @@ class Device:
     ) -> str:
         """Everything that an answer changes, in the ledger's one transaction."""
         refuse_second_answers(connection, terms, publisher)
-        refuse_asked_behind_noise(connection, terms.study)
+        refuse_asked_behind_noise(connection, terms)
         # After that: what was answered in time is then sent, whatever day it is.
         terms.refuse_outside_days(date.today())
         if terms.study.digest in self._closed:
@@ -297,7 +297,7 @@ class Device:
         mechanisms = {**terms.mechanisms, **remembering}
         queued, answered = self._perturb(terms, mechanisms, answers, invitation)
         write_spends(connection, terms, publisher, fresh, answered)
-        remember(connection, terms.study, publisher, remembering)
+        remember(connection, terms, publisher, remembering)
         queued.publisher = publisher.name
         note_channel(connection, terms.study, queued.body)
         enqueue(connection, queued)

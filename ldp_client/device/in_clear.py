@@ -9,14 +9,14 @@ import json
 import sqlite3
 
 from ldp_client.documents.errors import AnswerError, RefusedError
-from ldp_client.documents.sections import names_of
-from ldp_client.documents.spoken import in_each_language
+from ldp_client.documents.sections import names_in
 from ldp_client.words.text import letters, say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Optional
 
+    from ldp_client.device.terms import Terms
     from ldp_client.documents.study import Study
 
 # Tells a mark from the digest of a question's words, beside which the ledger keeps it.
@@ -31,15 +31,25 @@ def clear_mark(field: "Any") -> str:
     return CLEAR + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def kept_marks(study: "Study", shown: "list[Study]", question: str, words: str) -> "set[str]":
-    """What the ledger keeps of a question beside its words so far. shown: see `in_each_language`.
+def kept_marks(terms: "Terms", question: str, words: str) -> "set[str]":
+    """What the ledger keeps of a question beside its words so far.
 
     With which fields in clear it was asked every time: such a field had left before, and hides nothing.
     """
-    clear = {clear_mark(field) for field in study.document.get("public", [])}
+    clear = {clear_mark(field) for field in terms.study.document.get("public", [])}
     known = {one for one in words.split() if one[:1] != CLEAR or one in clear}
-    names = [mark(name) for one in shown for name in names_of(one, one.question(question))]
-    return known.union(names, () if words else clear)
+    return known.union(terms.marks[question], () if words else clear)
+
+
+def marks_in(documents: "list[dict[str, Any]]", question: str) -> "set[str]":
+    """By what a question may be recognised, in each language."""
+    return {mark(name) for name in {name for one in documents for name in names_in(one, question)}}
+
+
+def public_marks_in(documents: "list[dict[str, Any]]") -> "list[set[str]]":
+    """The same of each public field."""
+    same = zip(*[one.get("public", []) for one in documents])
+    return [{mark(one[key]) for one in field for key in ("id", "text") if one.get(key)} for field in same]
 
 
 def mark(name: str) -> str:
@@ -47,15 +57,13 @@ def mark(name: str) -> str:
     return MARK + hashlib.sha256(letters(name).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def refuse_asked_behind_noise(connection: sqlite3.Connection, study: "Study") -> None:
+def refuse_asked_behind_noise(connection: sqlite3.Connection, terms: "Terms") -> None:
     """Raises RefusedError where a public field was a question of this study's id, whoever published that."""
+    study = terms.study
     if not study.public:
         return
     rows = connection.execute("SELECT question, words FROM spent WHERE study = ?", (study.id,)).fetchall()
-    shown = [one.public for one in in_each_language(study)]
-    for place, (field, document) in enumerate(zip(study.public, study.document["public"])):
-        texts = [fields[place].text for fields in shown]
-        names = {mark(field.id), *[mark(text) for text in texts if text]}
+    for field, document, names in zip(study.public, study.document["public"], terms.public_marks):
         asked = [{mark(question), *words.split()} for question, words in rows]
         if any([names & known and clear_mark(document) not in known for known in asked]):
             raise RefusedError(say("device.asked_behind_noise", study=study.id, field=field.id))

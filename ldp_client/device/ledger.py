@@ -50,8 +50,10 @@ class Ledger:
         self.path = os.path.join(folder, LEDGER_NAME)
         try:
             os.makedirs(folder, mode=0o700, exist_ok=True)
-        except OSError as error:
-            raise LedgerError(say("device.no_folder", folder=folder, reason=error.strerror)) from None
+        except (OSError, ValueError) as error:
+            # Also of a name that no folder can have, such as one with a NUL.
+            reason = getattr(error, "strerror", error)
+            raise LedgerError(say("device.no_folder", folder=folder, reason=reason)) from None
         for path in (folder, self.path, os.path.join(folder, LOCK_NAME)):
             keep_private(path)
         if not os.path.exists(self.path):

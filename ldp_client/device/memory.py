@@ -7,7 +7,7 @@ and kept in the ledger, and `instantaneous(permanent, random) -> payload`, drawn
 
 import sqlite3
 
-from ldp_client.device.asking import is_same, told_of
+from ldp_client.device.asking import is_same
 from ldp_client.device.known_studies import OF_PUBLISHER
 from ldp_client.documents.errors import AlreadyAnsweredError
 from ldp_client.mechanisms.memoized import Remembering
@@ -41,7 +41,7 @@ def recall(
         ]
         if WIPED in [answer for _, answer in kept]:
             raise AlreadyAnsweredError(say("device.withdrawn", study=terms.study.id, question=question))
-        now = told_of(terms.study, question)
+        now = terms.told[question]
         same = [(told, answer) for told, answer in kept if is_same(told, now)]
         answers = [
             answer for told, answer in same if told.items() <= now.items() or now.items() <= told.items()
@@ -55,11 +55,12 @@ def recall(
 
 def remember(
     connection: sqlite3.Connection,
-    study: "Study",
+    terms: "Terms",
     publisher: "Publisher",
     remembering: "dict[str, Remembering]",
 ) -> None:
     """Keep the permanent answers that were drawn."""
+    study = terms.study
     for question, mechanism in remembering.items():
         if mechanism.answer is None:
             continue
@@ -68,7 +69,7 @@ def remember(
             for key, kept, _ in _rows(connection, study, publisher)
             if _question_of(key) == question
         ]
-        now = told_of(study, question)
+        now = terms.told[question]
         exact = " ".join([f"{words}:{noise}" for words, noise in sorted(now.items())])
         # An older ledger did not keep the words: they are those that it is asked in next.
         fewer = [kept for _, kept in rows if _is_older(_told(kept), now) or _told(kept).keys() < now.keys()]
@@ -90,11 +91,11 @@ def has_permanent(
 
 
 def keeps_words(
-    connection: sqlite3.Connection, study: "Study", publisher: "Publisher", question: str
+    connection: sqlite3.Connection, terms: "Terms", publisher: "Publisher", question: str
 ) -> bool:
     """Whether a permanent answer is kept to what the question asks now in any language."""
-    now = told_of(study, question)
-    kept = [_told(fingerprint) for _, fingerprint, _ in _rows(connection, study, publisher)]
+    now = terms.told[question]
+    kept = [_told(fingerprint) for _, fingerprint, _ in _rows(connection, terms.study, publisher)]
     return any([_is_older(told, now) or told.keys() & now.keys() for told in kept])
 
 

@@ -182,10 +182,11 @@ def load_public_key(text_or_path: "str | os.PathLike[str]") -> PublicKey:
     try:
         with open(text_or_path, encoding="ascii") as file:
             return PublicKey.from_pem(file.read())
-    except OSError as error:
-        raise InputError(say("device.cannot_read_key", path=text_or_path, reason=error.strerror)) from None
     except UnicodeError:
         raise InputError(say("device.key_not_pem", path=text_or_path)) from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", error)
+        raise InputError(say("device.cannot_read_key", path=text_or_path, reason=reason)) from None
 
 
 def verify_study(signed: "SignedStudy", keys: "Sequence[PublicKey]") -> PublicKey:

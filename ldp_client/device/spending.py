@@ -3,12 +3,10 @@
 import sqlite3
 from fractions import Fraction
 
-from ldp_client.device.asking import words_of
 from ldp_client.device.in_clear import kept_marks
 from ldp_client.device.known_studies import OF_PUBLISHER, shown_publisher
 from ldp_client.device.memory import has_permanent, keeps_words
 from ldp_client.documents.errors import AlreadyAnsweredError, BudgetError, RefusedError
-from ldp_client.documents.spoken import in_each_language
 from ldp_client.words.text import say
 
 TYPE_CHECKING = False
@@ -41,7 +39,7 @@ def refuse_second_answers(connection: sqlite3.Connection, terms: "Terms", publis
     query = "SELECT publisher, version, words, epsilon FROM spent WHERE study = ? AND question = ?"
     anybodys = not _went_elsewhere(connection, terms.study.id, publisher)
     for question in terms.mechanisms:
-        asked = words_of(terms.study, question)
+        asked = set(terms.told[question])
         for whose, version, words, epsilon in connection.execute(
             query, (terms.study.id, question)
         ).fetchall():
@@ -53,7 +51,7 @@ def refuse_second_answers(connection: sqlite3.Connection, terms: "Terms", publis
                     not terms.study.ask_one
                     and epsilon != "0"
                     and asked.intersection(words.split())
-                    and not keeps_words(connection, terms.study, publisher, question)
+                    and not keeps_words(connection, terms, publisher, question)
                 )
             else:
                 again = not words or bool(asked.intersection(words.split()))
@@ -125,7 +123,6 @@ def write_spends(
     """
     study = terms.study
     query = "SELECT words, epsilon, delta FROM spent WHERE study = ? AND publisher = ? AND question = ?"
-    shown = in_each_language(study)
     for question in [one.id for one in study.questions]:
         key = (study.id, publisher.name, question)
         words, epsilon, delta = connection.execute(query, key).fetchone() or ("", "0", "0")
@@ -134,6 +131,6 @@ def write_spends(
             drawn_once = [name for name in fresh if name not in terms.memoized]
             paid = terms.total(drawn_once if terms.asks_one and question in drawn_once else [question])
             epsilon, delta = str(Fraction(epsilon) + paid.epsilon), str(Fraction(delta) + paid.delta)
-        asked = " ".join(sorted({*words_of(study, question), *kept_marks(study, shown, question, words)}))
+        asked = " ".join(sorted({*terms.told[question], *kept_marks(terms, question, words)}))
         row = (*key, study.version, asked, epsilon, delta)
         connection.execute("INSERT OR REPLACE INTO spent VALUES (?, ?, ?, ?, ?, ?, ?)", row)

@@ -32,6 +32,9 @@ def canonical_json(value: "Any") -> str:
 
 
 def _quote(text: str) -> str:
+    if text and min(text) >= " " and '"' not in text and "\\" not in text:
+        # As nearly every label, of which a study may have ten thousand in fifty languages.
+        return f'"{text}"'
     escaped = [
         _SHORT_ESCAPES.get(character) or (f"\\u{ord(character):04x}" if ord(character) < 32 else character)
         for character in text

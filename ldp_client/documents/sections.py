@@ -49,10 +49,20 @@ def below(title: str, text: str) -> str:
 
 
 def names_of(study: "Study", question: "Question") -> "list[str]":
+    """`names_in` of a study that is in one language."""
+    return names_in(study.document, question.id)
+
+
+def names_in(document: "dict[str, Any]", question: str) -> "list[str]":
     """What people may know a question by: its id and words, its list, a record's fields, as in files too."""
-    names = [question.id, question.text or title_above(study.document, question.id), question.list_title]
-    for part in question.fields:
-        names += [part.id, part.text, f"{question.id}.{part.id}"]
+    (asked,) = [one for one in document["questions"] if one["id"] == question]
+    names = [question, asked.get("text") or title_above(document, question)]
+    for section in document.get("sections", []):
+        if section.get("any_of") and question in section["questions"]:
+            names.append(section["title"])
+    fields = list(asked.get("features", [])) + ([asked["response"]] if "response" in asked else [])
+    for part in fields:
+        names += [part["id"], part.get("text", ""), question + "." + part["id"]]
     return [name for name in names if name]
 
 

@@ -4,6 +4,7 @@ The study's `languages` says which, its own first. What a device reads is the pl
 language: its labels are what choices are answered, counted and sent by, whatever a person reads.
 """
 
+from ldp_client.documents.errors import StudyError
 from ldp_client.documents.fields import ListOf, Text
 
 TYPE_CHECKING = False
@@ -145,3 +146,8 @@ READERS = {
 def in_each_language(study: "Study") -> "list[Study]":
     """The study as it is shown in each of its languages; itself alone where it states none."""
     return [study.shown_in(language) for language in study.languages] or [study]
+
+
+def in_each_plain(study: "Study") -> "list[dict[str, Any]]":
+    """The documents of the same: studies of many labels in many languages take long to read."""
+    return [plain(study.document, language, StudyError) for language in study.languages] or [study.document]

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from ldp_client.documents.canonical import parse_json
 from ldp_client.documents.errors import AnswerError, DocumentError, InputError
 from ldp_client.files.disk import refuse_workbook
+from ldp_client.files.marks import TwoReadings
 from ldp_client.words.text import say
 
 TYPE_CHECKING = False
@@ -90,6 +91,7 @@ def _read_csv(study: "Study", path: str) -> "Iterator[tuple[int, dict[str, Any]]
             header = next(reader, [])
             expected = all_columns(study)
             check_header(os.path.basename(path), header, expected)
+            numbers = {column: TwoReadings(NO_VALUE) for column in _number_columns(study)}
             for cells in reader:
                 # Of one column, an empty line is somebody's empty cell.
                 row = cells or [""] * (len(header) == 1)
@@ -98,7 +100,11 @@ def _read_csv(study: "Study", path: str) -> "Iterator[tuple[int, dict[str, Any]]
                         say("files.line_columns", file=os.path.basename(path), line=reader.line_num)
                     )
                 if row:
-                    yield reader.line_num, answers_from_text(study, dict(zip(header, row)))
+                    texts = dict(zip(header, row))
+                    for column in numbers:
+                        numbers[column].look_at([texts[column]])
+                    yield reader.line_num, answers_from_text(study, texts)
+            refuse_two_readings(os.path.basename(path), numbers)
         except csv.Error:
             raise InputError(
                 say("files.line_not_csv", file=os.path.basename(path), line=reader.line_num)
@@ -134,6 +140,40 @@ def columns_of(question: "Question") -> "list[str]":
     if question.response is None:
         return [question.id]
     return [f"{question.id}.{field.id}" for field in question.fields]
+
+
+def _number_columns(study: "Study") -> "list[str]":
+    """The columns of a person's numbers, in clear or not."""
+    found = [field.id for field in study.public if not field.choices]
+    for question in study.questions:
+        if question.ask == "number":
+            found.append(question.id)
+        found += [
+            column
+            for field, column in zip(question.fields, columns_of(question))
+            if field.bounds is not None and not field.choices
+        ]
+    return found
+
+
+def refuse_two_readings(name: str, columns: "dict[str, TwoReadings]") -> None:
+    """Raises InputError for a column of file `name` whose points may be marks between thousands."""
+    for column in columns:
+        if columns[column].first:
+            raise InputError(f"{name}: {column}: {say('files.two_readings')}")
+
+
+def values_from_text(study: "Study", texts: "dict[str, str]") -> "dict[str, Any]":
+    """`answers_from_text` of one person, of whom no other number shows what a point is.
+
+    Raises AnswerError for a number that may be of thousands, too.
+    """
+    for column in _number_columns(study):
+        readings = TwoReadings(NO_VALUE)
+        readings.look_at([texts.get(column, "")])
+        if readings.first:
+            raise AnswerError(column, say("files.two_readings"))
+    return answers_from_text(study, texts)
 
 
 def answers_from_text(study: "Study", texts: "dict[str, str]") -> "dict[str, Any]":

@@ -81,6 +81,13 @@ def standard_input() -> "BinaryIO":
     return sys.stdin.buffer
 
 
+def standard_output() -> "TextIO":
+    """Standard output for what is a file elsewhere: in UTF-8, whatever a terminal here would have."""
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(encoding="utf-8")
+    return sys.stdout
+
+
 def refuse_workbook(path: "str | os.PathLike[str]") -> None:
     """Raises InputError for a file in a spreadsheet's own format, by its name."""
     if os.fspath(path).lower().endswith(WORKBOOKS):
@@ -154,8 +161,8 @@ def _to_standard_output() -> "Iterator[TextIO]":
     with TemporaryFile("w+", encoding="utf-8", newline="") as file:
         yield file
         file.seek(0)
-        copyfileobj(file, sys.stdout)
-        sys.stdout.flush()
+        copyfileobj(file, output := standard_output())
+        output.flush()
 
 
 def refuse_unwritable(path: str) -> None:

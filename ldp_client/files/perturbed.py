@@ -12,8 +12,8 @@ from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 
 from ldp_client.documents.errors import InputError
-from ldp_client.documents.sections import names_of
-from ldp_client.documents.spoken import in_each_language
+from ldp_client.documents.sections import names_in
+from ldp_client.documents.spoken import in_each_plain
 from ldp_client.files.disk import STREAM
 from ldp_client.words.text import letters, say
 
@@ -161,31 +161,24 @@ class Mark:
 
 def _asked(study: "Study") -> "list[str]":
     """Every question's id, and short digests of its texts, whatever their case, blanks and punctuation."""
-    questions = [question for one in in_each_language(study) for question in one.questions]
-    texts = {_digest(question.text) for question in questions if question.text}
-    return sorted({question.id for question in questions}) + sorted(texts)
+    texts = {one["text"] for each in in_each_plain(study) for one in each["questions"] if one.get("text")}
+    return sorted({question.id for question in study.questions}) + sorted({_digest(text) for text in texts})
 
 
 def _names(study: "Study") -> "list[str]":
     """Short digests of what only noise hides, by which a later version's public field may be recognised."""
-    names = {
-        _digest(name)
-        for one in in_each_language(study)
-        for asked in one.questions
-        for name in names_of(one, asked)
-    }
-    return sorted(names.difference(*_in_clear(study).values()))
+    documents = in_each_plain(study)
+    names = {name for one in documents for asked in study.questions for name in names_in(one, asked.id)}
+    return sorted({_digest(name) for name in names}.difference(*_in_clear(study).values()))
 
 
 def _in_clear(study: "Study") -> "dict[str, set[str]]":
     """For each public field the same of its id and texts."""
-    fields = [field for one in in_each_language(study) for field in one.public]
-    return {
-        field.id: {
-            _digest(name) for same in fields if same.id == field.id for name in (same.id, same.text) if name
-        }
-        for field in fields
-    }
+    found: "dict[str, set[str]]" = {field.id: {_digest(field.id)} for field in study.public}
+    for document in in_each_plain(study) if study.public else ():
+        for one in document["public"]:
+            found[one["id"]].update([_digest(text) for text in (one.get("text"),) if text])
+    return found
 
 
 def _digest(text: str) -> str:

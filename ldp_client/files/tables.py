@@ -7,10 +7,12 @@ row, counted from 1 below the header, and the column, never a value.
 import csv
 import os
 from collections.abc import Iterator
+from itertools import islice
 
 from ldp_client.documents.errors import InputError, MissingExtraError
-from ldp_client.files.answers import NO_VALUE, check_header
+from ldp_client.files.answers import NO_VALUE, check_header, refuse_two_readings
 from ldp_client.files.disk import refuse_workbook
+from ldp_client.files.marks import TwoReadings
 from ldp_client.words.text import say
 
 TYPE_CHECKING = False
@@ -68,28 +70,32 @@ class CsvFile:
         raise InputError(say("files.table_empty", file=self.name))
 
     def parts(self, columns: "list[str]") -> "Iterator[Part]":
-        """{column: numbers} of some rows at a time; what is no number stays as it is, missing is None."""
+        """{column: numbers} of some rows at a time; what is no number stays as it is, missing is None.
+
+        Raises InputError, behind the last of them for a column whose numbers have two readings.
+        """
         rows = self._rows()
         header = [cell.strip() for cell in next(rows)]
         places = [header.index(column) for column in columns]
-        first, chunk = 1, []
-        for row in rows:
-            chunk.append(row)
-            if len(chunk) == ROWS:
-                yield self._part(columns, places, chunk, first, len(header))
-                first, chunk = first + ROWS, []
-        if chunk:
-            yield self._part(columns, places, chunk, first, len(header))
+        readings = {column: TwoReadings(NO_VALUE) for column in columns}
+        first = 1
+        while chunk := list(islice(rows, ROWS)):
+            texts = self._texts(columns, places, chunk, first, len(header))
+            for column in columns:
+                readings[column].look_at(texts[column])
+            yield {column: _numbers(texts[column]) for column in columns}
+            first += ROWS
+        refuse_two_readings(self.name, readings)
 
-    def _part(
+    def _texts(
         self, columns: "list[str]", places: "list[int]", rows: "list[list[str]]", first: int, width: int
-    ) -> "Part":
+    ) -> "dict[str, list[str]]":
         for number, row in enumerate(rows, first):
             if len(row) != width:
                 raise InputError(
                     say("files.table_columns", file=self.name, line=number, columns=len(row), header=width)
                 )
-        return {name: _numbers([row[place] for row in rows]) for name, place in zip(columns, places)}
+        return {name: [row[place] for row in rows] for name, place in zip(columns, places)}
 
     def _rows(self) -> "Iterator[list[str]]":
         """All rows that are not blank, the header first."""

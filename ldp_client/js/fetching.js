@@ -17,6 +17,7 @@ export async function fetchStudy(collector, id, device) {
   if (status === 410 || headers.get("LDPKit-Study") === "closed") fail("closed", "takes no reports");
   if (!ok) fail("input", `was not found: HTTP status ${status}`, "study");
   const study = await parseStudy(await response.text());
+  if (study.id !== id) fail("input", `is another: ${study.id}`, "study");
   await device?.visited(study);
   return study;
 }

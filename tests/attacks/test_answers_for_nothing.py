@@ -1,6 +1,8 @@
 """A study is closed or deleted before its last day: a late device pays for a report that nobody will take."""
 
 import json
+import shutil
+import subprocess
 import time
 
 import pytest
@@ -9,10 +11,11 @@ from collector.operator.retention import delete_study
 from collector.studies.publishing import LIFETIME
 from ldp_client import Device
 from ldp_client.cli import main
-from ldp_client.documents.errors import AlreadyAnsweredError, RefusedError
+from ldp_client.documents.errors import AlreadyAnsweredError, RefusedError, TransferError
 from ldp_client.files.signing import new_key, sign_study
 from tests.collector.answered import problem
 from tests.collector.conftest import ANSWERS
+from tests.ldp_client.devices import Server
 from tests.portable import npm
 from tests.portable.platforms import JAVASCRIPT
 
@@ -31,6 +34,25 @@ def served(start_server, study):
     server = start_server()
     server.request("POST", "/v1/studies", study.document)
     return server
+
+
+ASK = """
+const { fetchStudy } = await import(process.argv[1]);
+const said = fetchStudy(process.argv[2], "diary").then(({ id }) => id, ({ message }) => message);
+console.log(await said);
+"""
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+def test_a_device_takes_no_other_study_than_it_asked_for(tmp_path, study):
+    """A page that asks for one would show, and charge for, another."""
+    with Server(study.canonical()) as server:
+        with pytest.raises(TransferError, match="answered with another study, habits"):
+            Device(tmp_path, "8", server.url).fetch("diary")
+        node = ["node", "--input-type=module", "-e", ASK, (JAVASCRIPT / "fetching.js").as_uri()]
+        call = [*node, server.url]
+        done = subprocess.run(call, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "input: study: is another: habits\n"
 
 
 @pytest.mark.parametrize("signed", [False, True])

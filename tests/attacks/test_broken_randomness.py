@@ -109,6 +109,22 @@ def test_a_source_that_breaks_later_makes_no_report_from_then_on():
         m.perturb(3, source)
 
 
+@pytest.mark.parametrize("others", [False, True])
+def test_nor_does_one_that_failed_at_its_start_and_is_sound_since(others):
+    """What answers zeros while it starts may be half broken for ever, also after another was used."""
+    left, m = [1100], MECHANISMS["hours"]
+
+    def starting(size):
+        left[0] -= size
+        return os.urandom(size) if left[0] < 0 else bytes(size)
+
+    for _ in range(4):
+        with pytest.raises(RandomnessError):
+            m.perturb(3, starting)
+        if others:
+            m.perturb(3, secrets.token_bytes)
+
+
 @pytest.mark.parametrize("source", [os.urandom, secrets.token_bytes, random.SystemRandom().randbytes])
 def test_sound_sources_pass(source):
     for _ in range(300):
@@ -141,7 +157,7 @@ def test_the_cutoffs_are_exact_however_the_bytes_are_read(step, start):
 
     def verdict(content):
         health = randomness.Health.__new__(randomness.Health)
-        health._last, health._window, health._problem = b"", b"", ""
+        health._last, health._window, health.problem, health._is_started = b"", b"", "", True
         places = iter(range(0, len(content), step))
         health.source = lambda _size: content[(at := next(places)) : at + step]
         try:

@@ -12,6 +12,7 @@ from ldp_client.documents.errors import (
     AnswerError,
     BudgetError,
     InputError,
+    LedgerError,
     MissingExtraError,
     RefusedError,
     StudyError,
@@ -274,3 +275,11 @@ def test_a_window_of_no_time_or_of_more_than_a_week_is_refused(tmp_path, window)
 def test_urls_that_are_not_plain_https_are_refused(tmp_path, url):
     with pytest.raises(InputError):
         consenting(tmp_path, "4", url)
+
+
+@pytest.mark.parametrize("name", ["a\0b", "\ud800"])
+def test_a_name_that_no_file_can_have_is_told_as_any_other(tmp_path, name):
+    with pytest.raises(LedgerError, match="cannot make the folder"):
+        Device(f"{tmp_path}/{name}", max_epsilon="2")
+    with pytest.raises(InputError):
+        Device(tmp_path, max_epsilon="2", signing_keys=[f"{tmp_path}/{name}"])

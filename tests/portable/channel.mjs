@@ -31,6 +31,10 @@ const STEPS = {
   visited: async () => (await device()).visited(study),
   apart: async () => (await (await device()).status(study)).apart - now,
   report,
+  told: async () => (await device()).told(),
+  /** Of what kind a cost and a permanent answer are. */
+  ledger: async () =>
+    (await open()).read(({ spent, permanent }) => [typeof spent[0].epsilon[0], permanent[0].answer.constructor.name]),
   /** Perhaps a while before or after that. */
   due: async (beside = 0) => (now = (await report()).due + beside),
   at: async (moment) => (now = moment),

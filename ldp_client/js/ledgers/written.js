@@ -20,13 +20,26 @@ export function ledgerInText({ inTransaction, load, store, unusable }) {
   return { read: withMemory(false), write: withMemory(true) };
 }
 
+/** Beside a key of a document that would be read as a whole number: no name in a document is empty. */
+const PLAIN = "";
+
 const write = (memory) =>
   JSON.stringify(memory, (_, value) => {
     if (typeof value === "bigint") return { integer: `${value}` };
-    return value instanceof Uint8Array ? { bytes: [...value] } : value;
+    if (value instanceof Uint8Array) return { bytes: [...value] };
+    return isInteger(value) || isBytes(value) ? { ...value, [PLAIN]: 0 } : value;
   });
 
-const read = (text) => JSON.parse(text, (_, value) => kept(value ?? {}) ?? value);
+const read = (text) => JSON.parse(text, (_, value) => kept(value));
 
-const kept = ({ integer, bytes }) =>
-  integer !== undefined ? BigInt(integer) : bytes !== undefined ? Uint8Array.from(bytes) : undefined;
+function kept(value) {
+  if (isInteger(value)) return BigInt(value.integer);
+  if (isBytes(value)) return Uint8Array.from(value.bytes);
+  if (value?.[PLAIN] === 0) delete value[PLAIN];
+  return value;
+}
+
+const isInteger = (value) => isAlone(value?.integer, value) && /^-?\d+$/.test(value.integer);
+const isBytes = (value) => isAlone(value?.bytes, value) && Array.isArray(value.bytes);
+/** Whether that is there, and nothing is beside it: a study may call a public field by the same name. */
+const isAlone = (held, value) => held !== undefined && Object.keys(value).length === 1;

@@ -163,7 +163,7 @@ def test_parquet_without_pyarrow_says_what_to_install(monkeypatch, written):
 
 
 def test_a_file_of_any_length_is_read_in_bounded_memory(written):
-    line = "10.25,40.5,480.125\n"
+    line = "10.25,40.5,480.25\n"
     path = written("t,v,pe\n" + line * 100_000)
     mechanism = mechanism_for(ONE.questions[0])
     tracemalloc.start()

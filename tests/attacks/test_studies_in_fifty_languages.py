@@ -1,0 +1,53 @@
+"""Publish a study of ten thousand labels in fifty languages: devices are busy, and their ledgers locked."""
+
+import json
+from contextlib import contextmanager
+from time import process_time
+
+import pytest
+
+from ldp_client import Device
+from schemas import Study
+from tests import studies
+
+TAGS = [first + second for first in "abcde" for second in "abcdefghij"]
+MEMOIZED = {**studies.MEMOIZED, "ask": "choice", "model": {"name": "multinomial"}}
+
+
+def study_of(count, words, mechanism):
+    """Under 1 MiB: the labels are the same in all languages, and the words are not where `words` says so."""
+    labels = [f"{place:04}-{'x' * 80}" for place in range(9500 // count)]
+    asked = [
+        {**mechanism, "id": f"q{place}", "choices": labels, "text": dict.fromkeys(TAGS, "?")}
+        for place in range(count)
+    ]
+    for question in asked if words else ():
+        question["text"] = {tag: f"{question['id']} in {tag}" for tag in TAGS}
+    return json.dumps(studies.document(*asked, languages=TAGS))
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "count", "words"), [(studies.ONE_OF, 10, False), (MEMOIZED, 1, False), (MEMOIZED, 1, True)]
+)
+def test_a_device_is_done_soon_and_locks_its_ledger_for_no_time(tmp_path, mechanism, count, words):
+    began = process_time()
+    study = Study.from_json(study_of(count, words, mechanism))
+    device = Device(tmp_path, max_epsilon="100")
+    device.accept(study)
+    device.consent(study)
+    locked = []
+    writing = device.ledger.writing
+
+    @contextmanager
+    def timed():
+        start = process_time()
+        with writing() as connection:
+            yield connection
+        locked.append(process_time() - start)
+
+    device.ledger.writing = timed
+    device.answer(study, {question.id: question.choices[3] for question in study.questions})
+    # Seconds of this process alone: it was a minute and a half, and all of that in the ledger's transaction.
+    assert process_time() - began < 10
+    assert len(locked) == 1
+    assert locked[0] < 1
