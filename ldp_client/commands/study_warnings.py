@@ -5,7 +5,6 @@ from math import log
 from ldp_client.describing import factors
 from ldp_client.documents.asker import ASKER
 from ldp_client.documents.sections import names_of
-from ldp_client.documents.spoken import in_each_language
 from ldp_client.mechanisms import mechanisms_of
 from ldp_client.words.channel import channel_warnings
 from ldp_client.words.public import names_in_words
@@ -33,7 +32,7 @@ def warnings_of(study: "Study", words: Words = ENGLISH) -> "list[str]":
         lines += _warnings(name, float(mechanism.privacy.epsilon), float(mechanism.privacy.delta), words)
     if len(study.questions) > 1:
         lines += _warnings(words.say("study.all_questions"), float(study.epsilon), float(study.delta), words)
-    shown = in_each_language(study)
+    shown = [study.shown_in(language) for language in study.languages] or [study]
     both = [line for one in shown for line in _asked_both_ways(one, words)]
     lines += [*dict.fromkeys(both), *_paper_warnings(study, words), *names_in_words(study, words)]
     lines += channel_warnings(study, words)

@@ -9,27 +9,19 @@ import hashlib
 
 from ldp_client.documents.canonical import canonical_json
 from ldp_client.documents.sections import title_above
-from ldp_client.documents.spoken import in_each_plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from ldp_client.documents.study import Study
 
-
-def told_of(study: "Study", question: str) -> "dict[str, str]":
+def told_in(documents: "list[dict[str, Any]]", question: str) -> "dict[str, str]":
     """For each language the digest of what a person is asked, and that of all but the words and the model.
 
     The former is of all but noise, model and order, of the title above where there are no words; the
-    latter has the noise, and is what older ledgers kept.
+    latter has the noise, and is what older ledgers kept. documents: as of `in_each_plain`.
     """
-    return told_in(in_each_plain(study), question)
-
-
-def told_in(documents: "list[dict[str, Any]]", question: str) -> "dict[str, str]":
-    """The same, of the study's document in each language."""
     asked = [item for document in documents for item in document["questions"] if item["id"] == question]
     worded = [{"text": title_above(one, question), **item} for one, item in zip(documents, asked)]
     words = _digests(worded, "mechanism", "model", "ordered")

@@ -117,7 +117,7 @@ def _question_of(key: str) -> str:
 
 
 def _told(fingerprint: str) -> "dict[str, str]":
-    """What the answer was given to, as `told_of` has it; of an older ledger {"": all but the words}."""
+    """What the answer was given to, as `told_in` has it; of an older ledger {"": all but the words}."""
     both = [one.rpartition(":") for one in fingerprint.split()]
     return {words: noise for words, _, noise in both}
 

@@ -143,11 +143,6 @@ READERS = {
 }
 
 
-def in_each_language(study: "Study") -> "list[Study]":
-    """The study as it is shown in each of its languages; itself alone where it states none."""
-    return [study.shown_in(language) for language in study.languages] or [study]
-
-
 def in_each_plain(study: "Study") -> "list[dict[str, Any]]":
-    """The documents of the same: studies of many labels in many languages take long to read."""
+    """A study's document in each of its languages, its own first; as it is where it states none."""
     return [plain(study.document, language, StudyError) for language in study.languages] or [study.document]

@@ -85,14 +85,14 @@ def test_what_was_withdrawn_is_not_asked_in_other_words(tmp_path):
 
 def test_an_older_ledger_takes_the_next_words_for_its_own_and_then_keeps_them(tmp_path):
     """It kept no words: nothing is paid twice for them, and one change later they are another question."""
-    from ldp_client.device.asking import told_of
     from ldp_client.device.ledger_layout import reseal
+    from ldp_client.device.terms import terms_of
 
     device = consenting(tmp_path, "40")
     first = version(1, certain(SMOKES))
     assert reported(device, first, "yes") == b"\x01"
     connection = sqlite3.connect(tmp_path / "ledger.sqlite3")
-    connection.execute("UPDATE permanent SET fingerprint = ?", tuple(told_of(first, "habit").values()))
+    connection.execute("UPDATE permanent SET fingerprint = ?", tuple(terms_of(first).told["habit"].values()))
     reseal(connection)
     connection.commit()
     connection.close()

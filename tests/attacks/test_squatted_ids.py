@@ -4,7 +4,7 @@ import sqlite3
 
 import pytest
 
-from ldp_client.device.asking import told_of
+from ldp_client.device.terms import terms_of
 from ldp_client.documents.errors import AlreadyAnsweredError, BudgetError, RefusedError
 from ldp_client.documents.signed import ED25519
 from ldp_client.files.signing import new_key, sign_study
@@ -159,7 +159,9 @@ def test_a_stranger_is_not_given_what_an_older_ledger_answered_elsewhere(tmp_pat
         for table in ("spent", "permanent", "seen", "reports"):
             connection.execute(f"UPDATE {table} SET publisher = ''")
         connection.execute("UPDATE spent SET words = ''")
-        connection.execute("UPDATE permanent SET fingerprint = ?", tuple(told_of(first, "habit").values()))
+        connection.execute(
+            "UPDATE permanent SET fingerprint = ?", tuple(terms_of(first).told["habit"].values())
+        )
         connection.execute(
             "UPDATE reports SET collector = ?", (KNOWN.replace("institute", "Institute") + "/",)
         )

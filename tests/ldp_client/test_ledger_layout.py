@@ -7,8 +7,8 @@ import sqlite3
 import pytest
 
 from ldp_client import Device
-from ldp_client.device.asking import told_of
 from ldp_client.device.ledger_layout import LAYOUT, digest_of
+from ldp_client.device.terms import terms_of
 from ldp_client.documents.errors import AlreadyAnsweredError, LedgerError, RefusedError
 from schemas import Report, Study
 from tests import studies
@@ -211,7 +211,8 @@ def third(tmp_path):
     connection.executescript(LAYOUT_2 + LAYOUT_3)
     connection.execute("INSERT INTO spent VALUES ('survey', 'habit', 2, '2', '1/100000')")
     connection.execute(
-        "INSERT INTO permanent VALUES ('survey', 'habit', ?, x'01')", (*told_of(NEXT, "habit").values(),)
+        "INSERT INTO permanent VALUES ('survey', 'habit', ?, x'01')",
+        (*terms_of(NEXT).told["habit"].values(),),
     )
     connection.execute("INSERT INTO seen VALUES ('survey', 2, 'd', 'k')")
     connection.execute("INSERT INTO consents VALUES ('survey', ?, '2026-01-01')", (NEXT.digest,))
@@ -244,7 +245,7 @@ def test_nothing_of_layout_3_is_lost_and_what_named_no_publisher_is_anybodys(thi
         rows = {table: connection.execute(f"SELECT * FROM {table}").fetchall() for table in TABLES}
     assert rows == {
         "spent": [("survey", "", "habit", 2, "", "2", "1/100000")],
-        "permanent": [("survey", "", "habit", *told_of(NEXT, "habit").values(), b"\x01")],
+        "permanent": [("survey", "", "habit", *terms_of(NEXT).told["habit"].values(), b"\x01")],
         "seen": [("survey", "", 2, "d", "k")],
         "consents": [("survey", "", NEXT.digest, "2026-01-01")],
         "publishers": [("d", "https://known.example", "i")],
