@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -46,14 +47,15 @@ class Population:
 
     by: a public column of the formula, for each of whose levels they are. weights: one of the table: how many
     people a row stands for. inclusion: instead, the probability with which it was drawn. strata, cluster:
-    public columns of the strata and the primary units of the sample. census: a frame of the formula's public
-    columns with how many people each row stands for, in `count` (`people` where the formula names `count`).
+    public columns of the strata and the primary units of the sample. census: a frame (pandas, Polars or
+    Arrow) of the formula's public columns with how many people each row stands for, in `count` (`people`
+    where the formula names `count`).
     replicates: replicate weights beside `weights`, which say how it was drawn in place of strata and units.
     """
 
     by: str | None = None
     weights: str | None = None
-    census: pd.DataFrame | None = None
+    census: Any = None
     inclusion: str | None = None
     strata: str | None = None
     cluster: str | None = None
@@ -206,7 +208,7 @@ def people_of(analysis: Assembled, table: Table, population: Population) -> Peop
         _refuse_many(frame, population.by)
         each = table.counts * population.weights_of(table)
         return frame, np.asarray(np.bincount(cell, each, len(frame)), np.float64)
-    census = population.census
+    census = _as_frame(population.census)
     held = _held_in(needed, census)
     for name in [*needed, held]:
         known_column(name, [str(column) for column in census.columns], "the census: ")
@@ -225,6 +227,14 @@ def people_of(analysis: Assembled, table: Table, population: Population) -> Peop
         raise InputError(_unseen(frame, analysis) or str(error)) from None
     _refuse_many(frame, population.by)
     return frame, counts
+
+
+def _as_frame(census: Any) -> pd.DataFrame:
+    """A census as pandas has it. Raises InputError for what is no frame."""
+    found = census.to_pandas() if hasattr(census, "to_pandas") else census
+    if not isinstance(found, pd.DataFrame):
+        raise InputError("the census must be a frame of pandas, Polars or Arrow: read its file first")
+    return found
 
 
 def _unseen(census: pd.DataFrame, analysis: Assembled) -> str:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -54,9 +55,12 @@ def test_clinics_of_a_csv_are_told_apart_and_named_in_full(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("role", ["cluster", "strata"])
 def test_so_are_clusters_and_strata(role: str, tmp_path: Path) -> None:
-    drawn = Population(weights="w", **{role: "clinic"}).sampled(read(tmp_path, list(IDS)))
+    how: dict[str, Any] = {role: "clinic"}
+    over = Population(weights="w", **how)
+    drawn = over.sampled(read(tmp_path, list(IDS)))
     assert isinstance(drawn, Sampled)
     codes = drawn.clusters if role == "cluster" else drawn.strata
+    assert codes is not None
     assert len(np.unique(codes)) == MANY
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow
 import pytest
 
 from inference.analyses.assembling import assemble
@@ -87,6 +88,15 @@ def test_a_census_of_small_integers(kind: str) -> None:
     assert frame["age"].dtype == np.float64
     assert list(frame["age"]) == list(AGES)
     assert counts.sum() == 80
+
+
+def test_a_census_of_another_library() -> None:
+    table = survey_of(FRAME, DESIGN)
+    analysis = assemble(table, "armed ~ I(age**2)")
+    census = pyarrow.Table.from_pandas(as_kind("uint8")[["age", "count"]])
+    assert list(people_of(analysis, table, Population(census=census))[0]["age"]) == list(AGES)
+    with pytest.raises(InputError, match="must be a frame of pandas, Polars or Arrow"):
+        people_of(analysis, table, Population(census="census.csv"))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -105,7 +105,7 @@ def near(shown: float, known: float, share: bool) -> bool:
 def of_study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("study")
     study, answers, reports, out = (folder / name for name in ("s.json", "a.csv", "r.ndjson", "out"))
-    questions = [studies.YES_NO, studies.CHOICE, studies.NUMBER]
+    questions: list[dict[str, Any]] = [studies.YES_NO, studies.CHOICE, studies.NUMBER]
     document = studies.document(*questions)
     study.write_text(Study(document).to_json())
     choices = questions[1]["choices"]
