@@ -11,7 +11,7 @@ import numpy as np
 
 from inference.analyses.arms import arms_apart
 from inference.analyses.assembling import assemble
-from inference.analyses.checking import checked, judged
+from inference.analyses.checking import Unchecked, checked, judged
 from inference.analyses.design_based import design_based
 from inference.analyses.drawn_together import Clusters
 from inference.analyses.effects import quantities_of, sets_levels
@@ -55,7 +55,6 @@ METHODS = ("nuts", "laplace")
 OF_ROWS, WARMUP_OF_ROWS = 0.7, (200,)
 # Cells in which a law is held against its bounds.
 MOST_LOOKED_AT = 500
-UNCHECKED = "nothing was checked of the law itself, as its reports differ too much to be counted"
 
 
 def analyse_table(
@@ -197,14 +196,16 @@ def _posterior(
         quantities=quantities,
         mode=peaks[0] if peaks and peaks[0].found else None,
         maximum_likelihood=peak if peak and peak.found else None,
-        predictive=expected,
+        predictive=None if isinstance(expected, Unchecked) else expected,
     )
 
 
-def _held(found: Diagnostics, analysis: Assembled, expected: Predictive | None, sites: Draws) -> Diagnostics:
+def _held(
+    found: Diagnostics, analysis: Assembled, expected: Predictive | Unchecked, sites: Draws
+) -> Diagnostics:
     """The diagnostics with what is said of the model by every check of it."""
-    if expected is None:
-        found = found.unchecked(UNCHECKED)
+    if isinstance(expected, Unchecked):
+        found = found.unchecked(expected.why).with_model(expected.against)
     else:
         found = found.with_model(expected.reasons(), expected.notes())
     found = found.with_model(impossible(analysis.privates, analysis.cells))

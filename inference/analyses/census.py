@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pandas as pd
@@ -36,6 +36,31 @@ def _often(census: pd.DataFrame) -> list[int]:
     """How often each different row stands."""
     texts = pd.DataFrame({str(name): column.map(level_text) for name, column in census.items()})
     return [int(one) for one in texts.value_counts(dropna=False)]
+
+
+def in_kind_of(census: pd.Series, table: pd.Series, name: str) -> pd.Series:
+    """A census column in the kind of the reports'. Raises InputError for what is none of its values."""
+    numbers = pd.api.types.is_numeric_dtype(census)
+    if isinstance(table.dtype, pd.CategoricalDtype):
+        # A file's years, and codes such as 01, are numbers; a wave's or a choice's are labels.
+        labels = census.map(level_text)
+        if numbers:
+            labels = labels.replace(_by_number(list(table.cat.categories)))
+        odd = sorted(set(labels) - set(table.cat.categories))
+        if odd:
+            raise InputError(f"the census: {name} has {odd[0]!r}, which is none of its values")
+        return labels.astype(table.dtype)
+    if pd.api.types.is_numeric_dtype(table):
+        if not numbers:
+            raise InputError(f"the census: {name} must hold numbers, as it does in the reports")
+        return census
+    return census.map(level_text) if numbers and not pd.api.types.is_bool_dtype(census) else census
+
+
+def _by_number(labels: Sequence[str]) -> dict[str, str]:
+    """{its number: a label with zeros before it}, where no other label has that number."""
+    found = {label.lstrip("0") or "0": label for label in labels if label.isdecimal()}
+    return found if len(found) == sum(map(str.isdecimal, labels)) else {}
 
 
 def notes_of(census: pd.DataFrame, counts: Values, reports: int) -> Iterator[str]:

@@ -34,6 +34,15 @@ AT_ONCE, MOST_AT_ONCE = 2_000_000, 20_000_000
 MOST_WITH_PLACES = 200_000_000
 # Of a private number: values in memory for each law, and how much longer it takes than a law of choices.
 HELD, LONGER = 60, {"laplace": 4, "gaussian": 40}
+UNLIKE = "nothing was checked of the law itself, as its reports differ too much to be counted"
+FEW = "nothing was checked of the law itself, as too few reports came to be held against it"
+
+
+class Unchecked(NamedTuple):
+    """Why no shares of reports were held against the law, and what speaks against it all the same."""
+
+    why: str
+    against: tuple[str, ...] = ()
 
 
 def judged(
@@ -61,8 +70,8 @@ def judged(
 
 def checked(
     analysis: Assembled, prior: Sites | None, posterior: Sites, seed: int, by: str | None = None
-) -> Predictive | None:
-    """Shares of reports, simulated and observed; None where reports differ too much to be counted.
+) -> Predictive | Unchecked:
+    """Shares of reports, simulated and observed; Unchecked where these differ too much, or are too few.
 
     Of a private outcome what was reported, of a public one the parts of its range about what the fit expects
     by public columns, or its choices, and of a private number the parts of its reports' range; with private
@@ -74,11 +83,13 @@ def checked(
     middles, sites = _middles(analysis, posterior), _some(posterior, 2)
     pairs = list(_pairs(analysis, middles))
     if not pairs:
-        return None
+        return Unchecked(UNLIKE)
     found = [_compared(one, sites, random, by) for one in pairs]
     kept = np.concatenate([one.kept for one in found])
     after, observed = _together(found, kept)
     people, against = _people(found, kept), against_columns(analysis, sites, middles)
+    if not kept.any():
+        return Unchecked(FEW, against)
     if prior is None:
         return Predictive(random.random(after.shape), after, observed, people=people, against=against)
     sites = _some(prior, 1)
@@ -89,6 +100,8 @@ def checked(
     pairs = list(_pairs(analysis, np.zeros(len(analysis.cells.frame))))
     found = [_compared(one, sites, random, by) for one in pairs]
     before, came = _together(found, np.concatenate([one.kept for one in found]))
+    if not came.size:
+        return Unchecked(FEW, against)
     return Predictive(before, after, observed, people=people, before=came, against=against)
 
 

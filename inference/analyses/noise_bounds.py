@@ -33,7 +33,9 @@ def impossible(columns: Sequence[Private], cells: Cells) -> tuple[str, ...]:
     # A number's reports are no kinds with a share each: they are held against the mechanism as they are read.
     for column in (one for one in columns if one.channel is None):
         tested = [(where, p) for where, mask in _groups(cells.frame) for p in _p_values(column, cells, mask)]
-        worst = min(tested, key=lambda one: one[1], default=("", 1.0))
+        if not tested:
+            continue
+        worst = min(tested, key=lambda one: one[1])
         if worst[1] * len(tested) * len(columns) < FALSE_ALARM:
             found.append(
                 f"no answers give such reports of {column.name}{worst[0]}: too many or too few of one "

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from inference.analyses.cells import distinct_rows, refuse_blanks
-from inference.analyses.census import left_out, notes_of, refuse_below_itself, uncounted
+from inference.analyses.census import in_kind_of, left_out, notes_of, refuse_below_itself, uncounted
 from inference.analyses.design_based import Sampled, sampled_of
 from inference.analyses.effects import pairs_of, safe, shown
 from inference.analyses.formula import known_column
@@ -18,6 +19,7 @@ from inference.analyses.matrices import again
 from inference.analyses.naming import Name, expanded
 from inference.analyses.predicted import Predicted
 from inference.analyses.program import Assembled
+from inference.analyses.public_columns import as_taken
 from inference.analyses.result import Draws
 from inference.analyses.table import Table, Values
 from inference.analyses.varying import level_text, levels_of
@@ -45,14 +47,15 @@ class Population:
 
     by: a public column of the formula, for each of whose levels they are. weights: one of the table: how many
     people a row stands for. inclusion: instead, the probability with which it was drawn. strata, cluster:
-    public columns of the strata and the primary units of the sample. census: a frame of the formula's public
-    columns with how many people each row stands for, in `count` (`people` where the formula names `count`).
+    public columns of the strata and the primary units of the sample. census: a frame (pandas, Polars or
+    Arrow) of the formula's public columns with how many people each row stands for, in `count` (`people`
+    where the formula names `count`).
     replicates: replicate weights beside `weights`, which say how it was drawn in place of strata and units.
     """
 
     by: str | None = None
     weights: str | None = None
-    census: pd.DataFrame | None = None
+    census: Any = None
     inclusion: str | None = None
     strata: str | None = None
     cluster: str | None = None
@@ -205,17 +208,18 @@ def people_of(analysis: Assembled, table: Table, population: Population) -> Peop
         _refuse_many(frame, population.by)
         each = table.counts * population.weights_of(table)
         return frame, np.asarray(np.bincount(cell, each, len(frame)), np.float64)
-    census = population.census
+    census = _as_frame(population.census)
     held = _held_in(needed, census)
     for name in [*needed, held]:
         known_column(name, [str(column) for column in census.columns], "the census: ")
         refuse_blanks(census[name], f"{name} of the census")
     refuse_marked(census, [*needed, held], "the census: ")
+    census = as_taken(census, [*needed, held], "the census: ")
     counts = positive(census[held], f"{held} of the census", 0.0)
     if not counts.sum():
         raise InputError("the census counts nobody")
     refuse_below_itself(census, counts)
-    alike = {name: _alike(census[name], analysis.cells.frame[name], name) for name in needed}
+    alike = {name: in_kind_of(census[name], analysis.cells.frame[name], name) for name in needed}
     frame = census.assign(**alike).reset_index(drop=True)
     try:
         again(analysis.law.matrix, frame, analysis.predictors)
@@ -223,6 +227,14 @@ def people_of(analysis: Assembled, table: Table, population: Population) -> Peop
         raise InputError(_unseen(frame, analysis) or str(error)) from None
     _refuse_many(frame, population.by)
     return frame, counts
+
+
+def _as_frame(census: Any) -> pd.DataFrame:
+    """A census as pandas has it. Raises InputError for what is no frame."""
+    found = census.to_pandas() if hasattr(census, "to_pandas") else census
+    if not isinstance(found, pd.DataFrame):
+        raise InputError("the census must be a frame of pandas, Polars or Arrow: read its file first")
+    return found
 
 
 def _unseen(census: pd.DataFrame, analysis: Assembled) -> str:
@@ -266,7 +278,7 @@ def _refuse_unnamed(analysis: Assembled, by: str, needed: Sequence[str]) -> None
 def notes_over(analysis: Assembled, people: People, population: Population) -> tuple[str, ...]:
     """What a census tells that the formula leaves out, and how many are in groups that no report had.
 
-    Raises InputError for a group whose name differs from a known one in case or blanks alone.
+    Raises InputError for a group whose name is a known one in other case, or with other blanks or zeros.
     """
     frame, weights = people
     found = [] if population.census is None else [*_left_out(analysis, frame), *_slips(analysis, people)]
@@ -333,27 +345,13 @@ def _left_out(analysis: Assembled, census: pd.DataFrame) -> list[str]:
 
 
 def _folded(level: str) -> str:
-    return " ".join(level.split()).casefold()
+    return level.lstrip("0") if level.isdecimal() else " ".join(level.split()).casefold()
 
 
 def _refuse_many(frame: pd.DataFrame, by: str | None) -> None:
     levels = frame[by].nunique() if by is not None else 0
     if levels > MOST_LEVELS:
         raise InputError(f"--by {by}: it has {levels} values, and at most {MOST_LEVELS} can be told apart")
-
-
-def _alike(census: pd.Series, table: pd.Series, name: str) -> pd.Series:
-    """A census column in the kind of the table's. Raises InputError for numbers that are none."""
-    if isinstance(table.dtype, pd.CategoricalDtype):
-        # A file's years are numbers, a wave's or a choice's are labels.
-        labels = census.map(level_text)
-        odd = sorted(set(labels) - set(table.cat.categories))
-        if odd:
-            raise InputError(f"the census: {name} has {odd[0]!r}, which is none of its values")
-        return labels.astype(table.dtype)
-    if pd.api.types.is_numeric_dtype(table) and not pd.api.types.is_numeric_dtype(census):
-        raise InputError(f"the census: {name} must hold numbers, as it does in the reports")
-    return census
 
 
 def _totals(

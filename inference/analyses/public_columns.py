@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from datetime import date, time, timedelta
 from decimal import Decimal
 from unicodedata import category, normalize
 
@@ -17,30 +18,70 @@ from ldp_client.files.answers import MARKED_THOUSANDS
 _COMMA = re.compile(r"[+-]?\d+,\d+")
 _NUMERAL = re.compile(r"[+-]?\d+([.,]\d+)?")
 _MARK = re.compile(r"[^\d.,+-]")
+# From it on a float64 may stand for two whole numbers.
+INEXACT = 2**53
 # What no level can be: nothing says which of them are one.
 _NO_LEVELS = (list, dict, set, tuple, np.ndarray)
 
 
-def as_taken(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    """The frame with exact decimals as numbers. Raises InputError for what is neither number nor level."""
-    return frame.assign(**{name: _as_taken(frame[name], name) for name in names})
+def as_taken(frame: pd.DataFrame, names: Sequence[str], lead: str = "") -> pd.DataFrame:
+    """The frame with these columns' numbers as float64: smaller kinds wrap around in a formula's arithmetic.
+
+    Raises InputError for what is neither number nor level, and for numbers that float64 does not tell apart.
+    """
+    try:
+        return frame.assign(**{name: _as_taken(frame[name], name) for name in names})
+    except InputError as error:
+        raise InputError(f"{lead}{error}") from None
 
 
 def _as_taken(column: pd.Series, name: str) -> pd.Series:
-    if pd.api.types.is_timedelta64_dtype(column):
-        raise InputError(f"column {name} holds durations: write them as numbers, of days or of hours")
-    # Text is of type object or, from pandas itself, of a string type.
-    if column.dtype != object and not isinstance(column.dtype, pd.StringDtype):
+    if isinstance(column.dtype, pd.CategoricalDtype) or pd.api.types.is_bool_dtype(column):
         return column
-    cells = [cell for cell in column if not (cell is None or cell is pd.NaT or cell is pd.NA)]
+    if pd.api.types.is_numeric_dtype(column):
+        return _as_numbers(column, name)
+    cells = [cell for cell in column.astype(object) if not _is_missing(cell)]
+    _refuse_times(cells, name)
     odd = next((cell for cell in cells if isinstance(cell, _NO_LEVELS)), None)
     if odd is not None:
         raise InputError(f"column {name} holds lists or records: give each value a column of its own")
     if cells and all(isinstance(cell, Decimal) for cell in cells):
-        return column.astype(np.float64)
+        return _as_numbers(column, name)
     _refuse_marks(cells, name)
+    _refuse_zeros(cells, name)
     _refuse_one_text(cells, name)
     return column
+
+
+def _is_missing(cell: object) -> bool:
+    return cell is None or cell is pd.NaT or cell is pd.NA or (isinstance(cell, float) and cell != cell)
+
+
+def _as_numbers(column: pd.Series, name: str) -> pd.Series:
+    """The column in float64. Raises InputError for numbers so large that neighbours would be one."""
+    numbers = column.astype(object).map(float, na_action="ignore") if column.dtype == object else column
+    found = numbers.to_numpy(np.float64, na_value=np.nan)
+    large = np.flatnonzero(np.isfinite(found) & (np.abs(found) >= INEXACT))
+    if len(large):
+        cell = column.iloc[large[0]]
+        written = f"{cell:.0f}" if isinstance(cell, float) else str(cell)
+        raise InputError(
+            f"column {name} has numbers of more digits than a number keeps, such as {written}, so that two "
+            f"may be taken as one: where they are codes put a letter before each (c{written}); else give "
+            "them in a larger unit"
+        )
+    return pd.Series(found, index=column.index, name=column.name)
+
+
+def _refuse_times(cells: Sequence[object], name: str) -> None:
+    """Raises InputError for durations, dates and times of day: what one more of them is nobody says."""
+    if any(isinstance(cell, timedelta | np.timedelta64) for cell in cells):
+        raise InputError(f"column {name} holds durations: write them as numbers, of days or of hours")
+    if any(isinstance(cell, date | time | pd.Period | np.datetime64) for cell in cells):
+        raise InputError(
+            f"column {name} holds dates or times: write them as numbers, such as days since the first, or as "
+            "text where they are levels, such as 2026-03"
+        )
 
 
 def _refuse_marks(cells: Sequence[object], name: str) -> None:
@@ -59,6 +100,20 @@ def _refuse_marks(cells: Sequence[object], name: str) -> None:
             f"{comma.replace(',', '.')}; where they are codes of a choice and no numbers, put a letter "
             f"before each (c{comma})"
         )
+
+
+def _refuse_zeros(cells: Sequence[object], name: str) -> None:
+    """Raises InputError for numerals that zeros tell apart: one number, or two codes."""
+    seen: dict[str, str] = {}
+    for cell in cells:
+        if not (isinstance(cell, str) and cell.isdecimal()):
+            return
+        first = seen.setdefault(cell.lstrip("0"), cell)
+        if first != cell:
+            raise InputError(
+                f"column {name} has {first} and {cell}, which are one number but two codes: write both the "
+                f"same way, or put a letter before each where they are codes (c{first})"
+            )
 
 
 def _is_marked(cell: str) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from inference.analyses.public_columns import INEXACT
 from inference.analyses.table import Codes
 from ldp_client.documents.errors import InputError
 from ldp_client.words.text import counted
@@ -143,7 +144,14 @@ def often_twice(frame: pd.DataFrame) -> tuple[str, ...]:
 def _digests(frame: pd.DataFrame) -> Codes:
     """A hash of each row, whatever the order of its columns and the kinds of its numbers."""
     plain = {
-        str(name): column.astype(np.float64 if pd.api.types.is_numeric_dtype(column) else str)
+        str(name): column.astype(np.float64 if _is_exact(column) else str)
         for name, column in sorted(frame.items(), key=lambda pair: str(pair[0]))
     }
     return pd.util.hash_pandas_object(pd.DataFrame(plain), index=False).to_numpy()
+
+
+def _is_exact(column: pd.Series) -> bool:
+    """Whether a column is of numbers that float64 tells apart: long ids are not."""
+    if not pd.api.types.is_numeric_dtype(column):
+        return False
+    return not (pd.api.types.is_integer_dtype(column) and (column.abs() >= INEXACT).any())

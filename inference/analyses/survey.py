@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import isfinite
+from numbers import Integral
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +20,7 @@ from inference.analyses.joining import POOLED, WAVE
 from inference.analyses.marks import BLANK_CELLS, MARKED, marked, refuse_marked
 from inference.analyses.matrices import columns_of
 from inference.analyses.naming import Name
-from inference.analyses.public_columns import as_taken, notes_of
+from inference.analyses.public_columns import INEXACT, as_taken, notes_of
 from inference.analyses.same_rows import often_twice, twins
 from inference.analyses.table import Codes, Looks, Private, Table, Values, table_of, with_missing
 from ldp_client.documents.errors import InputError, UsageError
@@ -27,6 +30,7 @@ REFUSE, LEAVE_OUT = "refuse", "leave-out"
 BLANKS = (REFUSE, LEAVE_OUT)
 # From so many numbers on, a column is one of numbers.
 MIXED = 0.5
+_WHOLE = re.compile(r"[+-]?[0-9]+")
 
 
 def load_survey(
@@ -119,7 +123,7 @@ def survey_of(
     read = [name for name in frame.columns if used is None or name in used]
     open_ones = [str(name) for name in read if name not in {one.name for one in design.columns}]
     refuse_marked(frame, open_ones)
-    frame = as_taken(frame, open_ones)
+    frame = as_taken(frame, [*open_ones, *sorted(grouping - {*open_ones})])
     twice = often_twice(frame)
     frame, notes = _without_blanks(frame, [*read, *(name for name in grouping if name not in read)], blanks)
     for name in open_ones:
@@ -216,11 +220,13 @@ def _checked(name: str, rows: list[list[str]]) -> tuple[list[str], list[list[str
 
 
 def typed(cells: Sequence[str]) -> pd.Series:
-    """A column of numbers where all cells are, else of text; blank cells are missing."""
+    """A column of numbers where all cells are, and stay what they are; else of text. Blanks are missing."""
     filled = [None if cell.strip().lower() in BLANK_CELLS else cell.strip() for cell in cells]
     try:
         numbers = [float("nan") if cell is None or "_" in cell else float(cell) for cell in filled]
-        if not any(cell is not None and "_" in cell for cell in filled) and _finite(numbers, filled):
+        if any(cell is not None and "_" in cell for cell in filled) or _run_together(filled):
+            return pd.Series(filled, dtype=object)
+        if _finite(numbers, filled):
             return pd.Series(numbers, dtype=np.float64)
     except ValueError:
         pass
@@ -229,6 +235,12 @@ def typed(cells: Sequence[str]) -> pd.Series:
 
 def _finite(numbers: Sequence[float], cells: Sequence[str | None]) -> bool:
     return all(np.isfinite(number) or cell is None for number, cell in zip(numbers, cells, strict=True))
+
+
+def _run_together(cells: Sequence[str | None]) -> bool:
+    """Whether whole numbers are codes to float64: of too many digits, or told apart by zeros before them."""
+    whole = {cell.lstrip("+-") for cell in cells if cell is not None and _WHOLE.fullmatch(cell)}
+    return any(int(one) >= INEXACT for one in whole) or len({one.lstrip("0") for one in whole}) < len(whole)
 
 
 def _without_blanks(
@@ -261,7 +273,7 @@ def _refuse_mixed(column: pd.Series, name: str) -> None:
     if column.dtype != object and not isinstance(column.dtype, pd.StringDtype):
         return
     found = [_number(cell) for cell in column]
-    numbers = np.asarray([number is not None and bool(np.isfinite(number)) for number in found])
+    numbers = np.asarray([number is not None and isfinite(number) for number in found])
     if MIXED < numbers.mean() < 1:
         row = int(np.flatnonzero(~numbers)[0])
         raise InputError(
@@ -317,9 +329,12 @@ def codes_of(column: pd.Series, labels: Sequence[str], name: str) -> Codes:
 
 
 def _number(cell: object) -> float | None:
+    """What a cell says as a number, a whole one in all its digits."""
     try:
-        return float(cell)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+        whole = isinstance(cell, Integral) or (isinstance(cell, str) and _WHOLE.fullmatch(cell))
+        number = float(cell)  # type: ignore[arg-type]
+        return int(cell) if whole and isfinite(number) else number  # type: ignore[call-overload]
+    except (TypeError, ValueError, OverflowError):
         return None
 
 

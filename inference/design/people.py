@@ -13,7 +13,9 @@ import pandas as pd
 from inference.analyses.cells import distinct_rows, refuse_blanks
 from inference.analyses.formula import known_column
 from inference.analyses.population import COUNT
+from inference.analyses.public_columns import as_taken
 from inference.analyses.table import Codes
+from inference.analyses.varying import level_text
 from inference.analyses.weights import positive
 from ldp_client.documents.errors import InputError
 from ldp_client.documents.public import PublicField
@@ -49,8 +51,10 @@ def people_of_table(known: pd.DataFrame, names: Sequence[str]) -> People:
     for name in names:
         known_column(name, columns, "the table of people: ")
         refuse_blanks(known[name], f"{name} of the table of people")
+    weighted = COUNT in columns and COUNT not in names
+    known = as_taken(known, [*names, *([COUNT] if weighted else [])], "the table of people: ")
     weights = np.ones(len(known))
-    if COUNT in columns and COUNT not in names:
+    if weighted:
         refuse_blanks(known[COUNT], f"{COUNT} of the table of people")
         weights = positive(known[COUNT], f"{COUNT} of the table of people", 0.0)
     if not weights.sum():
@@ -69,7 +73,7 @@ def as_the_study_says(found: People, fields: Sequence[PublicField]) -> People:
     for one in fields:
         column = frame[one.id]
         if one.choices:
-            labels = [str(value) for value in column]
+            labels = [level_text(value) for value in column]
             odd = [label for label in labels if label not in one.choices]
         else:
             numbers = pd.api.types.is_numeric_dtype(column)

@@ -19,6 +19,7 @@ from inference.analyses.formula import known_column, parse
 from inference.analyses.matrices import columns_of
 from inference.analyses.population import COUNT
 from inference.analyses.private_numbers import possible_numbers
+from inference.analyses.public_columns import as_taken
 from inference.analyses.reports import (
     check_analysable,
     choice_mechanism,
@@ -112,7 +113,8 @@ def possible_of_design(design: Design, formula: str, known: pd.DataFrame) -> Pos
     people = people_of_table(known, [one for one in columns if one != outcome and one in {*names, *grouping}])
     rows = 1
     if outcome not in own:
-        levels = _levels_in(known[outcome], outcome)
+        told = as_taken(known, [outcome], "the table of people: ")
+        levels = _levels_in(told[outcome], outcome)
         people, rows = people.with_levels(outcome, levels), len(levels)
     labels = list(product(*(one.reports for one in used)))
     _refuse_many(len(people.frame) * len(labels))

@@ -19,6 +19,7 @@ from inference.analyses.resolving import unresolved
 from inference.analyses.table import known_channel, table_of
 from inference.design.formula_plan import plan_formula
 from inference.design.possible_reports import possible_of_study
+from inference.results.predictive import Predictive
 from ldp_client.documents.errors import InputError
 from schemas import Study
 from tests import studies
@@ -230,4 +231,4 @@ def test_prior_draws_of_every_part_can_be_checked():
     found = assemble(people(60), "sick ~ hours + ever + (1 | clinic)")
     sites = prior_sites(found, 1, 80)
     after = {name: values[None] for name, values in sites.items()}
-    assert checked(found, sites, after, 2) is not None
+    assert isinstance(checked(found, sites, after, 2), Predictive)

@@ -1,0 +1,145 @@
+"""Name clinics by numbers of seventeen digits, or with zeros before them: as numbers two of them are one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from inference.analyses.assembling import assemble
+from inference.analyses.census import in_kind_of
+from inference.analyses.design_based import Sampled
+from inference.analyses.design_file import read_design
+from inference.analyses.population import Population, notes_over, people_of
+from inference.analyses.same_rows import often_twice
+from inference.analyses.survey import load_survey, read_frame, survey_of, typed
+from inference.analyses.table import Table
+from ldp_client.documents.errors import InputError
+
+LABELS = {"answers": ["no", "yes"], "reports": ["no", "yes"]}
+MATRIX = {"matrix": [["5/6", "1/6"], ["1/6", "5/6"]]}
+
+
+def design_of(**armed: object) -> str:
+    return json.dumps({"format": "ldpkit.design/1", "columns": {"armed": {**LABELS, **armed}}})
+
+
+DESIGN = design_of(**MATRIX)
+MANY = 32
+IDS = [12345678901230001 + place for place in range(MANY)]
+AS_TEXT = f"clinic holds numbers as text: each of its {MANY} values is taken as a level"
+
+
+def read(
+    folder: Path, ids: list[object], design: str = DESIGN, also: Sequence[str] = ("clinic", "w")
+) -> Table:
+    """Thirty reports of each of the ids, as a CSV."""
+    rows = [f"{('no', 'yes')[row % 2]},{one},2,r{row}" for one in ids for row in range(30)]
+    (folder / "t.csv").write_text("\n".join(["armed,clinic,w,record", *rows]))
+    (folder / "design.json").write_text(design)
+    return load_survey(str(folder / "t.csv"), str(folder / "design.json"), "armed ~ 1", also=also)[0]
+
+
+def test_clinics_of_a_csv_are_told_apart_and_named_in_full(tmp_path: Path) -> None:
+    table = read(tmp_path, list(IDS))
+    (group,) = assemble(table, "armed ~ 1 + (1 | clinic)").groups
+    assert group.levels == tuple(map(str, IDS))
+    assert [note.split(";")[0] for note in table.notes] == [AS_TEXT]
+
+
+@pytest.mark.parametrize("role", ["cluster", "strata"])
+def test_so_are_clusters_and_strata(role: str, tmp_path: Path) -> None:
+    how: dict[str, Any] = {role: "clinic"}
+    over = Population(weights="w", **how)
+    drawn = over.sampled(read(tmp_path, list(IDS)))
+    assert isinstance(drawn, Sampled)
+    codes = drawn.clusters if role == "cluster" else drawn.strata
+    assert codes is not None
+    assert len(np.unique(codes)) == MANY
+
+
+def test_a_census_tells_them_apart_too(tmp_path: Path) -> None:
+    table = read(tmp_path, list(IDS))
+    analysis = assemble(table, "armed ~ 1 + (1 | clinic)")
+    rows = "\n".join(["clinic,count", *(f"{one},{100 + place}" for place, one in enumerate(IDS))])
+    (tmp_path / "census.csv").write_text(rows)
+    over = Population(census=read_frame(str(tmp_path / "census.csv")))
+    frame, counts = people_of(analysis, table, over)
+    assert frame["clinic"].nunique() == MANY
+    assert not any("no report had" in note for note in notes_over(analysis, (frame, counts), over))
+
+
+LONG = {
+    "int64": np.asarray(IDS, np.int64),
+    "uint64": np.asarray(IDS, np.uint64),
+    "Int64": pd.array(IDS, dtype="Int64"),
+    "float64, as of a column with blanks": np.asarray(IDS, np.float64),
+    "exact decimals": [Decimal(one) for one in IDS],
+}
+
+
+@pytest.mark.parametrize("values", LONG.values(), ids=list(LONG))
+def test_long_numbers_of_other_files_are_refused_by_name(values: object) -> None:
+    frame = pd.DataFrame({"armed": ["no", "yes"] * 16, "clinic": values, "count": 1})
+    design = read_design(DESIGN.encode())
+    with pytest.raises(
+        InputError, match=r"^column clinic has numbers .* a letter before each \(c12345678901"
+    ):
+        survey_of(frame, design)
+    assert survey_of(frame, design, ["armed"]).n == MANY
+    table = survey_of(frame.assign(clinic=np.arange(MANY)), design)
+    analysis = assemble(table, "armed ~ 1 + (1 | clinic)")
+    with pytest.raises(InputError, match=r"^the census: column clinic has numbers of more digits"):
+        people_of(analysis, table, Population(census=frame))
+
+
+def test_the_largest_number_that_is_told_from_the_next_is_one() -> None:
+    assert typed([str(2**53 - 1), "1"]).dtype == np.float64
+    assert typed([str(2**53), "1"]).dtype == object
+    assert typed(["0.12345678901234567", "1e300", "-7", "+8", "0", "-0", "009"]).dtype == np.float64
+
+
+def test_rows_that_differ_in_a_long_number_alone_do_not_stand_twice() -> None:
+    assert often_twice(pd.DataFrame({"id": [2**60 + place for place in range(64)]})) == ()
+
+
+@pytest.mark.parametrize("codes", [["007", "7", "12"], ["0", "00", "1"]])
+def test_zeros_that_tell_codes_apart_are_refused(codes: list[str], tmp_path: Path) -> None:
+    with pytest.raises(
+        InputError, match=r"column clinic has \d+ and \d+, which are one number but two codes"
+    ):
+        read(tmp_path, list(codes))
+    frame = pd.DataFrame({"armed": ["no", "yes", "no"], "clinic": codes})
+    with pytest.raises(InputError, match="one number but two codes"):
+        survey_of(frame, read_design(DESIGN.encode()))
+    assert read(tmp_path, list(codes), also=()).n == 90
+
+
+def test_a_design_by_rows_reads_all_digits(tmp_path: Path) -> None:
+    design = design_of(matrices=[{"rows": {"clinic": one}, **MATRIX} for one in IDS])
+    codes = read(tmp_path, list(IDS), design, also=()).private["armed"].codes
+    assert len(np.unique(codes)) == 2 * MANY
+
+
+def test_a_census_in_csv_can_name_choices_with_zeros_before_them() -> None:
+    asked = pd.Series(pd.Categorical(["01", "02", "11"], categories=["01", "02", "11"]))
+    assert list(in_kind_of(typed(["01", "11"]), asked, "land")) == ["01", "11"]
+    with pytest.raises(InputError, match="'3', which is none of its values"):
+        in_kind_of(typed(["01", "03"]), asked, "land")
+    both = pd.Series(pd.Categorical(["01", "1"], categories=["01", "1"]))
+    assert list(in_kind_of(typed(["1"]), both, "land")) == ["1"]
+
+
+def test_groups_that_zeros_alone_tell_from_known_ones_are_refused() -> None:
+    frame = pd.DataFrame({"armed": ["no", "yes"] * 4, "land": ["01", "02"] * 4})
+    table = survey_of(frame, read_design(DESIGN.encode()))
+    analysis = assemble(table, "armed ~ 1 + (1 | land)")
+    over = Population(census=pd.DataFrame({"land": [1, 2], "count": [10, 20]}))
+    with pytest.raises(InputError, match="land has '1', and the reports '01': write both alike"):
+        notes_over(analysis, people_of(analysis, table, over), over)

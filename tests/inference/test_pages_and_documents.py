@@ -1,0 +1,174 @@
+"""Every figure that a fit's page prints is that of its posterior.json, rounded."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from inference.results.intervals import written
+from ldp_client.cli import main
+from schemas import Study
+from tests import studies
+
+PAGE, DOCUMENT, TABLE = "report.html", "posterior.json", "tables.csv"
+DESIGN = {"design": "forced", "yes": "1/6", "no": "1/6", "reports": ["no", "yes"]}
+_NUMBERS = re.compile(r"−?\d[\d,]*(?:\.\d+)?(?:e[+−]\d+)?")
+
+_CHANCES = re.compile(
+    r"90 % interval|if at most 1 % of the reports were false|(above|below) 0 with probability [^;]*\d"
+)
+
+
+def text_of(page: str) -> str:
+    return unescape(re.sub(r"<svg.*?</svg>|<style.*?</style>", "", page, flags=re.DOTALL))
+
+
+def tables(page: str, heading: str) -> list[dict[str, dict[str, str]]]:
+    """Tables whose second column is called so, in the page's order: {row: {column: cell}}."""
+    found = []
+    for one in re.findall(r"<table>(.*?)</table>", page, re.DOTALL):
+        head = re.findall(r"<th[^>]*>(.*?)</th>", one)
+        rows = [re.findall(r"<td>(.*?)</td>", row) for row in re.findall(r"<tr>(.*?)</tr>", one)]
+        if head[1:2] == [heading]:
+            found.append({row[0]: dict(zip(head, row, strict=True)) for row in rows if row})
+    return found
+
+
+def said(question: dict[str, Any], name: str, share: bool) -> dict[str, str]:
+    """What a page must say of a parameter."""
+    own, end = question["parameters"][name], " %" * share
+    sets = question["false_reports"]["sets"].get(name)
+    ends = [written(sets[one], share) for one in ("low", "high")] if sets else []
+    return {
+        "median": written(own["q50"], share) + end,
+        "90 % interval": f"{written(own['q05'], share)} to {written(own['q95'], share)}{end}",
+        "if 1 % were false": " to ".join(ends) + end if ends else "–",
+        "mean": written(own["mean"]),
+        "sd": written(own["sd"]),
+        "prior sd": written(own["sd"] / own["sd_over_prior_sd"]) if own["sd_over_prior_sd"] else "inf",
+        "R-hat": f"{own['r_hat']:.3f}",
+        "bulk ESS": f"{own['ess_bulk']:.0f}",
+        "tail ESS": f"{own['ess_tail']:.0f}",
+    }
+
+
+def compare(page: str, questions: dict[str, Any]) -> int:
+    """Hold both tables of each question against the document; how many cells there were."""
+    compared = 0
+    both = zip(tables(page, "median"), tables(page, "mean"), strict=True)
+    for question, shown in zip(questions.values(), both, strict=True):
+        for table in shown:
+            assert list(table) == list(question["parameters"])
+            for name, row in table.items():
+                share = row.get("median", "").endswith(" %") or shown[0][name]["median"].endswith(" %")
+                expected = said(question, name, share)
+                cells = {head: cell for head, cell in row.items() if head in expected}
+                assert cells == {head: expected[head] for head in cells}
+                compared += len(cells)
+    return compared
+
+
+def sentences(page: str) -> Iterator[str]:
+    for part in re.findall(r"<ul>(<li>.*?)</ul>", page, re.DOTALL):
+        yield from re.findall(r"<li>(.*?)</li>", part, re.DOTALL)
+
+
+def quoted(name: str, one: dict[str, Any], sets: dict[str, Any]) -> list[float]:
+    """The numbers of a quantity's sentence, after its words."""
+    times = 100.0 if name.removeprefix("design-based ").startswith("share") else 1.0
+    found = [one["q50"] * times, one["q05"] * times, one["q95"] * times]
+    ends = sets.get(name)
+    return [*found, *([ends["low"] * times, ends["high"] * times] if ends else [])]
+
+
+def numbers(sentence: str) -> list[float]:
+    """Those behind a sentence's words, but for the chances that it states."""
+    bare = _CHANCES.sub("", sentence)
+    return [float(one.replace("−", "-").replace(",", "")) for one in _NUMBERS.findall(bare)]
+
+
+def near(shown: float, known: float, share: bool) -> bool:
+    """Whether a number is another, rounded: of a share one decimal, else three digits, of thousands all."""
+    digit = 0.1 if share else 1.0 if abs(known) >= 1000 else 10.0 ** (np.floor(np.log10(abs(known) or 1)) - 2)
+    return abs(shown - known) <= 0.51 * digit
+
+
+@pytest.fixture(scope="module")
+def of_study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("study")
+    study, answers, reports, out = (folder / name for name in ("s.json", "a.csv", "r.ndjson", "out"))
+    questions: list[dict[str, Any]] = [studies.YES_NO, studies.CHOICE, studies.NUMBER]
+    document = studies.document(*questions)
+    study.write_text(Study(document).to_json())
+    choices = questions[1]["choices"]
+    rows = [f"{('no', 'yes')[row % 2]},{choices[row % len(choices)]},{row % 7}" for row in range(600)]
+    answers.write_text("\n".join([",".join(one["id"] for one in questions), *rows]))
+    assert main(["perturb", str(study), str(answers), "--out", str(reports)]) == 0
+    assert main(["fit", str(study), str(reports), "--method", "laplace", "--out", str(out), "-q"]) in (0, 4)
+    return out
+
+
+@pytest.fixture(scope="module")
+def of_formula(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("formula")
+    table, design, out = (folder / name for name in ("t.csv", "d.json", "out"))
+    design.write_text(json.dumps({"format": "ldpkit.design/1", "columns": {"armed": DESIGN}}))
+    random = np.random.default_rng(8)
+    frame = pd.DataFrame({"armed": random.choice(["no", "yes"], 900), "age": random.integers(18, 80, 900)})
+    frame["region"] = random.choice(["north", "south", "west"], 900)
+    frame["w"] = random.integers(800, 1200, 900)
+    frame.to_csv(table, index=False)
+    command = ["fit", "--table", str(table), "--design", str(design), "--formula", "armed ~ age + region"]
+    more = ["--by", "region", "--weights", "w", "--method", "laplace", "--out", str(out), "-q"]
+    assert main([*command, *more]) in (0, 4)
+    return out
+
+
+def read(folder: Path) -> tuple[str, dict[str, Any]]:
+    return text_of((folder / PAGE).read_text()), json.loads((folder / DOCUMENT).read_text())["questions"]
+
+
+def test_the_tables_of_a_studys_page_are_those_of_its_document(of_study: Path) -> None:
+    page, questions = read(of_study)
+    assert compare(page, questions) == 9 * 5
+
+
+def test_the_tables_of_a_formulas_page_are_those_of_its_document(of_formula: Path) -> None:
+    page, questions = read(of_formula)
+    assert compare(page, questions) == 9 * 4
+
+
+def test_every_sentence_of_a_formulas_page_has_its_quantitys_numbers(of_formula: Path) -> None:
+    page, questions = read(of_formula)
+    (question,) = questions.values()
+    lines = [line for line in sentences(page) if "90 % interval" in line]
+    assert len(lines) == len(question["quantities"]) > 10
+    for name, one in question["quantities"].items():
+        begin = f"{one['words'][0].upper()}{one['words'][1:]}: "
+        (line,) = [line for line in lines if line.startswith(begin)]
+        shown, known = numbers(line[len(begin) :]), quoted(name, one, question["false_reports"]["sets"])
+        share = name.removeprefix("design-based ").startswith("share")
+        for pair in zip(shown, known, strict=True):
+            assert near(*pair, share), (line, known)
+
+
+@pytest.mark.parametrize("folder", ["of_study", "of_formula"])
+def test_the_table_for_spreadsheets_has_the_same_numbers(folder: str, request: pytest.FixtureRequest) -> None:
+    out = request.getfixturevalue(folder)
+    _, questions = read(out)
+    rows = pd.read_csv(out / TABLE)
+    assert len(rows) == sum(len(one["parameters"]) for one in questions.values())
+    for row in rows.to_dict("records"):
+        question = questions[row["question"]]
+        own = question["parameters"][row["parameter"]]
+        assert row["n"] == question["n"]
+        for column, key in {"median": "q50"}.items() | {(one, one) for one in own if one in rows.columns}:
+            assert row[column] == pytest.approx(own[key], rel=1e-12), (row["parameter"], column)
