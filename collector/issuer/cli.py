@@ -16,6 +16,7 @@ from ldp_client.commands.parsers import add_command
 from ldp_client.device.policy import LOOPBACK
 from ldp_client.documents.channel import WebAddress
 from ldp_client.documents.errors import DocumentError, InputError, UsageError
+from ldp_client.files.disk import standard_output
 from ldp_client.words.text import counted, visible
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ def run_key(arguments: argparse.Namespace) -> int:
         print(REMOVED.format(codes=counted(codes, "code")), file=sys.stderr)
     elif not block["keys"]:
         raise InputError(f"study {arguments.study[:64]} has no key here")
-    print(json.dumps({"tokens": block}, indent=2, ensure_ascii=False))
+    print(json.dumps({"tokens": block}, indent=2, ensure_ascii=False), file=standard_output())
     return 0
 
 

@@ -14,7 +14,7 @@ from unicodedata import category, normalize
 from collector.issuer.keeping import opened_by, with_database
 from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import InputError, UsageError
-from ldp_client.files.disk import STREAM, read_bytes, write_new
+from ldp_client.files.disk import STREAM, read_bytes, standard_output, write_new
 from ldp_client.words.text import counted, visible
 
 if TYPE_CHECKING:
@@ -203,6 +203,6 @@ def _write(path: str, people: Sequence[Person], codes: Sequence[str]) -> None:
     for person, code in zip(people, codes, strict=True):
         writer.writerow([person.name, *[person.public[field] for field in fields], code])
     if path == STREAM:
-        print(out.getvalue(), end="")
+        print(out.getvalue(), end="", file=standard_output())
     else:
         write_new(Path(path), out.getvalue(), OWNER_ONLY)

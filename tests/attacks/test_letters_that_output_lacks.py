@@ -44,3 +44,16 @@ def test_what_is_a_file_elsewhere_is_one_in_utf_8(tmp_path, encoding):
     assert done.returncode == 0
     reports = [json.loads(line) for line in done.stdout.decode("utf-8").splitlines()]
     assert [report["public"]["region"] for report in reports] == REGION["choices"]
+
+
+def test_an_issuer_lists_people_under_their_own_names(tmp_path):
+    def issuer(*command):
+        done = run(tmp_path, "issuer", *command, encoding="ascii")
+        assert done.returncode == 0, done.stderr
+        return done.stdout.decode("utf-8")
+
+    issuer("init", ".", "--address", "https://issuer.example")
+    stated = json.loads(issuer("key", "habits", "--public", "region=睡眠"))
+    assert stated["tokens"]["keys"][0]["public"] == {"region": "睡眠"}
+    (tmp_path / "people.csv").write_text("name,region\nŻaneta,睡眠\n", "utf-8")
+    assert "\nŻaneta,睡眠," in issuer("invite", "habits", "--names", "people.csv", "--out", "-")
