@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import nullcontext
 from dataclasses import replace
+from unittest.mock import Mock
 
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
 from collector.exports import dataset
-from collector.operator import archive_withdrawals
+from collector.operator import archive_withdrawals, archiving
 from collector.operator.archiving import archive, settled
 from collector.storage.migrating import opened
 from ldp_client.documents.errors import InputError
@@ -134,7 +136,12 @@ def test_two_runs_at_once_bring_no_withdrawn_report_back(closed, monkeypatch):  
     def slow(*arguments):
         monkeypatch.setattr(archive_withdrawals, "_rewrite", genuine)
         assert closed.harness.withdraw(second, secret=secrets[second]).status_code == 503
-        assert archived(closed).withdrawn == 2
+        with pytest.raises(InputError, match="runs just now"):
+            archived(closed)
+        # As if the first had lost its turn, with its connection.
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(archiving, "only_writer", lambda *_: nullcontext(Mock()))
+            assert archived(closed).withdrawn == 2
         return genuine(*arguments)
 
     monkeypatch.setattr(archive_withdrawals, "_rewrite", slow)

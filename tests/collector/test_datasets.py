@@ -225,6 +225,7 @@ def test_the_command_says_where_a_dataset_goes(many, tmp_path, capsys):
     run("export", "habits", "--format", "parquet", "--out", root, "--database", many.url, "--json", "-q")
     said = json.loads(capsys.readouterr().out)
     assert said == {"study": "habits", "address": root, "reports": 120, "files": 6, "written": 6,
+                    "withdrawn": 0, "forgotten": 0, "deleted_files": 0,
                     "through": None, "open": False}  # fmt: skip
     wrong = (
         (["--out", root], "add --format parquet"),
