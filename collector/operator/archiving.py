@@ -31,7 +31,7 @@ from collector.exports.dataset import (
 )
 from collector.exports.keeping import Keeper, Place, counts_of
 from collector.exports.layout import MANIFEST, PART, UNFINISHED, Manifest, Part, document_name, folder_of
-from collector.exports.store import Store
+from collector.exports.store import FOLDERS, Store
 from collector.operator.archive_withdrawals import manifest_of, take_out
 from collector.operator.retention import REPORTS_AT_ONCE
 from collector.reports.rules import Rules
@@ -70,8 +70,10 @@ class Standing(NamedTuple):
 
 def settled(order: Order) -> Order:
     """The order with an address that means the same in every folder."""
-    address = order.address.rstrip("/") or "/"
-    return replace(order, address=address if "://" in address else os.path.abspath(address))
+    protocol, separator, path = order.address.partition("://")
+    if separator and protocol not in FOLDERS:
+        return replace(order, address=order.address.rstrip("/"))
+    return replace(order, address=os.path.abspath(path if separator else order.address))
 
 
 def standing_of(database: Database, study_id: str, address: str) -> Standing:

@@ -217,6 +217,18 @@ def test_reports_expire_in_no_archive_that_was_begun_meanwhile(either, monkeypat
     assert status(either)["reports"] == len(either.ids)
 
 
+def test_a_place_that_keeps_nothing_is_no_archive(closed, monkeypatch):  # noqa: F811
+    for address in ("memory://archive", "simplecache::memory://archive"):
+        with pytest.raises(InputError, match="is no place that files are written to"):
+            archived(Elsewhere(closed, address))
+        assert stored_ids(closed) == closed.ids
+    # By a name that means the same in every folder.
+    monkeypatch.chdir(closed.root.parent)
+    archived(Elsewhere(closed, f"file://{closed.root.name}/"))
+    assert status(closed)["archived"] == str(closed.root)
+    assert archived_ids(closed.root) == closed.ids
+
+
 def test_no_lock_is_left_behind(closed):  # noqa: F811
     archived(closed)
     folder = closed.harness.path.parent

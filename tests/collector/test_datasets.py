@@ -206,6 +206,10 @@ def test_what_cannot_be_is_refused_before_anything_is_written(many, tmp_path):
     for address, said in (
         (tmp_path / "file" / "x", "cannot (read|write)"),
         ("nothing://x/y", "is no place that files are written to"),
+        ("memory://archive", "memory:// is no place that files are written to"),
+        ("http://example.org/x", "is no place that files are written to"),
+        ("filecache::s3://bucket/x", ":: is no place that files are written to"),
+        (f"dir::file://{tmp_path}/x", ":: is no place that files are written to"),
         ("s3://ann:secret@bucket/x", "must not hold a password"),
     ):
         with pytest.raises(InputError, match=said) as refused:
