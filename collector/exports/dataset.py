@@ -45,7 +45,7 @@ REPORTS_PER_PROCESS = 500_000
 # How `replacing` calls a file that is not whole yet.
 TEMPORARY = ".ldpkit-"
 # What a dataset that is being written, or deleted, has beside it.
-BEING_WRITTEN = b'{"see": "manifest.json is written last"}\n'
+BEING_WRITTEN = b'{"see": "_manifest.json is written last"}\n'
 # Of an order, how many buckets, through which day, and which bucket.
 Work = Callable[["Order", int, "date | None", int], "Done"]
 
