@@ -71,11 +71,11 @@ def _study(name: str, question: dict[str, Any], model: str) -> Study:
 
 def write_dataset(root: Path, study: Study, reports: int, random: np.random.Generator) -> None:
     """Simulate reports, and write them as an export does: by the first bits of their ids."""
-    folder, entries = root / f"study={study.id}", []
+    folder, entries = root / f"study_id={study.id}", []
     for bucket in range(BUCKETS):
         share = reports * (bucket + 1) // BUCKETS - reports * bucket // BUCKETS
         for day, begin in enumerate(range(0, share, PER_FILE), 1):
-            name = f"version=1/day=2026-01-{day:02d}/part-{bucket:02x}.parquet"
+            name = f"study_version=1/day=2026-01-{day:02d}/part-{bucket:02x}.parquet"
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             count = min(PER_FILE, share - begin)
@@ -84,7 +84,7 @@ def write_dataset(root: Path, study: Study, reports: int, random: np.random.Gene
             digest = hashlib.sha256(content).hexdigest()
             entries.append({"path": name, "reports": count, "bytes": len(content), "sha256": digest})
     manifest = {"format": "ldpkit.dataset/1", "study": study.id, "documents": {study.digest: 1}}
-    (folder / "manifest.json").write_text(json.dumps({**manifest, "reports": reports, "files": entries}))
+    (folder / "_manifest.json").write_text(json.dumps({**manifest, "reports": reports, "files": entries}))
 
 
 def _table(study: Study, bucket: int, count: int, random: np.random.Generator) -> pa.Table:

@@ -35,7 +35,7 @@ _OF_A_FAILING_DISK = PREFIX + "DISK_"
 # scheme, host, port, of what browsers send as Origin.
 ORIGIN = re.compile(r"(https?)://([a-z0-9]+(?:[-.]+[a-z0-9]+)*|\[[0-9a-f:]+\])(?::([1-9][0-9]{0,4}))?")
 PORTS = {"http": "80", "https": "443"}
-# Of a token: whoever has it may do everything, and may try five a second.
+# Of a token: whoever has it may do everything, and may try five a second. And of an invitation_key.
 FEWEST_CHARACTERS = 16
 JSON_LINES = "json"
 LOG_FORMS = ("text", JSON_LINES)
@@ -88,6 +88,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         _check_token(self.token)
+        _check_invitation_key(self.invitation_key)
         for name in ("body_limit", "queue_reports", "connections", "database_timeout"):
             if getattr(self, name) <= 0:
                 raise UsageError(f"setting {name}: must be above 0, is {getattr(self, name)}")
@@ -160,6 +161,15 @@ def _check_token(token: str | None) -> None:
     if len(token) < FEWEST_CHARACTERS:
         advice = "`ldpkit init` makes one that nobody can guess, and `ldpkit admin token` shows it"
         raise UsageError(f"setting token: must have at least {FEWEST_CHARACTERS} characters: {advice}")
+
+
+def _check_invitation_key(key: str | None) -> None:
+    """Raises UsageError for what could be guessed: whoever does can tell who sent which report."""
+    if key and len(key) < FEWEST_CHARACTERS:
+        raise UsageError(
+            f"setting invitation_key: must have at least {FEWEST_CHARACTERS} characters: `ldpkit init` makes "
+            "one that nobody can guess"
+        )
 
 
 def _check_gateway(settings: Settings) -> None:
@@ -258,11 +268,12 @@ def _read_file(path: Path) -> dict[str, object]:
         values = tomllib.loads(read_bytes(path).decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path} is not TOML: {error}") from None
-    if "database" in values:
-        values["database"] = _from_beside(str(values["database"]), path)
-    if "ohttp_keys" in values:
+    # What is no text is refused by its name, with the others.
+    if isinstance(database := values.get("database"), str):
+        values["database"] = _from_beside(database, path)
+    if isinstance(keys := values.get("ohttp_keys"), str):
         # Of a place that was moved or copied, too.
-        values["ohttp_keys"] = str(path.parent / str(values["ohttp_keys"]))
+        values["ohttp_keys"] = str(path.parent / keys)
     return values
 
 
@@ -296,8 +307,11 @@ def sqlite_url(file: Path, url: URL | None = None) -> str:
     return named
 
 
-def _text(_name: str, value: object) -> str:
-    return str(value)
+def _text(name: str, value: object) -> str:
+    # What is no text in a file, such as `false` for none, would be a secret that anybody can guess.
+    if not isinstance(value, (str, os.PathLike)):
+        raise UsageError(f"setting {name}: must be a text in quotes, is {str(value)[:64]}")
+    return os.fspath(value)
 
 
 def _words(name: str, value: object) -> tuple[str, ...]:

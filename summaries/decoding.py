@@ -55,12 +55,12 @@ class Decoding:
             self._learn(self._find(report.version, report.digest))
 
     def cells(self, report: Report) -> dict[str, Cell]:
-        """The decoded cells of a report that was met."""
+        """The decoded cells of a report that was met: a number is one also in a column that has texts too."""
         found: dict[str, Cell] = {}
         for question, decoder in self._decoders[report.digest].items():
             if question in report.payloads:
                 found.update(zip(decoder.columns, decoder.cells(report.payloads[question])))
-        return {name: value if self.columns[name] else _text(value) for name, value in found.items()}
+        return found
 
     def _learn(self, study: Study) -> None:
         made = {question.id: decoder_of(mechanism_for(question)) for question in study.questions}

@@ -17,6 +17,7 @@ from multiprocessing.connection import wait
 from threading import Thread
 from typing import NamedTuple
 
+from collector.exports.keeping import Gone, Keeper, Place, refuse_gone, refuse_losses
 from collector.exports.layout import (
     MANIFEST,
     MOST_BUCKETS,
@@ -36,6 +37,7 @@ from collector.storage import queries
 from collector.storage.archived import stored_counts
 from collector.storage.database import Database
 from collector.storage.migrating import opened
+from collector.storage.one_writer import Turn, only_writer
 from ldp_client.documents.errors import InputError, UsageError
 
 # To start a process takes as long as writing so many reports.
@@ -43,9 +45,9 @@ REPORTS_PER_PROCESS = 500_000
 # How `replacing` calls a file that is not whole yet.
 TEMPORARY = ".ldpkit-"
 # What a dataset that is being written, or deleted, has beside it.
-BEING_WRITTEN = b'{"see": "manifest.json is written last"}\n'
+BEING_WRITTEN = b'{"see": "_manifest.json is written last"}\n'
 # Of an order, how many buckets, through which day, and which bucket.
-Work = Callable[["Order", int, "date | None", int], tuple[list[Part], int]]
+Work = Callable[["Order", int, "date | None", int], "Done"]
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,8 @@ class Order:
     """What is to be exported, and where to: all that a process needs to know.
 
     database, busy_timeout: as in the settings. buckets: None chooses. today: the day in UTC. with_today: also
-    what comes today, of a study that takes reports. processes: None chooses.
+    what comes today, of a study that takes reports. processes: None chooses. forget_before: from days before
+    that one also reports leave the dataset that the database has no more though nobody withdrew them.
     """
 
     database: str
@@ -64,14 +67,25 @@ class Order:
     buckets: int | None = None
     with_today: bool = False
     processes: int | None = None
+    forget_before: date | None = None
+
+
+class Done(NamedTuple):
+    """A bucket's files. changed: how many of them had to be written, or are other than they were known."""
+
+    parts: list[Part]
+    changed: int
+    gone: Gone = Gone()
 
 
 class Exported(NamedTuple):
-    """What an export did. written: how many files had to be. is_open: whether reports may still come."""
+    """What an export did. written: how many files had to be. is_open: whether reports may still come. gone:
+    what left the dataset."""
 
     manifest: Manifest
     written: int
     is_open: bool
+    gone: Gone
 
 
 @dataclass
@@ -91,14 +105,18 @@ def export_dataset(order: Order, tell: Callable[[int, int], None] = lambda _done
     TransferError of what failed, and the same call again goes on with what is there.
     """
     store = Store(order.address)
-    with opened(order.database, order.busy_timeout) as database:
-        return export_from(database, order, store, tell)
+    with opened(order.database, order.busy_timeout) as database, only_writer(database, order.study) as turn:
+        return export_from(database, order, store, turn, tell)
 
 
 def export_from(
-    database: Database, order: Order, store: Store, tell: Callable[[int, int], None] = lambda _done, _of: None
+    database: Database,
+    order: Order,
+    store: Store,
+    turn: Turn,
+    tell: Callable[[int, int], None] = lambda _done, _of: None,
 ) -> Exported:
-    """The same from a database that is open."""
+    """The same from a database that is open, whose study's turn this process has."""
     if order.buckets is not None and not is_bucket_count(order.buckets):
         raise UsageError(f"--buckets must be a power of two of at most {MOST_BUCKETS}, is {order.buckets}")
     folder = folder_of(order.study)
@@ -108,27 +126,37 @@ def export_from(
     plan = plan_of(database, order, before)
     _refuse_others(store, order.study, before, identity)
     scope = plan.scope
+    keeper = Keeper(database, Place(store, order.study, scope.number), order.forget_before)
+    if before is not None:
+        refuse_losses(database, keeper.place, before, order.forget_before)
     # What it says is for people; that it can be written is known now.
     store.write(f"{folder}/{UNFINISHED}", BEING_WRITTEN)
     for rules in scope.rules.values():
         _write_if_other(store, f"{folder}/{document_name(rules.study.version)}", rules.study.canonical())
     parts: list[Part] = []
-    written = done = 0
-    for found, new in each_bucket(order, plan, write_bucket):
-        parts += found
-        written += new
-        done += sum(part.reports for part in found)
+    written, gone = 0, Gone()
+    for found in each_bucket(order, plan, write_bucket):
+        turn.require()
+        parts += found.parts
+        written += found.changed
+        gone = gone.plus(found.gone)
+        done = sum(part.reports for part in parts)
         tell(done, max(plan.total, done))
     documents = {rules.study.digest: version for version, rules in scope.rules.items()}
     through = None if scope.through is None else scope.through.isoformat()
     manifest = Manifest(order.study, documents, tuple(sorted(parts)), scope.buckets, through, identity)
-    finish(store, manifest)
-    return Exported(manifest, written, plan.is_open)
+    turn.require()
+    return Exported(manifest, written, plan.is_open, gone.plus(finish(store, manifest, keeper)))
 
 
-def finish(store: Store, manifest: Manifest) -> None:
-    """Leave no file of reports that is none of the dataset's, and write its manifest."""
+def finish(store: Store, manifest: Manifest, keeper: Keeper | None = None) -> Gone:
+    """Leave no file of reports that is none of the dataset's, and write its manifest; what went with them.
+
+    keeper: of an export, whose files may be all that is left of what they have.
+    """
     folder = folder_of(manifest.study)
+    if keeper is not None:
+        keeper.require_exportable()
     wanted = {part.path for part in manifest.parts}
     there = store.paths(folder)
     for path in there:
@@ -136,6 +164,9 @@ def finish(store: Store, manifest: Manifest) -> None:
         if path.rpartition("/")[2].startswith(TEMPORARY):
             store.remove(f"{folder}/{path}")
     stale = [path for path in there if PART.fullmatch(path) and path not in wanted]
+    gone = Gone(files=len(stale))
+    for path in stale:
+        gone = gone.plus(Gone() if keeper is None else keeper.leaving(path, None))
     if stale:
         store.remove(f"{folder}/{MANIFEST}")
     for path in stale:
@@ -144,6 +175,7 @@ def finish(store: Store, manifest: Manifest) -> None:
     _write_if_other(store, f"{folder}/{MANIFEST}", manifest.to_json().encode())
     store.remove(f"{folder}/{UNFINISHED}")
     store.settle(folder)
+    return gone
 
 
 def _refuse_others(store: Store, study_id: str, before: Manifest | None, identity: str) -> None:
@@ -197,12 +229,7 @@ def plan_of(database: Database, order: Order, before: Manifest | None) -> Plan:
         state = queries.study_state(session, order.study)
         if state is None:
             raise InputError(f"there is no study {order.study[:64]!r} in {database.shown}")
-        if state.deleted:
-            raise InputError(f"{order.study} was deleted: there is nothing to export")
-        if state.archived is not None:
-            raise InputError(
-                f"the reports of {order.study} are archived in {state.archived}: take them there"
-            )
+        refuse_gone(state, order.study)
         is_open = not state.closed
         through = order.today - timedelta(1) if is_open and not order.with_today else None
         counts = stored_counts(session, state.number, through)
@@ -226,8 +253,8 @@ def rules_of(database: Database, study_id: str, digests: dict[int, str]) -> dict
     return rules
 
 
-def each_bucket(order: Order, plan: Plan, work: Work) -> Iterator[tuple[list[Part], int]]:
-    """What a function gives for each bucket, as it is done: its files, and how many of them were written."""
+def each_bucket(order: Order, plan: Plan, work: Work) -> Iterator[Done]:
+    """What a function gives for each bucket, as it is done."""
     buckets = plan.scope.buckets
     processes = order.processes or _processes(plan.total)
     place = (order, buckets, plan.scope.through)
@@ -263,30 +290,38 @@ def _begin_worker() -> None:
     Thread(target=leave, daemon=True).start()
 
 
-def write_bucket(order: Order, buckets: int, through: date | None, bucket: int) -> tuple[list[Part], int]:
-    """Make a bucket's files, and write those that are not there; all of them, and how many were written."""
-    store, folder = Store(order.address), folder_of(order.study)
-    parts, written = [], 0
-    for made in _made(order, buckets, through, bucket):
-        parts.append(made.part)
-        written += _put(store, folder, made)
-    return parts, written
+def write_bucket(order: Order, buckets: int, through: date | None, bucket: int) -> Done:
+    """Make a bucket's files, and write those that are not there."""
+    parts, written, gone = [], 0, Gone()
+    with opened(order.database, order.busy_timeout) as database:
+        scope = _scope_of(database, order, buckets, through)
+        place = Place(Store(order.address), order.study, scope.number)
+        keeper = Keeper(database, place, order.forget_before)
+        for made in made_parts(database, scope, bucket):
+            parts.append(made.part)
+            left = _put(keeper, made)
+            written += left is not None
+            gone = gone.plus(left or Gone())
+    return Done(parts, written, gone)
 
 
 def check_bucket(
     known: dict[str, Part], order: Order, buckets: int, through: date | None, bucket: int
-) -> tuple[list[Part], int]:
-    """Make a bucket's files and read those that are there; all of them, and how many the database makes other
-    than they were known. Raises InputError where a known one is not there as it was."""
+) -> Done:
+    """Make a bucket's files and read those that are there.
+
+    Raises InputError where a known one is not there as it was.
+    """
     store, folder = Store(order.address), folder_of(order.study)
     parts, changed = [], 0
-    for made in _made(order, buckets, through, bucket):
-        parts.append(made.part)
-        if known.get(made.part.path) == made.part:
-            require_part(store, folder, made.part)
-        else:
-            changed += 1
-    return parts, changed
+    with opened(order.database, order.busy_timeout) as database:
+        for made in made_parts(database, _scope_of(database, order, buckets, through), bucket):
+            parts.append(made.part)
+            if known.get(made.part.path) == made.part:
+                require_part(store, folder, made.part)
+            else:
+                changed += 1
+    return Done(parts, changed)
 
 
 def require_part(store: Store, folder: str, part: Part) -> None:
@@ -296,25 +331,29 @@ def require_part(store: Store, folder: str, part: Part) -> None:
         raise InputError(f"{store.shown(path)} is not what was written there: no report was dropped")
 
 
-def _made(order: Order, buckets: int, through: date | None, bucket: int) -> Iterator[Written]:
-    with opened(order.database, order.busy_timeout) as database:
-        with database.read() as session:
-            state = queries.study_state(session, order.study)
-            assert state is not None
-            digests = queries.document_digests(session, state.number)
-        rules = rules_of(database, order.study, digests)
-        yield from made_parts(database, Scope(order.study, state.number, rules, buckets, through), bucket)
+def _scope_of(database: Database, order: Order, buckets: int, through: date | None) -> Scope:
+    with database.read() as session:
+        state = queries.study_state(session, order.study)
+        assert state is not None
+        digests = queries.document_digests(session, state.number)
+    rules = rules_of(database, order.study, digests)
+    return Scope(order.study, state.number, rules, buckets, through)
 
 
-def _put(store: Store, folder: str, made: Written) -> bool:
-    """Write a file unless it is there; whether it had to be."""
+def _put(keeper: Keeper, made: Written) -> Gone | None:
+    """Write a file unless it is there; None where it was, else what left the dataset with what was there."""
+    store, folder = keeper.place.store, folder_of(keeper.place.study)
     path = f"{folder}/{made.part.path}"
     # Not by its length alone: who exports again may do so as a file was found damaged.
     there = store.digest(path)
     if there == (made.part.bytes, made.part.sha256):
-        return False
-    if there is not None:
+        return None
+    if there is None:
+        keeper.require_exportable()
+        gone = Gone()
+    else:
+        gone = keeper.leaving(made.part.path, made.content)
         # It has another content on record.
         store.remove(f"{folder}/{MANIFEST}")
     store.write_from(path, made.content, made.part.bytes)
-    return True
+    return gone

@@ -1,11 +1,11 @@
 """How a dataset of a study's reports lies in its folder, and its manifest.
 
-    study=ID/version=NUMBER/day=YYYY-MM-DD/part-BB.parquet
-    study=ID/study-NUMBER.json
-    study=ID/manifest.json
+    study_id=ID/study_version=NUMBER/day=YYYY-MM-DD/part-BB.parquet
+    study_id=ID/_study-NUMBER.json
+    study_id=ID/_manifest.json
 
 BB is the report's bucket, the first bits of its random id, in hexadecimal. The manifest is written last: a
-dataset without one is not finished.
+dataset without one is not finished. Readers of folders of Parquet leave names with _ out.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from ldp_client.documents.errors import InputError
 from ldp_client.documents.report import ID_BYTES
 
 FORMAT = "ldpkit.dataset/1"
-MANIFEST = "manifest.json"
-# Stands beside what is not finished. Readers of datasets leave names with _ out.
+MANIFEST = "_manifest.json"
+# Stands beside what is not finished.
 UNFINISHED = "_unfinished.json"
 MOST_BUCKETS = 256
 # Where the number of buckets is chosen: of a day's file at most so many reports while there are few buckets,
@@ -29,7 +29,7 @@ MOST_BUCKETS = 256
 BUCKETS = 16
 REPORTS_PER_PART = 50_000
 REPORTS_PER_BUCKET = 1_000_000
-PART = re.compile(r"version=(\d+)/day=(\d{4}-\d\d-\d\d)/part-([0-9a-f]{2})\.parquet")
+PART = re.compile(r"study_version=(\d+)/day=(\d{4}-\d\d-\d\d)/part-([0-9a-f]{2})\.parquet")
 
 
 class Part(NamedTuple):
@@ -61,7 +61,7 @@ class Manifest(NamedTuple):
         return sum(part.reports for part in self.parts)
 
     def to_json(self) -> str:
-        """The text of manifest.json."""
+        """The text of _manifest.json."""
         document = {
             "format": FORMAT,
             "study": self.study,
@@ -97,17 +97,17 @@ class Manifest(NamedTuple):
 
 def folder_of(study_id: str) -> str:
     """The study's folder, below the dataset's root."""
-    return f"study={study_id}"
+    return f"study_id={study_id}"
 
 
 def document_name(version: int) -> str:
     """The file of a version's document."""
-    return f"study-{version}.json"
+    return f"_study-{version}.json"
 
 
 def part_path(version: int, day: str, bucket: int) -> str:
     """A file of reports, below the study's folder."""
-    return f"version={version}/day={day}/part-{bucket:02x}.parquet"
+    return f"study_version={version}/day={day}/part-{bucket:02x}.parquet"
 
 
 def is_bucket_count(number: object) -> bool:

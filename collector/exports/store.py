@@ -15,6 +15,8 @@ from ldp_client.documents.errors import InputError, LdpkitError, MissingExtraErr
 from ldp_client.files.disk import replacing
 
 EXTRAS = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "az": "az", "abfs": "az", "abfss": "az"}
+# How else an address names a folder.
+FOLDERS = ("file", "local")
 PIECE = 1 << 20
 # What is longer goes to a store in several parts, and appears when the last one is there.
 ONE_PUT = 32 << 20
@@ -167,19 +169,21 @@ def _filesystem(address: str) -> tuple[Any, str]:
     if urlsplit(address).password is not None:
         advice = "set it in the environment, as the store's own programs read it"
         raise UsageError(f"an address must not hold a password, which would be written down: {advice}")
+    # Of all that fsspec reads, memory and caches among it, what keeps what is written.
+    if protocol not in (*FOLDERS, *EXTRAS) or "::" in address:
+        what = "::" if "::" in address else f"{protocol}://"
+        known = "a folder, s3://…, gs://…, az://…"
+        raise InputError(f"{address}: {what} is no place that files are written to; {known}")
     try:
         from fsspec.core import url_to_fs
     except ImportError:
         raise MissingExtraError("collector", "fsspec") from None
     try:
         filesystem, root = url_to_fs(address)
-    except ImportError as error:
-        if protocol in EXTRAS:
-            raise MissingExtraError(EXTRAS[protocol], _module_of(protocol)) from None
-        raise InputError(f"{address}: {' '.join(str(error).split())}") from None
-    except ValueError:
-        known = "a folder, s3://…, gs://…, az://…"
-        raise InputError(f"{address}: {protocol}:// is no place that files are written to; {known}") from None
+    except ImportError:
+        if protocol in FOLDERS:
+            raise
+        raise MissingExtraError(EXTRAS[protocol], _module_of(protocol)) from None
     return filesystem, str(root)
 
 

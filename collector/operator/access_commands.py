@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import io
-import os
 import sys
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from datetime import date
-from typing import IO, TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 from urllib.parse import urlsplit
 
 from collector.operator.at_a_collector import (
@@ -21,24 +19,23 @@ from collector.operator.at_a_collector import (
     require_yes,
     show,
 )
+from collector.operator.links import MOST, new_place, room_for, saying, writer
 from ldp_client.commands.parsers import add_command
 from ldp_client.device.policy import LOOPBACK
 from ldp_client.documents.errors import DocumentError, InputError, LdpkitError, UsageError
 from ldp_client.documents.fields import Day
-from ldp_client.files.disk import STREAM, standard_output
 from ldp_client.words.text import counted, visible
 
 if TYPE_CHECKING:
     from collector.remote.operating import RemoteCollector
 
 ROLES = ("publish", "read", "operate")
-OWNER_ONLY = 0o600
-FOLDER_OF_OWNER = 0o700
 AT_ONCE = 10_000
-MOST = 1_000_000
 # Each is a file.
 MOST_PICTURES = 10_000
 LINES = 100
+# As a collector takes it.
+MOST_LINES = 10_000
 
 
 def add_access_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -93,8 +90,15 @@ def add_audit_arguments(parser: argparse.ArgumentParser) -> None:
     """Register what to show of the audit log."""
     parser.add_argument("--since", metavar="YYYY-MM-DD", help="from this day on (UTC)")
     text = "how many lines, the newest first (default %(default)s)"
-    parser.add_argument("--limit", type=int, default=LINES, metavar="N", help=text)
+    parser.add_argument("--limit", type=_lines, default=LINES, metavar="N", help=text)
     add_json(parser)
+
+
+def _lines(text: str) -> int:
+    """How many lines of the audit log, as argparse reads it."""
+    if not text.isdecimal() or not 1 <= int(text) <= MOST_LINES:
+        raise argparse.ArgumentTypeError(f"must be a whole number from 1 to {MOST_LINES}, is {text[:64]}")
+    return int(text)
 
 
 def public_values(arguments: argparse.Namespace) -> dict[str, str]:
@@ -141,7 +145,7 @@ def run_invite(arguments: argparse.Namespace) -> int:
     made = f"{counted(arguments.count, 'invitation')} to {arguments.study} at {collector.url}"
     if arguments.dry_run:
         _rehearse(collector, status, public)
-        with _new_place(arguments.out, arguments.qr):
+        with new_place(arguments.out, arguments.qr):
             # It goes again, as nothing is written; what is there already is refused.
             pass
         others = "" if status["invitations_left"] is not None else "; from then on only they let a report in"
@@ -154,17 +158,29 @@ def run_invite(arguments: argparse.Namespace) -> int:
     # With --json standard output has them in its one object.
     kept = io.StringIO() if arguments.json and not arguments.out else None
     try:
-        with _new_place(arguments.out, arguments.qr) as file:
-            write = _writer(file if kept is None else kept, arguments.out or "", arguments.qr, link)
+        room = room_for(link, arguments.count, arguments.out or "")
+        with new_place(arguments.out, arguments.qr, room) as file:
+            write = writer(file if kept is None else kept, arguments.out or "", arguments.qr, link)
             _make_all(collector, arguments.study, arguments.count, public, write)
     finally:
         # They are kept nowhere else: those that were made before an error too.
         if kept is not None and kept.tell():
-            show(_invited(arguments, kept.getvalue().splitlines()), True, lambda _: ())
+            _show_all(arguments, kept.getvalue().splitlines())
     if arguments.json and kept is None:
         show(_invited(arguments, None), True, lambda _: ())
     print(f"made {made}; they are kept nowhere else", file=sys.stderr)
     return 0
+
+
+def _show_all(arguments: argparse.Namespace, links: list[str]) -> None:
+    """Show what no file has. Raises InputError where nobody can read it."""
+    try:
+        with saying("standard output"):
+            show(_invited(arguments, links), True, lambda _: ())
+            sys.stdout.flush()
+    except (OSError, InputError):
+        _say_what_undoes(arguments.study, 0)
+        raise
 
 
 def _rehearse(collector: RemoteCollector, status: dict[str, Any], public: dict[str, str]) -> None:
@@ -200,6 +216,15 @@ def _place_of_links(address: str) -> str:
     return page
 
 
+def _say_what_undoes(study_id: str, done: int) -> None:
+    print(
+        f"{counted(done, 'invitation')} written, and no more; others may have been made, which nobody has. "
+        f"At the collector's database `ldpkit admin invite {study_id} --lift` lets everybody in again, and "
+        "after --forget only new ones are good",
+        file=sys.stderr,
+    )
+
+
 def _make_all(
     collector: RemoteCollector,
     study_id: str,
@@ -208,6 +233,8 @@ def _make_all(
     write: Callable[[list[str]], None],
 ) -> None:
     """Make the invitations and write them, AT_ONCE at a time. Raises what the collector's refusals raise."""
+    from collector.remote.client import RefusalError
+
     done = 0
     try:
         while done < count:
@@ -216,76 +243,12 @@ def _make_all(
                 print(visible(line), file=sys.stderr)
             write(invitations)
             done += len(invitations)
-    except (LdpkitError, OSError):
-        print(
-            f"{counted(done, 'invitation')} written, and no more; others may have been made", file=sys.stderr
-        )
+    except RefusalError:
+        print(f"{counted(done, 'invitation')} written, and no more made", file=sys.stderr)
         raise
-
-
-@contextmanager
-def _new_place(path: str | None, folder: str | None) -> Iterator[IO[str]]:
-    """A new file, standard output without one, and a new folder, which are gone where nothing was written.
-
-    Only their owner may read them. Raises InputError.
-    """
-    if folder:
-        _new_folder(folder)
-    try:
-        with _new_file(path) as file:
-            try:
-                yield file
-            finally:
-                if path not in (None, STREAM) and not file.tell():
-                    os.unlink(str(path))
-    finally:
-        if folder and not os.listdir(folder):
-            os.rmdir(folder)
-
-
-def _new_file(path: str | None) -> AbstractContextManager[IO[str]]:
-    if path is None or path == STREAM:
-        return nullcontext(standard_output())
-    try:
-        return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY), "w", newline="")
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}") from None
-
-
-def _new_folder(path: str) -> None:
-    try:
-        os.mkdir(path, FOLDER_OF_OWNER)
-    except OSError as error:
-        raise InputError(f"cannot make {path}: {error.strerror}") from None
-
-
-def _writer(file: IO[str], path: str, pictures: str | None, link: str) -> Callable[[list[str]], None]:
-    """Writes invitations, to a file and as pictures. link: all of one but the invitation."""
-    rows = csv.writer(file, lineterminator="\n") if path.endswith(".csv") else None
-    numbers: Iterator[int] = iter(range(1, MOST + 1))
-
-    def write(invitations: list[str]) -> None:
-        for invitation, number in zip(invitations, numbers):
-            if rows and number == 1:
-                rows.writerow(["number", "invitation", "link"])
-            whole = link + invitation
-            if rows:
-                rows.writerow([number, invitation, whole])
-            else:
-                print(whole, file=file)
-            if pictures:
-                _draw(whole, os.path.join(pictures, f"invitation-{number:05}.svg"))
-        file.flush()
-
-    return write
-
-
-def _draw(link: str, path: str) -> None:
-    """A QR code of a link, on white: dark pages must not hide it."""
-    import segno
-
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY), "wb") as file:
-        segno.make_qr(link, error="m").save(file, kind="svg", scale=4, light="white")
+    except (LdpkitError, OSError):
+        _say_what_undoes(study_id, done)
+        raise
 
 
 def run_add_key(arguments: argparse.Namespace) -> int:
@@ -297,8 +260,21 @@ def run_add_key(arguments: argparse.Namespace) -> int:
     key, warnings = collector.add_key(**asked)
     for line in warnings:
         print(visible(line), file=sys.stderr)
-    show({**asked, "key": key}, arguments.json, lambda made: [made["key"]])
+    with taking_back(arguments.name, lambda: collector.remove_key(arguments.name)):
+        show({**asked, "key": key}, arguments.json, lambda made: [made["key"]])
     return 0
+
+
+@contextmanager
+def taking_back(name: str, remove: Callable[[], object]) -> Iterator[None]:
+    """Remove a key that is shown here, once, where nobody could read it. Raises the OSError that says so."""
+    try:
+        yield
+        sys.stdout.flush()
+    except OSError:
+        remove()
+        print(f"nobody read the key {visible(name)}: it is good for nothing", file=sys.stderr)
+        raise
 
 
 def run_list_keys(arguments: argparse.Namespace) -> int:

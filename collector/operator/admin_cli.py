@@ -16,6 +16,7 @@ from collector.operator.access_commands import (
     day_of,
     expiry_of,
     public_values,
+    taking_back,
 )
 from collector.operator.archive_commands import (
     add_archive_arguments,
@@ -139,7 +140,7 @@ def run_migrate(arguments: argparse.Namespace) -> int:
 
 def run_add_key(arguments: argparse.Namespace) -> int:
     """ldpkit admin keys add NAME --role ROLE [--study STUDY_ID …] [--expires YYYY-MM-DD]"""
-    from collector.storage.keys import Role, add_key, unpublished
+    from collector.storage.keys import Role, add_key, remove_key, unpublished
 
     expires = expiry_of(arguments)
     with opened_database(arguments) as database, database.write() as session:
@@ -147,7 +148,13 @@ def run_add_key(arguments: argparse.Namespace) -> int:
         warnings = unpublished(session, arguments.study)
     for line in warnings:
         print(line, file=sys.stderr)
-    print(key)
+
+    def remove() -> None:
+        with opened_database(arguments) as database, database.write() as session:
+            remove_key(session, arguments.name)
+
+    with taking_back(arguments.name, remove):
+        print(key)
     return 0
 
 

@@ -8,16 +8,18 @@ stands beside it until it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import date
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from pyarrow.parquet import ParquetFile
 from sqlalchemy.orm import Session
 
 from collector.exports.dataset import finish, pending_manifest, read_manifest
+from collector.exports.keeping import key_of
 from collector.exports.layout import MANIFEST, PART, UNFINISHED, Manifest, bucket_of, folder_of
 from collector.exports.parts import Growing
 from collector.exports.store import Store
@@ -32,6 +34,10 @@ from collector.storage.upkeep import settled_day, utc_today
 from ldp_client.documents.errors import InputError
 from schemas import Report
 
+T = TypeVar("T")
+# Anybody can ask for what was never there: few enough that uploads hardly wait.
+AT_ONCE = 1000
+
 
 class Change(NamedTuple):
     """A file of the archive without what was withdrawn. lost: the reports that it had."""
@@ -43,9 +49,7 @@ class Change(NamedTuple):
     @property
     def place(self) -> tuple[int, date]:
         """Its version and day."""
-        found = PART.fullmatch(self.path)
-        assert found is not None
-        return int(found[1]), date.fromisoformat(found[2])
+        return key_of(self.path)
 
 
 def manifest_of(store: Store, study_id: str) -> Manifest:
@@ -64,11 +68,27 @@ def take_out(
     if not waiting:
         finish(store, manifest)
         return manifest, 0
-    changes = list(_changes(store, manifest, rules, frozenset(waiting)))
-    database.act(partial(_uncount, study_id=study_id, rules=rules, changes=changes))
+    changes = list(_changes(store, manifest, rules, waiting))
+    for change in changes:
+        for lost in _paged(change.lost):
+            uncount = partial(_uncount, study_id=study_id, rules=rules, place=change.place, lost=lost)
+            _act_and_rest(database, uncount)
     manifest = _rewrite(store, manifest, rules, changes)
-    database.act(partial(_acknowledge, study_id=study_id, ids=sorted(waiting)))
+    for ids in _paged(sorted(waiting)):
+        _act_and_rest(database, partial(_acknowledge, study_id=study_id, ids=ids))
     return manifest, sum(len(change.lost) for change in changes)
+
+
+def _paged(several: Sequence[T]) -> Iterator[Sequence[T]]:
+    for at in range(0, len(several), AT_ONCE):
+        yield several[at : at + AT_ONCE]
+
+
+def _act_and_rest(database: Database, action: Callable[[Session], None]) -> None:
+    """Do it in a transaction of its own; uploads have as much time as it took."""
+    begun = time.monotonic()
+    database.act(action)
+    time.sleep(time.monotonic() - begun)
 
 
 def _changes(
@@ -110,20 +130,22 @@ def _packed(rows: list[dict[str, Any]], rules: Rules) -> list[PackedReport]:
     return found
 
 
-def _uncount(session: Session, study_id: str, rules: Mapping[int, Rules], changes: list[Change]) -> None:
+def _uncount(
+    session: Session,
+    study_id: str,
+    rules: Mapping[int, Rules],
+    place: tuple[int, date],
+    lost: Sequence[PackedReport],
+) -> None:
     """Have counts and running summary lose what is about to leave the archive, each report once."""
     row = queries.locked_study(session, study_id)
     assert row is not None
-    taken = waiting_withdrawals(session, row.number)
-    for change in changes:
-        lost = [one for one in change.lost if not taken[one.id]]
-        if not lost:
-            continue
-        take_back_reports(session, lambda _, version: rules[version], study_id, row.number, lost)
-        add_archived(session, row.number, {change.place: -len(lost)})
+    were = mark_taken(session, row.number, [one.id for one in lost])
+    counted = [one for one in lost if one.id in were]
+    if counted:
+        take_back_reports(session, lambda _, version: rules[version], study_id, row.number, counted)
+        add_archived(session, row.number, {place: -len(counted)})
         forget_fitted(session, row.number)
-        for report in lost:
-            mark_taken(session, row.number, report.id)
 
 
 def _rewrite(store: Store, manifest: Manifest, rules: Mapping[int, Rules], changes: list[Change]) -> Manifest:
@@ -149,11 +171,8 @@ def _rewrite(store: Store, manifest: Manifest, rules: Mapping[int, Rules], chang
     return after
 
 
-def _acknowledge(session: Session, study_id: str, ids: list[bytes]) -> None:
+def _acknowledge(session: Session, study_id: str, ids: Sequence[bytes]) -> None:
     """From now on their devices hear that they are gone."""
     row = queries.locked_study(session, study_id)
     assert row is not None
-    day = settled_day(session, utc_today())
-    for report_id in ids:
-        queries.insert_withdrawn(session, row.number, day, report_id)
-        end_waiting(session, row.number, report_id)
+    end_waiting(session, row.number, settled_day(session, utc_today()), ids)

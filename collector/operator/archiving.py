@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from datetime import date
 from functools import partial
 from typing import NamedTuple
 
@@ -30,16 +29,18 @@ from collector.exports.dataset import (
     require_part,
     rules_of,
 )
+from collector.exports.keeping import Keeper, Place, counts_of
 from collector.exports.layout import MANIFEST, PART, UNFINISHED, Manifest, Part, document_name, folder_of
-from collector.exports.store import Store
+from collector.exports.store import FOLDERS, Store
 from collector.operator.archive_withdrawals import manifest_of, take_out
 from collector.operator.retention import REPORTS_AT_ONCE
 from collector.reports.rules import Rules
 from collector.storage import audit_log, queries
 from collector.storage.archived import Counts, archived_counts, drop_reports, forget_archive, stored_counts
 from collector.storage.database import Database
+from collector.storage.one_writer import Turn, only_writer
 from collector.storage.sums import forget_sums
-from ldp_client.documents.errors import InputError
+from ldp_client.documents.errors import InputError, LdpkitError
 from ldp_client.words.text import counted
 
 # Reports may be withdrawn while they are exported and checked.
@@ -69,8 +70,10 @@ class Standing(NamedTuple):
 
 def settled(order: Order) -> Order:
     """The order with an address that means the same in every folder."""
-    address = order.address.rstrip("/") or "/"
-    return replace(order, address=address if "://" in address else os.path.abspath(address))
+    protocol, separator, path = order.address.partition("://")
+    if separator and protocol not in FOLDERS:
+        return replace(order, address=order.address.rstrip("/"))
+    return replace(order, address=os.path.abspath(path if separator else order.address))
 
 
 def standing_of(database: Database, study_id: str, address: str) -> Standing:
@@ -115,21 +118,26 @@ def archive(database: Database, order: Order, tell: Tell = lambda _what, _done, 
     order: settled. Raises as `export_dataset`; and InputError for a study that cannot be archived, and where
     a file is not what was written. Nothing is dropped before all were read again.
     """
+    with only_writer(database, order.study) as turn:
+        return _archive(database, order, turn, tell)
+
+
+def _archive(database: Database, order: Order, turn: Turn, tell: Tell) -> Archived:
     standing = standing_of(database, order.study, order.address)
     store = Store(order.address)
     if standing.address is None:
-        manifest = _move(database, order, store, tell)
+        manifest = _move(database, order, store, turn, tell)
     else:
         manifest = manifest_of(store, order.study)
         if standing.stored:
-            _require_counts(database, order, standing.number, manifest)
-            _require_all(store, manifest, tell)
+            _require_there(database, order, store, manifest, tell)
     if not manifest.archive:
         # From now on its reports may be nowhere else: no other database is to write there.
         manifest = manifest._replace(archive=True)
         finish(store, manifest)
     dropped = 0
     while now := database.act(partial(_drop_page, study_id=order.study)):
+        turn.require()
         dropped += now
         tell("left the database", dropped, max(standing.stored, dropped))
     rules = _rules(database, order.study, standing.number)
@@ -138,11 +146,20 @@ def archive(database: Database, order: Order, tell: Tell = lambda _what, _done, 
     return Archived(manifest, dropped, withdrawn)
 
 
+def _require_there(database: Database, order: Order, store: Store, manifest: Manifest, tell: Tell) -> None:
+    """Raises InputError unless the archive has what the database counts, as it was written."""
+    with database.read() as session:
+        state = queries.study_state(session, order.study)
+    assert state is not None
+    _require_counts(database, order, state.number, manifest)
+    _require_all(store, manifest, tell)
+
+
 def _require_counts(database: Database, order: Order, number: int, manifest: Manifest) -> None:
     """Raises InputError unless an archive has as many reports of each version and day as is counted."""
     with database.read() as session:
         there = Counter(archived_counts(session, number)) + Counter(stored_counts(session, number))
-    if there != _counts(manifest):
+    if there != counts_of(manifest.parts):
         raise InputError(
             f"{order.address} has {counted(manifest.reports, 'report')} of {order.study}, and the database "
             f"counts {there.total()}: one of them is an older copy. The archive's own are what "
@@ -150,31 +167,55 @@ def _require_counts(database: Database, order: Order, number: int, manifest: Man
         )
 
 
-def _move(database: Database, order: Order, store: Store, tell: Tell) -> Manifest:
+def _move(database: Database, order: Order, store: Store, turn: Turn, tell: Tell) -> Manifest:
     """Write the dataset, read all of it again, and have the study archived from then on."""
     for _ in range(MOST_TRIES):
-        exported = export_from(database, order, store, partial(tell, "written"))
+        exported = export_from(database, order, store, turn, partial(tell, "written"))
         manifest = exported.manifest
         if _is_whole(database, order, store, manifest, tell):
-            begin = partial(_begin, order=order, counts=_counts(manifest), reports=manifest.reports)
+            turn.require()
+            begin = partial(_begin, order=order, counts=counts_of(manifest.parts), reports=manifest.reports)
             if database.act(begin):
+                _look_again(database, order, store, manifest, tell)
                 return manifest
     raise InputError(f"reports of {order.study} are withdrawn just now: nothing was dropped, run it again")
+
+
+def _look_again(database: Database, order: Order, store: Store, manifest: Manifest, tell: Tell) -> None:
+    """Read the files once more: an export that began before may have written until the study was archived.
+
+    Raises as `_require_there`, and then the study is not archived any more.
+    """
+    try:
+        _require_there(database, order, store, manifest, tell)
+    except LdpkitError:
+        database.act(partial(_take_back, study_id=order.study))
+        raise
+
+
+def _take_back(session: Session, study_id: str) -> None:
+    row = queries.locked_study(session, study_id)
+    assert row is not None
+    row.archived = None
+    line = "taken back: its files are not what was written"
+    audit_log.record(session, audit_log.AT_DATABASE, "archive", study_id, line)
 
 
 def _is_whole(database: Database, order: Order, store: Store, manifest: Manifest, tell: Tell) -> bool:
     """Whether the files are what the database makes now; False where that has changed since."""
     parts: list[Part] = []
+    plan = plan_of(database, order, manifest)
     try:
         check = partial(check_bucket, {part.path: part for part in manifest.parts})
-        for found, changed in each_bucket(order, plan_of(database, order, manifest), check):
-            if changed:
+        for found in each_bucket(order, plan, check):
+            if found.changed:
                 return False
-            parts += found
+            parts += found.parts
             done = sum(part.reports for part in parts)
             tell("read again", done, max(manifest.reports, done))
     except InputError:
-        # What is damaged is no finished dataset.
+        # What is damaged is no finished dataset, while it is this export's.
+        Keeper(database, Place(store, order.study, plan.scope.number), None).require_exportable()
         store.remove(f"{folder_of(order.study)}/{MANIFEST}")
         raise
     return tuple(sorted(parts)) == manifest.parts
@@ -189,21 +230,14 @@ def _require_all(store: Store, manifest: Manifest, tell: Tell) -> None:
         tell("read again", done, max(manifest.reports, 1))
 
 
-def _counts(manifest: Manifest) -> Counts:
-    found: Counter[tuple[int, date]] = Counter()
-    for part in manifest.parts:
-        place = PART.fullmatch(part.path)
-        assert place is not None
-        found[(int(place[1]), date.fromisoformat(place[2]))] += part.reports
-    return found
-
-
 def _begin(session: Session, order: Order, counts: Counts, reports: int) -> bool:
     """Have a study be archived; False where reports were withdrawn since they were read, which alone changes
     the rows of a closed study."""
     row = queries.locked_study(session, order.study)
     if row is None or not row.closed or row.deleted:
         raise InputError(f"{order.study} was opened again or deleted meanwhile: nothing was dropped")
+    if row.archived is not None:
+        raise InputError(f"{order.study} was archived in {row.archived} meanwhile: nothing was dropped")
     if stored_counts(session, row.number) != counts:
         return False
     row.archived, row.final = order.address, True
@@ -222,11 +256,24 @@ def _drop_page(session: Session, study_id: str) -> int:
 def delete_archive(database: Database, study_id: str, address: str) -> int:
     """Delete a study's archive, its counts and its summary; how many reports it had.
 
-    Raises InputError or TransferError where the archive cannot be reached: then it is still archived.
+    Raises InputError or TransferError where the archive cannot be reached: then it is still archived; and
+    InputError where another process writes or deletes it.
     """
-    store, folder = Store(address), folder_of(study_id)
-    with database.read() as session:
-        versions = queries.published_versions(session, study_id)
+    with only_writer(database, study_id):
+        with database.read() as session:
+            state = queries.study_state(session, study_id)
+            versions = queries.published_versions(session, study_id)
+        if state is None or state.archived != address:
+            raise InputError(f"{study_id} is not archived in {address} any more: nothing was deleted")
+        _delete_files(Store(address), study_id, versions)
+        deleted = _forget(database, study_id)
+        Store(address).remove(f"{folder_of(study_id)}/{UNFINISHED}")
+        return deleted
+
+
+def _delete_files(store: Store, study_id: str, versions: Iterable[int]) -> None:
+    """Delete an archive's files but for the mark that it is being deleted."""
+    folder = folder_of(study_id)
     ours = set(map(document_name, versions))
     unfinished = f"{folder}/{UNFINISHED}"
     if store.read(unfinished) is None and store.read(f"{folder}/{MANIFEST}") is None:
@@ -242,6 +289,10 @@ def delete_archive(database: Database, study_id: str, address: str) -> int:
         is_temporary = path.rpartition("/")[2].startswith(TEMPORARY)
         if path in ours or is_temporary or PART.fullmatch(path):
             store.remove(f"{folder}/{path}")
+
+
+def _forget(database: Database, study_id: str) -> int:
+    """Have a study's archive be none; how many reports it had."""
     while database.act(partial(_drop_page, study_id=study_id)):
         pass
 
@@ -253,6 +304,4 @@ def delete_archive(database: Database, study_id: str, address: str) -> int:
         forget_archive(session, row.number)
         return deleted
 
-    deleted = database.act(act)
-    store.remove(unfinished)
-    return deleted
+    return database.act(act)

@@ -6,6 +6,7 @@ import argparse
 import os
 from typing import TYPE_CHECKING, Any
 
+from collector.operator.access_commands import day_of
 from collector.settings import Settings, settings_with
 from ldp_client.commands.output import Step, progress_of, show
 from ldp_client.documents.errors import UsageError
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 # Of `ldpkit export`, beside --format parquet: what only the other kind of export takes.
 REMOTE = ("collector", "token")
 # And what only a dataset takes.
-OWN = ("database", "buckets", "processes", "with_today")
+OWN = ("database", "buckets", "processes", "with_today", "forget_before")
 
 
 def add_dataset_arguments(parser: argparse.ArgumentParser, what: argparse._MutuallyExclusiveGroup) -> None:
@@ -33,6 +34,8 @@ def add_dataset_arguments(parser: argparse.ArgumentParser, what: argparse._Mutua
     add_parallel(group)
     text = "also what comes today (UTC), of a study that takes reports: that day's files will change"
     group.add_argument("--with-today", action="store_true", help=text)
+    text = "of days before that one also delete here what the database has no more, as it expired there"
+    group.add_argument("--forget-before", metavar="YYYY-MM-DD", help=text)
 
 
 def add_parallel(parser: argparse._ActionsContainer) -> None:
@@ -83,7 +86,9 @@ def order_of(arguments: argparse.Namespace, address: str) -> Order:
     settings = settings_with(database=arguments.database)
     place = (settings.database, settings.busy_timeout, arguments.study, address, upkeep.utc_today())
     with_today = getattr(arguments, "with_today", False)
-    return Order(*place, arguments.buckets, with_today, arguments.processes)
+    before = getattr(arguments, "forget_before", None)
+    day = None if before is None else day_of("--forget-before", before)
+    return Order(*place, arguments.buckets, with_today, arguments.processes, day)
 
 
 def telling(arguments: argparse.Namespace) -> Callable[[int, int], None]:
@@ -98,6 +103,12 @@ def in_lines(order: Order, exported: Exported) -> list[str]:
     files, new = counted(len(manifest.parts), "file"), exported.written
     reports = counted(manifest.reports, "report")
     lines = [f"{reports} in {files} in {order.address}, {new} of them written now"]
+    if any(exported.gone):
+        withdrawn, forgotten, deleted = exported.gone
+        lines.append(
+            f"deleted since the last export: {counted(withdrawn, 'withdrawn report')}, "
+            f"{counted(forgotten, 'report')} that the database has no more, {counted(deleted, 'file')}"
+        )
     if manifest.through is not None:
         lines.append(
             f"{order.study} takes reports: what came through {manifest.through} (UTC) is final but for "
@@ -112,8 +123,10 @@ def document_of(order: Order, exported: Exported) -> dict[str, Any]:
     """The same for programs."""
     manifest = exported.manifest
     counts = {"reports": manifest.reports, "files": len(manifest.parts), "written": exported.written}
+    gone = exported.gone
+    deleted = {"withdrawn": gone.withdrawn, "forgotten": gone.forgotten, "deleted_files": gone.files}
     place = {"study": order.study, "address": order.address}
-    return {**place, **counts, "through": manifest.through, "open": exported.is_open}
+    return {**place, **counts, **deleted, "through": manifest.through, "open": exported.is_open}
 
 
 def at_least_one(text: str) -> int:

@@ -139,8 +139,13 @@ class Fitter:
                 self._due[study_id] = end + REST * (end - start)
 
     def _fit_if_changed(self, study_id: str, number: int) -> None:
+        with self._source.database.read() as session:
+            state = queries.study_state(session, study_id)
+        if state is None or state.deleted:
+            self._forget(number)
+            return
         require_summary(self._source, study_id)
-        if not self._has_reports(number):
+        if state.archived is None and not self._has_reports(number):
             # One is as long without any: nothing is made of one.
             return
         summary = read_summary(self._source, study_id)

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from collector.operator.fitting import Fitted, last_fitted
 from collector.operator.stated_retention import Kept
 from collector.storage import queries
-from collector.storage.archived import waiting_withdrawals
+from collector.storage.archived import count_waiting
 from collector.storage.invitations import count_unused
 from collector.storage.overviews import Arrivals, StudyOverview
 from ldp_client.words.text import counted
@@ -160,7 +160,7 @@ def status_of(
         "refused": dict(sorted(seen.refused.items())),
         "retention": [one.document() for one in seen.kept],
         "archived": study.archived,
-        "withdrawals_waiting": len(waiting_withdrawals(session, study.number)),
+        "withdrawals_waiting": count_waiting(session, study.number),
     }
     return {**status, "attention": _attention(status, today)}
 

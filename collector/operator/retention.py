@@ -98,6 +98,7 @@ def _empty_if_whole(session: Session, doomed: Doomed) -> int | None:
     row = queries.locked_study(session, doomed.study)
     if found.others or row is None or not _is_over(row, doomed):
         return None
+    _refuse_row(row, doomed.study)
     partitions.empty_partition(session, doomed.number)
     forget_sums(session, [doomed.number])
     forget_fitted(session, doomed.number)
@@ -115,6 +116,8 @@ def _delete_page(session: Session, find: FindRules, doomed: Doomed, after: bytes
     """Delete the next ones, by id; what they were."""
     # Keeps uploads out: one that found a report here must not miss it before it ends.
     row = queries.locked_study(session, doomed.study)
+    if row is not None:
+        _refuse_row(row, doomed.study)
     is_over = row is not None and _is_over(row, doomed)
     chosen = queries.Chosen(doomed.number, doomed.before, doomed.version)
     if doomed.is_relayed and not is_over:
@@ -194,6 +197,9 @@ def delete_study(database: Database, study_id: str) -> int:
     number = _number(database, study_id)
     _refuse_archived(database, study_id)
     with database.write() as session:
+        row = queries.locked_study(session, study_id)
+        assert row is not None
+        _refuse_row(row, study_id)
         # Before the study is closed.
         require_sums(session, study_id, number)
         publishing.close(session, study_id, deleted=True)
@@ -206,7 +212,13 @@ def delete_study(database: Database, study_id: str) -> int:
 def _refuse_archived(database: Database, study_id: str) -> None:
     with database.read() as session:
         study = queries.study_state(session, study_id)
-    if study is not None and study.archived is not None:
+    if study is not None:
+        _refuse_row(study, study_id)
+
+
+def _refuse_row(study: StudyRow | queries.StudyState, study_id: str) -> None:
+    """Raises InputError for an archived study: rows that it still has are counted with its archive."""
+    if study.archived is not None:
         advice = "`ldpkit admin delete-study` deletes it with its archive"
         raise InputError(f"the reports of {study_id} are archived in {study.archived}: {advice}")
 

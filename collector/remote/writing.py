@@ -139,7 +139,13 @@ def _write_parquet(names: Names, reports: Iterator[tuple[Report, Cells]], file: 
     schema = schema_of(*names)
     with ParquetWriter(file.buffer, schema, write_page_checksum=True) as writer:  # type: ignore[attr-defined]
         while group := list(islice(reports, ROWS_PER_GROUP)):
-            writer.write_batch(rows_batch(schema, group))
+            rows = [(report, _in_kind(cells, names.shown)) for report, cells in group]
+            writer.write_batch(rows_batch(schema, rows))
+
+
+def _in_kind(cells: Cells, shown: Mapping[str, bool]) -> Cells:
+    """Cells as the columns have them: numbers as texts where not all of a column's are numbers."""
+    return {name: value if value is None or shown[name] else str(value) for name, value in cells.items()}
 
 
 TABLES = {".csv": _write_csv, ".parquet": _write_parquet}

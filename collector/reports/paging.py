@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import NamedTuple, Protocol
 
-from collector.problems import STUDY_ARCHIVED, ProblemError, unknown_study
+from collector.problems import STUDY_ARCHIVED, STUDY_DELETED, ProblemError, unknown_study
 from collector.reports.rules import RuleBook, Rules, require_same
 from collector.storage import queries
 from collector.storage.database import Database
@@ -68,18 +68,26 @@ def open_export(
 ) -> Export:
     """The reports with ids above `after` that came on or before `through`. dated: with their days.
 
-    Raises ProblemError for a study that is not published, or archived.
+    Raises ProblemError for a study that is not published, or whose reports are archived or deleted; reading
+    on does too, where they were since: what is left would pass for all of them.
     """
     with source.database.read() as session:
         study = queries.study_state(session, study_id)
         digests = {} if study is None else queries.document_digests(session, study.number)
     if study is None:
         raise unknown_study(study_id)
-    if study.archived is not None:
-        raise ProblemError(STUDY_ARCHIVED, f"its reports are in {study.archived}")
+    refuse_gone(study, study_id)
     rules = {version: source.rules.find(study_id, version) for version in sorted(digests)}
     require_same(digests, rules.values())
-    return Export(study_id, rules, _pages(source.database, study.number, rules, after, through, dated))
+    return Export(study_id, rules, _pages(source.database, study_id, rules, after, through, dated))
+
+
+def refuse_gone(study: queries.StudyState, study_id: str) -> None:
+    """Raises ProblemError for a study whose reports are not here any more."""
+    if study.deleted:
+        raise ProblemError(STUDY_DELETED, f"the reports of {study_id} were deleted by its operator")
+    if study.archived is not None:
+        raise ProblemError(STUDY_ARCHIVED, f"its reports are in {study.archived}")
 
 
 def page_limit(rules: Iterable[Rules]) -> int:
@@ -89,7 +97,7 @@ def page_limit(rules: Iterable[Rules]) -> int:
 
 def _pages(
     database: Database,
-    study: int,
+    study_id: str,
     rules: Mapping[int, Rules],
     after: bytes,
     through: date | None,
@@ -98,7 +106,10 @@ def _pages(
     limit = page_limit(rules.values())
     while True:
         with database.read() as session:
-            page = queries.report_page(session, study, max(rules), after, through, limit, dated)
+            study = queries.study_state(session, study_id)
+            assert study is not None
+            refuse_gone(study, study_id)
+            page = queries.report_page(session, study.number, max(rules), after, through, limit, dated)
         if not page:
             return
         yield page

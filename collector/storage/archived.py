@@ -7,14 +7,14 @@ those whose deletion from the archive was asked for.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import NamedTuple, cast
 
 from sqlalchemy import ColumnElement, Table, delete, func, select, update
 from sqlalchemy.orm import Session
 
-from collector.storage.models import ArchivedRow, WaitingRow
+from collector.storage.models import ArchivedRow, StudyRow, WaitingRow
 from collector.storage.queries import REPORTS, STUDIES, StoredRow, insert_new, select_rows
 
 ARCHIVED = cast(Table, ArchivedRow.__table__)
@@ -47,6 +47,14 @@ def stored_counts(session: Session, study: int, through: date | None = None) -> 
     """How many reports of each version came on each day, withdrawn ones and archived ones not counted."""
     keys = (REPORTS.c.version, REPORTS.c.day)
     statement = select(*keys, func.count()).where(*_kept(study, through)).group_by(*keys)
+    return {(version, day): reports for version, day, reports in session.execute(statement)}
+
+
+def withdrawn_counts(session: Session, study: int) -> Counts:
+    """The same of withdrawn reports; one that was withdrawn before it came counts for that day."""
+    keys = (REPORTS.c.version, REPORTS.c.day)
+    here = (REPORTS.c.study == study, REPORTS.c.payloads == b"")
+    statement = select(*keys, func.count()).where(*here).group_by(*keys)
     return {(version, day): reports for version, day, reports in session.execute(statement)}
 
 
@@ -85,21 +93,31 @@ def wait_for_archive(session: Session, study: int, report_id: bytes) -> bool:
     return session.execute(row.returning(WAITING.c.id)).first() is not None
 
 
-def waiting_withdrawals(session: Session, study: int) -> dict[bytes, bool]:
-    """The ids of the reports that are to be deleted from the archive; whether each is uncounted by now."""
-    statement = select(WAITING.c.id, WAITING.c.taken).where(WAITING.c.study == study)
-    return {bytes(report_id): taken for report_id, taken in session.execute(statement)}
+def waiting_withdrawals(session: Session, study: int) -> frozenset[bytes]:
+    """The ids of the reports that are to be deleted from the archive."""
+    return frozenset(map(bytes, session.scalars(select(WAITING.c.id).where(WAITING.c.study == study))))
 
 
-def mark_taken(session: Session, study: int, report_id: bytes) -> None:
-    """Note that one which waits is not counted any more."""
-    here = (WAITING.c.study == study, WAITING.c.id == report_id)
-    session.execute(update(WAITING).where(*here).values(taken=True))
+def count_waiting(session: Session, study: int) -> int:
+    """How many reports are to be deleted from the archive."""
+    counted = select(func.count()).select_from(WAITING).where(WAITING.c.study == study)
+    return int(session.execute(counted).scalar_one())
 
 
-def end_waiting(session: Session, study: int, report_id: bytes) -> None:
-    """Forget that one waits."""
-    session.execute(delete(WAITING).where(WAITING.c.study == study, WAITING.c.id == report_id))
+def mark_taken(session: Session, study: int, ids: Sequence[bytes]) -> set[bytes]:
+    """Note that these, which wait, are counted no more; those that were until now."""
+    here = (WAITING.c.study == study, WAITING.c.id.in_(ids), WAITING.c.taken.is_(False))
+    statement = update(WAITING).where(*here).values(taken=True).returning(WAITING.c.id)
+    return set(map(bytes, session.execute(statement).scalars()))
+
+
+def end_waiting(session: Session, study: int, day: date, ids: Sequence[bytes]) -> None:
+    """Keep of these, which waited, that they are withdrawn. day: on which that is."""
+    version = session.scalars(select(StudyRow.version).where(StudyRow.number == study)).one()
+    row = {"study": study, "version": version, "day": day, "payloads": b""}
+    new = insert_new(session, REPORTS, ["study", "id"])
+    session.execute(new, [{**row, "id": report_id} for report_id in ids])
+    session.execute(delete(WAITING).where(WAITING.c.study == study, WAITING.c.id.in_(ids)))
 
 
 def archived_studies(session: Session) -> set[int]:

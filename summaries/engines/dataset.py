@@ -1,8 +1,8 @@
 """Datasets: which Parquet files a study's reports are in, and what their manifest promises of each.
 
-A dataset is `ROOT/study=<id>/version=<number>/day=<date>/part-<bb>.parquet`, beside `manifest.json` in
-`ROOT/study=<id>`; all reports whose ids begin alike are in parts of one number. ROOT is a folder, or an
-address that fsspec opens.
+A dataset is `ROOT/study_id=<id>/study_version=<number>/day=<date>/part-<bb>.parquet`, beside
+`_manifest.json` in `ROOT/study_id=<id>`; all reports whose ids begin alike are in parts of one number. ROOT
+is a folder, or an address that fsspec opens.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from ldp_client.documents.errors import InputError, MissingExtraError
 from schemas import Study
 
 FORMAT = "ldpkit.dataset/1"
-MANIFEST = "manifest.json"
-_PART = re.compile(r"version=(\d+)/day=[^/]+/part-([0-9a-f]{2})\.parquet")
+MANIFEST = "_manifest.json"
+_PART = re.compile(r"study_version=(\d+)/day=[^/]+/part-([0-9a-f]{2})\.parquet")
 _CHUNK = 1 << 20
 
 
@@ -108,7 +108,7 @@ def _matching(path: str) -> list[str]:
 
 
 def _of_manifest(study: Study, root: str) -> Dataset:
-    for folder in (f"{root}/study={study.id}", root):
+    for folder in (f"{root}/study_id={study.id}", root):
         try:
             with open_address(f"{folder}/{MANIFEST}") as file:
                 text = file.read()

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import nullcontext
 from dataclasses import replace
+from unittest.mock import Mock
 
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
 from collector.exports import dataset
-from collector.operator import archive_withdrawals
+from collector.operator import archive_withdrawals, archiving
 from collector.operator.archiving import archive, settled
 from collector.storage.migrating import opened
 from ldp_client.documents.errors import InputError
@@ -115,7 +117,7 @@ def test_another_database_replaces_no_dataset(many, tmp_path):  # noqa: F811
 @pytest.mark.parametrize("buckets", [0, 3, 255, 512, "4"])
 def test_a_manifest_of_buckets_that_leave_ids_out_is_refused(many, tmp_path, buckets):  # noqa: F811
     dataset.export_dataset(many.order(tmp_path / "root"))
-    path = tmp_path / "root" / STUDY / "manifest.json"
+    path = tmp_path / "root" / STUDY / "_manifest.json"
     path.write_text(path.read_text().replace('"buckets": 4', f'"buckets": {buckets!r}'.replace("'", '"')))
     with pytest.raises(InputError, match="is no manifest"):
         dataset.export_dataset(many.order(tmp_path / "root", buckets=None))
@@ -134,7 +136,12 @@ def test_two_runs_at_once_bring_no_withdrawn_report_back(closed, monkeypatch):  
     def slow(*arguments):
         monkeypatch.setattr(archive_withdrawals, "_rewrite", genuine)
         assert closed.harness.withdraw(second, secret=secrets[second]).status_code == 503
-        assert archived(closed).withdrawn == 2
+        with pytest.raises(InputError, match="runs just now"):
+            archived(closed)
+        # As if the first had lost its turn, with its connection.
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(archiving, "only_writer", lambda *_: nullcontext(Mock()))
+            assert archived(closed).withdrawn == 2
         return genuine(*arguments)
 
     monkeypatch.setattr(archive_withdrawals, "_rewrite", slow)
@@ -148,7 +155,7 @@ def test_two_runs_at_once_bring_no_withdrawn_report_back(closed, monkeypatch):  
 def test_exporting_again_mends_a_file_that_was_damaged(many, tmp_path):  # noqa: F811
     root = tmp_path / "root"
     dataset.export_dataset(many.order(root))
-    file = next((root / STUDY).rglob("version=1/**/*.parquet"))
+    file = next((root / STUDY).rglob("study_version=1/**/*.parquet"))
     content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 1
     file.write_bytes(content)

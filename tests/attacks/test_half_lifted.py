@@ -70,7 +70,7 @@ def test_a_later_versions_invitations_keep_no_earlier_report_out(place):
 def test_who_lost_the_key_keeps_only_invited_reports_out(make_harness, place):
     place.publish(CARRYING)
     (word,) = act(place, invite, 1, KEY.encode(), {"stratum": "town"})
-    other = make_harness(database=place.url, invitation_key="another", busy_timeout=10)
+    other = make_harness(database=place.url, invitation_key="another invitation key", busy_timeout=10)
     assert send(other, answered(PLAIN)).status_code == 201
     assert problem(send(other, answered(CARRYING))) == REFUSED
     assert problem(send(other, answered(CARRYING), word)) == (503, "unavailable")

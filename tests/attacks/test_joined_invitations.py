@@ -226,7 +226,7 @@ def test_another_key_uses_no_invitation_twice(make_harness, invited, study):
     """A second machine without the settings file, or a file that was lost."""
     ((_, word), *_) = answered(invited, study, 12)
     (fresh,) = made(invited, 1)
-    other = make_harness(database=invited.url, invitation_key="another")
+    other = make_harness(database=invited.url, invitation_key="another invitation key")
     other.send = lambda report, word: other.app.test_client().put(
         f"/v1/studies/habits/reports/{report.id}",
         json=report.to_document(),
@@ -235,7 +235,7 @@ def test_another_key_uses_no_invitation_twice(make_harness, invited, study):
     for given in (word, fresh):
         answer = other.send(build_report(study), given)
         assert (answer.status_code, "Retry-After" in answer.headers) == (503, True)
-    Upkeep(other.collector.database, lambda: other.day + timedelta(3), b"another").run_if_due()
+    Upkeep(other.collector.database, lambda: other.day + timedelta(3), b"another invitation key").run_if_due()
     assert left(invited) == 1
     assert invited.send(build_report(study), fresh).status_code == 201
 

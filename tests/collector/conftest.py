@@ -36,7 +36,7 @@ from schemas import Report, Study
 from tests.collector.postgresql import Postgresql
 
 TOKEN = "token-of-the-operator"
-INVITATION_KEY = "invitation key"
+INVITATION_KEY = "the invitation key"
 TODAY = date(2026, 6, 15)
 REPOSITORY = Path(__file__).resolve().parents[2]
 START_SECONDS = 60

@@ -13,7 +13,7 @@ from sqlalchemy import text
 
 from collector.exports import dataset
 from collector.exports.store import Store
-from collector.operator import archiving
+from collector.operator import archive_withdrawals, archiving
 from collector.operator.archiving import archive, settled
 from collector.operator.retention import delete_reports
 from collector.storage.database import Database
@@ -46,7 +46,7 @@ def stored_ids(many):  # noqa: F811
 
 def archived_ids(root):
     """What a finished dataset has."""
-    if not (root / STUDY / "manifest.json").exists():
+    if not (root / STUDY / "_manifest.json").exists():
         return set()
     return {one.id for file in manifest_of(root)["files"] for one in reports_in(root / STUDY / file["path"])}
 
@@ -69,7 +69,7 @@ def test_an_archived_study_is_shown_as_it_was_and_its_rows_are_gone(closed, tmp_
     assert (done.dropped, done.manifest.reports, stored_ids(closed)) == (120, 120, set())
     there = contents(closed.root)
     # It says that its reports may be nowhere else.
-    name = f"{STUDY}/manifest.json"
+    name = f"{STUDY}/_manifest.json"
     there[name] = there[name].replace(b'"archive": true', b'"archive": false')
     assert there == contents(tmp_path / "export")
     after = status(closed)
@@ -183,7 +183,7 @@ def test_a_withdrawal_is_acknowledged_once_the_report_left_the_archive(closed):
     assert problem(closed.harness.put(kept)) == (410, "study-closed")
     after = status(closed)
     assert (after["reports"], after["withdrawals_waiting"], after["attention"]) == (118, 0, [])
-    files = [str(path) for path in closed.root.rglob("version=2/**/*.parquet")]
+    files = [str(path) for path in closed.root.rglob("study_version=2/**/*.parquet")]
     recounted = json.loads(dataset_summary(closed.studies[1], files))
     assert summaries(closed)[1] == recounted
 
@@ -223,7 +223,7 @@ class Killed:
 
         for owner, name in ((Store, "write"), (Store, "write_from"), (Store, "remove"), (Database, "act")):
             setattr(owner, name, dying(getattr(owner, name)))
-        archiving.REPORTS_AT_ONCE = 50
+        archiving.REPORTS_AT_ONCE, archive_withdrawals.AT_ONCE = 50, 2
         try:
             archived(self.many)
         except BaseException:
@@ -252,7 +252,7 @@ def test_killed_at_any_step_it_loses_no_report_and_is_gone_on_with(closed):
     assert {count for _, count in seen} >= {120, 0}
     assert any(0 < count < 120 for _, count in seen)
     assert archived_ids(closed.root) == closed.ids
-    assert {path.name for path in (closed.root / STUDY).glob("_*")} == set()
+    assert not (closed.root / STUDY / "_unfinished.json").exists()
 
 
 def test_killed_at_any_step_a_withdrawal_counts_once(closed):
@@ -271,7 +271,7 @@ def test_killed_at_any_step_a_withdrawal_counts_once(closed):
     assert archived_ids(closed.root) == closed.ids - left
     assert status(closed)["reports"] == 116
     for study in closed.studies:
-        files = [str(path) for path in closed.root.rglob(f"version={study.version}/**/*.parquet")]
+        files = [str(path) for path in closed.root.rglob(f"study_version={study.version}/**/*.parquet")]
         assert summaries(closed)[study.version - 1] == json.loads(dataset_summary(study, files))
 
 

@@ -6,6 +6,9 @@ import json
 from datetime import date, timedelta
 from hashlib import sha256
 
+import dask.dataframe
+import pandas
+import pyarrow.dataset
 import pyarrow.parquet
 import pytest
 
@@ -18,7 +21,7 @@ from schemas import Report, Study
 from summaries.reading import summarize_files
 from tests.collector.commands import parsed, run
 
-STUDY = "study=habits"
+STUDY = "study_id=habits"
 
 
 class Many:
@@ -67,7 +70,7 @@ def reports_in(path):
 
 
 def manifest_of(root):
-    return json.loads((root / STUDY / "manifest.json").read_text())
+    return json.loads((root / STUDY / "_manifest.json").read_text())
 
 
 def test_every_report_lies_in_the_file_of_its_version_day_and_bucket(many, tmp_path, monkeypatch):
@@ -78,7 +81,7 @@ def test_every_report_lies_in_the_file_of_its_version_day_and_bucket(many, tmp_p
     assert (manifest["format"], manifest["study"], manifest["reports"]) == ("ldpkit.dataset/1", "habits", 120)
     assert manifest["documents"] == {study.digest: study.version for study in many.studies}
     for study in many.studies:
-        assert (root / STUDY / f"study-{study.version}.json").read_bytes() == study.canonical()
+        assert (root / STUDY / f"_study-{study.version}.json").read_bytes() == study.canonical()
     seen = set()
     for file in manifest["files"]:
         path = root / STUDY / file["path"]
@@ -89,7 +92,7 @@ def test_every_report_lies_in_the_file_of_its_version_day_and_bucket(many, tmp_p
         assert ids == sorted(ids)
         assert len(ids) == file["reports"]
         version, day, name = file["path"].split("/")
-        sent = many.sent[(int(version[8:]), date.fromisoformat(day[4:]))]
+        sent = many.sent[(int(version[14:]), date.fromisoformat(day[4:]))]
         assert {one.to_json() for one in found} <= {one.to_json() for one in sent}
         assert all(f"part-{bucket_of(bytes.fromhex(one), 4):02x}.parquet" == name for one in ids)
         assert pyarrow.parquet.read_schema(path).names == [
@@ -105,7 +108,9 @@ def test_every_report_lies_in_the_file_of_its_version_day_and_bucket(many, tmp_p
     assert (done.written, done.manifest.reports) == (len(manifest["files"]), 120)
     there = set(contents(root))
     wanted = {f"{STUDY}/{file['path']}" for file in manifest["files"]}
-    assert there == wanted | {f"{STUDY}/{name}" for name in ("manifest.json", "study-1.json", "study-2.json")}
+    assert there == wanted | {
+        f"{STUDY}/{name}" for name in ("_manifest.json", "_study-1.json", "_study-2.json")
+    }
 
 
 def test_the_files_summarize_as_the_collector_does(many, tmp_path):
@@ -114,7 +119,7 @@ def test_the_files_summarize_as_the_collector_does(many, tmp_path):
         files = [
             str(tmp_path / STUDY / file["path"])
             for file in manifest_of(tmp_path)["files"]
-            if file["path"].startswith(f"version={study.version}/")
+            if file["path"].startswith(f"study_version={study.version}/")
         ]
         own = many.harness.summary(version=study.version).get_json()
         assert json.loads(summarize_files(study, files).to_json()) == own
@@ -146,7 +151,7 @@ def test_an_interrupted_export_goes_on_with_what_is_there(many, tmp_path, monkey
     with pytest.raises(KeyboardInterrupt):
         export_dataset(many.order(root))
     monkeypatch.undo()
-    assert f"{STUDY}/manifest.json" not in contents(root)
+    assert f"{STUDY}/_manifest.json" not in contents(root)
     assert f"{STUDY}/_unfinished.json" in contents(root)
     # One of those that were written is not what it was.
     damaged = min(root.rglob("part-*.parquet"))
@@ -206,6 +211,10 @@ def test_what_cannot_be_is_refused_before_anything_is_written(many, tmp_path):
     for address, said in (
         (tmp_path / "file" / "x", "cannot (read|write)"),
         ("nothing://x/y", "is no place that files are written to"),
+        ("memory://archive", "memory:// is no place that files are written to"),
+        ("http://example.org/x", "is no place that files are written to"),
+        ("filecache::s3://bucket/x", ":: is no place that files are written to"),
+        (f"dir::file://{tmp_path}/x", ":: is no place that files are written to"),
         ("s3://ann:secret@bucket/x", "must not hold a password"),
     ):
         with pytest.raises(InputError, match=said) as refused:
@@ -225,6 +234,7 @@ def test_the_command_says_where_a_dataset_goes(many, tmp_path, capsys):
     run("export", "habits", "--format", "parquet", "--out", root, "--database", many.url, "--json", "-q")
     said = json.loads(capsys.readouterr().out)
     assert said == {"study": "habits", "address": root, "reports": 120, "files": 6, "written": 6,
+                    "withdrawn": 0, "forgotten": 0, "deleted_files": 0,
                     "through": None, "open": False}  # fmt: skip
     wrong = (
         (["--out", root], "add --format parquet"),
@@ -258,4 +268,18 @@ def test_every_id_is_in_the_range_of_its_bucket():
 def test_documents_of_the_dataset_are_the_studys_own(many, tmp_path):
     export_dataset(many.order(tmp_path))
     for digest, version in manifest_of(tmp_path)["documents"].items():
-        assert Study.from_json((tmp_path / STUDY / f"study-{version}.json").read_bytes()).digest == digest
+        assert Study.from_json((tmp_path / STUDY / f"_study-{version}.json").read_bytes()).digest == digest
+
+
+def test_other_programs_read_the_folder_as_it_is(many, tmp_path):
+    export_dataset(many.order(tmp_path / "out"))
+    table = pyarrow.dataset.dataset(tmp_path / "out", format="parquet", partitioning="hive").to_table()
+    frame = pandas.read_parquet(tmp_path / "out")
+    assert len(dask.dataframe.read_parquet(tmp_path / "out")) == 120
+    for ids, versions in (
+        (table["report_id"].to_pylist(), table["version"].to_pylist()),
+        (list(frame["report_id"]), [int(version) for version in frame["version"]]),
+    ):
+        assert sorted(ids) == sorted(many.ids)
+        assert versions.count(1) == versions.count(2) == 60
+    assert set(table["study"].to_pylist()) == {"habits"}

@@ -208,8 +208,8 @@ def test_no_word_looks_like_an_option(monkeypatch):
 
 
 def test_the_command(make_harness, database_url, study, capsys, monkeypatch):
-    monkeypatch.setenv("LDPKIT_INVITATION_KEY", "its own")
-    either = make_harness(database=database_url, busy_timeout=10, invitation_key="its own")
+    monkeypatch.setenv("LDPKIT_INVITATION_KEY", "the one of its own")
+    either = make_harness(database=database_url, busy_timeout=10, invitation_key="the one of its own")
     either.url = database_url
     either.publish(study)
     run("admin", "invite", "habits", "--count", "3", "--database", either.url)

@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DatabaseError
 
-from collector.operator import access_commands
+from collector.operator import access_commands, links
 from collector.operator.overview import in_lines
 from collector.remote import operating as remote
 from collector.remote.client import TEMPORARY, PassingError, RefusalError
@@ -275,7 +275,7 @@ def test_a_picture_says_the_link(tmp_path):
     import segno
 
     file = tmp_path / "one.svg"
-    access_commands._draw("https://ask.example.org/s/habits#invitation=abc", str(file))
+    links._draw("https://ask.example.org/s/habits#invitation=abc", str(file))
     drawn = io.BytesIO()
     segno.make_qr("https://ask.example.org/s/habits#invitation=abc", error="m").save(
         drawn, kind="svg", scale=4, light="white"

@@ -67,6 +67,7 @@ def test_create_app_reads_the_environment(tmp_path, monkeypatch):
         ({"token": "geheimés"}, "token"),
         ({"token": "fifteen-letters"}, "setting token: must have at least 16 characters: `ldpkit init`"),
         ({"token": ""}, "setting token: must have at least 16 characters"),
+        ({"invitation_key": "fifteen-letters"}, "setting invitation_key: must have at least 16 characters"),
         ({"late_days": 10**10}, "late_days"),
         ({"body_limit": 0}, "body_limit"),
         ({"body_limit": "many"}, "body_limit"),
@@ -87,6 +88,17 @@ def test_wrong_settings_are_one_clear_line(values, message):
     with pytest.raises(InputError, match=message) as caught:
         create_app(values)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "name", ["invitation_key", "token", "database", "ohttp_keys", "signing_keys", "node_key", "log"]
+)
+@pytest.mark.parametrize("value", ["false", "1234567890123456", "1979-05-27T07:32:00"])
+def test_what_is_no_text_in_a_file_is_none_that_anybody_could_guess(tmp_path, name, value):
+    file = tmp_path / "ldpkit.toml"
+    file.write_text(f"{name} = {value}\n")
+    with pytest.raises(InputError, match=f"setting {name}: must be a text in quotes, is"):
+        Settings.from_environment({"LDPKIT_CONFIG": str(file)})
 
 
 def test_a_file_that_is_no_database_is_refused(tmp_path):

@@ -17,6 +17,7 @@ from schemas import Report
 from summaries import summarize
 from summaries.reductions import REDUCTIONS
 from summaries.reductions.choice import SUPPORTS
+from tests.collector.answered import problem
 from tests.collector.conftest import TODAY, Harness
 
 MANY = [f"choice {number}" for number in range(8200)]
@@ -70,7 +71,9 @@ def test_it_forgets_deleted_reports(either, study, make_report):
     assert_exact(either, study)
     assert either.summary().get_json()["questions"]["ever"]["n"] == 2
     delete_study(either.collector.database, "habits")
-    assert either.summary().text == summarize(study, []).to_json()
+    assert problem(either.summary()) == (410, "study-deleted")
+    with either.collector.database.write() as session:
+        assert running_summary.recount(session) == []
 
 
 def test_processes_that_share_a_slot_or_not_add_up(postgresql, make_harness, study, make_report, monkeypatch):

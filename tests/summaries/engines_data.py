@@ -73,11 +73,11 @@ def write(path: Path, reports: list[Report]) -> str:
 
 def write_dataset(root: Path, reports: list[Report], buckets: int = 4, days: int = 2) -> Path:
     """A finished dataset; returns the folder of its study."""
-    folder = root / f"study={reports[0].study}"
+    folder = root / f"study_id={reports[0].study}"
     sorted_out: dict[str, list[Report]] = {}
     for number, one in enumerate(reports):
         part = f"part-{bytes.fromhex(one.id)[0] * buckets // 256:02x}.parquet"
-        name = f"version={one.version}/day=2026-01-0{number % days + 1}/{part}"
+        name = f"study_version={one.version}/day=2026-01-0{number % days + 1}/{part}"
         sorted_out.setdefault(name, []).append(one)
     files = []
     for name, some in sorted(sorted_out.items()):
@@ -91,7 +91,7 @@ def write_dataset(root: Path, reports: list[Report], buckets: int = 4, days: int
         "files": files,
         "reports": len(reports),
     }
-    (folder / "manifest.json").write_text(json.dumps(manifest))
+    (folder / "_manifest.json").write_text(json.dumps(manifest))
     return folder
 
 

@@ -49,7 +49,7 @@ def small(monkeypatch):
 
 
 @pytest.mark.usefixtures("small")
-@pytest.mark.parametrize("where", ["", "study=survey", "*.parquet", "study=survey/**/*.parquet"])
+@pytest.mark.parametrize("where", ["", "study_id=survey", "*.parquet", "study_id=survey/**/*.parquet"])
 def test_the_summary_is_that_of_one_process(folder, where):
     assert summarize_dataset(STUDY, folder / where).to_json() == RIGHT
 
@@ -66,7 +66,7 @@ def test_processes_find_the_same_and_tell_how_far_they_are(folder, capsys):
 def test_an_address_of_fsspec(folder):
     fsspec = pytest.importorskip("fsspec")
     memory = fsspec.filesystem("memory")
-    memory.put(f"{folder}/study=survey", "/elsewhere/study=survey", recursive=True)
+    memory.put(f"{folder}/study_id=survey", "/elsewhere/study_id=survey", recursive=True)
     memory.put(f"{folder}/one.parquet", "/files/one.parquet")
     assert summarize_dataset(STUDY, "memory://elsewhere").to_json() == RIGHT
     found = summarize_dataset(STUDY, "memory://files/*.parquet")
@@ -104,7 +104,7 @@ def test_other_versions_are_left_out_and_spoken_of(tmp_path, capsys):
 
 def test_every_damaged_file_is_named(tmp_path):
     folder = write_dataset(tmp_path, REPORTS)
-    files = sorted(folder.glob("version=1/*/*.parquet"))
+    files = sorted(folder.glob("study_version=1/*/*.parquet"))
     files[0].write_bytes(files[0].read_bytes()[:-9])
     content = bytearray(files[1].read_bytes())
     content[200] ^= 1
@@ -123,43 +123,46 @@ def test_every_damaged_file_is_named(tmp_path):
 
 def test_a_manifest_says_how_many_reports_there_are(tmp_path):
     folder = write_dataset(tmp_path, REPORTS)
-    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest = json.loads((folder / "_manifest.json").read_text())
     manifest["files"][0]["reports"] += 1
     manifest["reports"] += 1
-    (folder / "manifest.json").write_text(json.dumps(manifest))
+    (folder / "_manifest.json").write_text(json.dumps(manifest))
     path = folder / manifest["files"][0]["path"]
     with pytest.raises(InputError, match=rf"^{path} has \d+ reports, the manifest says \d+"):
         summarize_dataset(STUDY, tmp_path, check=False)
     pq.write_table(pq.read_table(path)[1:], path)
     with pytest.raises(InputError, match="its bytes are not those of the manifest"):
         summarize_dataset(STUDY, tmp_path)
-    (folder / "manifest.json").write_text("{}")
-    with pytest.raises(InputError, match=r"manifest.json is damaged"):
+    (folder / "_manifest.json").write_text("{}")
+    with pytest.raises(InputError, match=r"_manifest.json is damaged"):
         summarize_dataset(STUDY, tmp_path)
-    (folder / "manifest.json").unlink()
+    (folder / "_manifest.json").unlink()
     with pytest.raises(InputError, match="the dataset is unfinished or lies elsewhere"):
         summarize_dataset(STUDY, tmp_path)
 
 
 def test_a_file_that_a_manifest_no_longer_lists_is_missed(tmp_path):
     folder = write_dataset(tmp_path, REPORTS)
-    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest = json.loads((folder / "_manifest.json").read_text())
     del manifest["files"][0]
-    (folder / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(InputError, match=r"manifest.json is damaged"):
+    (folder / "_manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(InputError, match=r"_manifest.json is damaged"):
         summarize_dataset(STUDY, tmp_path)
 
 
 def test_parts_that_share_ids_are_no_layout(tmp_path):
     folder = write_dataset(tmp_path, CELLS, buckets=2, days=1)
-    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest = json.loads((folder / "_manifest.json").read_text())
     one, two = manifest["files"]
-    one["path"], two["path"] = "version=1/day=a/part-00.parquet", "version=1/day=b/part-01.parquet"
+    one["path"], two["path"] = (
+        "study_version=1/day=a/part-00.parquet",
+        "study_version=1/day=b/part-01.parquet",
+    )
     one |= {"reports": len(CELLS)}
     manifest |= {"files": [one, two], "reports": one["reports"] + two["reports"]}
     write(folder / one["path"], CELLS)
     write(folder / two["path"], [one for one in CELLS if bytes.fromhex(one.id)[0] >= 128])
-    (folder / "manifest.json").write_text(json.dumps(manifest))
+    (folder / "_manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(InputError, match="files of parts 00 and 01 have ids that begin alike"):
         summarize_dataset(FEW, tmp_path, check=False)
 

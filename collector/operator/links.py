@@ -1,0 +1,130 @@
+"""Invitations as links and QR codes, in files that are kept nowhere else: with room before there are any."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import IO
+
+from ldp_client.documents.errors import InputError
+from ldp_client.files.disk import STREAM, standard_output
+
+OWNER_ONLY = 0o600
+FOLDER_OF_OWNER = 0o700
+MOST = 1_000_000
+# What fills a file until it has its lines.
+PIECE = b"\n" * (1 << 16)
+# Of an invitation, and at most of its number and what stands between.
+CHARACTERS, MORE = 22, 12
+
+
+def room_for(link: str, count: int, path: str) -> int:
+    """The most bytes that the lines of so many invitations take. link: as `writer` takes it."""
+    line = len(link.encode()) + CHARACTERS + MORE
+    return count * (line + CHARACTERS if path.endswith(".csv") else line)
+
+
+@contextmanager
+def new_place(path: str | None, folder: str | None, room: int = 0) -> Iterator[IO[str]]:
+    """A new file, standard output without one, and a new folder, which are gone where nothing was written.
+
+    Only their owner may read them. room: bytes that the file is to have on its disk before anything is made
+    that only it will know. Raises InputError.
+    """
+    if folder:
+        _new_folder(folder)
+    try:
+        if path is None or path == STREAM:
+            yield standard_output()
+        else:
+            with _new_file(path, room) as file:
+                yield file
+    finally:
+        if folder and not os.listdir(folder):
+            os.rmdir(folder)
+
+
+@contextmanager
+def _new_file(path: str, room: int) -> Iterator[IO[str]]:
+    with saying(path):
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
+    file = os.fdopen(handle, "w", newline="")
+    try:
+        with saying(path):
+            _fill(handle, room)
+        yield file
+    finally:
+        written = os.lseek(handle, 0, os.SEEK_CUR)
+        if written:
+            os.ftruncate(handle, written)
+        else:
+            os.unlink(path)
+        # What is not flushed by now could not be, and that was said.
+        with suppress(OSError):
+            file.close()
+
+
+@contextmanager
+def saying(path: str) -> Iterator[None]:
+    """Name the file that cannot be written, in an InputError. A reader who left is nobody's error."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}") from None
+
+
+def _fill(handle: int, room: int) -> None:
+    """Have so much room for a file on its disk. Raises OSError."""
+    try:
+        while room > 0:
+            room -= os.write(handle, PIECE[:room])
+        os.fsync(handle)
+    finally:
+        os.lseek(handle, 0, os.SEEK_SET)
+
+
+def _new_folder(path: str) -> None:
+    try:
+        os.mkdir(path, FOLDER_OF_OWNER)
+    except OSError as error:
+        raise InputError(f"cannot make {path}: {error.strerror}") from None
+
+
+def writer(file: IO[str], path: str, pictures: str | None, link: str) -> Callable[[list[str]], None]:
+    """Writes invitations, to a file and as pictures. link: all of one but the invitation."""
+    rows = csv.writer(file, lineterminator="\n") if path.endswith(".csv") else None
+    numbers: Iterator[int] = iter(range(1, MOST + 1))
+
+    def write(invitations: list[str]) -> None:
+        numbered = [(number, invitation) for invitation, number in zip(invitations, numbers)]
+        with saying(path or "standard output"):
+            if rows and numbered[0][0] == 1:
+                rows.writerow(["number", "invitation", "link"])
+            for number, invitation in numbered:
+                if rows:
+                    rows.writerow([number, invitation, link + invitation])
+                else:
+                    print(link + invitation, file=file)
+            file.flush()
+            if path not in ("", STREAM):
+                os.fsync(file.fileno())
+        # With its line a picture that cannot be drawn is not lost.
+        for number, invitation in numbered if pictures else ():
+            _draw(link + invitation, os.path.join(str(pictures), f"invitation-{number:05}.svg"))
+
+    return write
+
+
+def _draw(link: str, path: str) -> None:
+    """A QR code of a link, on white: dark pages must not hide it."""
+    import segno
+
+    with (
+        saying(path),
+        open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY), "wb") as file,
+    ):
+        segno.make_qr(link, error="m").save(file, kind="svg", scale=4, light="white")

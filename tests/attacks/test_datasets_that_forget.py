@@ -1,0 +1,141 @@
+"""A nightly export that deletes from a dataset, in silence, what is nowhere else any more."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from collector.exports import dataset
+from collector.operator.archiving import archive, settled
+from collector.operator.retention import delete_reports
+from collector.storage.migrating import opened
+from ldp_client.documents.errors import InputError
+from tests.attacks.test_archives_overwritten import copied
+from tests.collector.commands import run
+from tests.collector.test_archives import archived_ids, closed, many  # noqa: F401
+from tests.collector.test_datasets import STUDY, contents
+
+
+def expire(many, day):  # noqa: F811
+    with opened(many.url, 5) as database:
+        delete_reports(database, "habits", day)
+
+
+def exported(many, root, *options):  # noqa: F811
+    run("export", "habits", "--format", "parquet", "--out", str(root), "--database", many.url, "-q", *options)
+
+
+def test_what_expired_stays_until_somebody_gives_it_up(closed, tmp_path, capsys):  # noqa: F811
+    root, (first, second, third) = tmp_path / "out", closed.days
+    exported(closed, root)
+    before = contents(root)
+    expire(closed, third)
+    for options in ((), ("--forget-before", str(second))):
+        with pytest.raises(InputError) as refused:
+            exported(closed, root, *options)
+        said = str(refused.value)
+        assert f"40 of {second}" in said
+        assert (f"80 reports that the database has no more and nobody withdrew (40 of {first}" in said) == (
+            not options
+        )
+        assert "nothing was written. Export to another folder, or delete them here too" in said
+        assert f"`ldpkit export --format parquet --forget-before {third}`" in said
+        assert "\n" not in said
+        assert contents(root) == before
+    capsys.readouterr()
+    exported(closed, root, "--forget-before", str(third), "--json")
+    said = json.loads(capsys.readouterr().out)
+    assert (said["reports"], said["forgotten"], said["withdrawn"], said["deleted_files"]) == (40, 80, 0, 4)
+    assert archived_ids(root) == {
+        one.id for key, some in closed.sent.items() if key[1] == third for one in some
+    }
+
+
+def test_an_older_backup_takes_no_later_report_along(many, make_report, tmp_path):  # noqa: F811
+    root = tmp_path / "out"
+    harness = many.harness
+    harness.client.post("/v1/studies/habits/open", headers=harness.operator)
+    backup = copied(many, tmp_path / "backup.db")
+    # Of a day that the backup has a part of, and of a later one.
+    for day, number in ((many.days[-1], 5), (many.days[-1] + timedelta(1), 7)):
+        harness.day = day
+        some = [make_report(many.studies[1]) for _ in range(number)]
+        assert harness.post([one.to_document() for one in some]).status_code == 200
+        many.sent[(2, str(number))] = some
+    order = many.order(root, today=many.days[-1] + timedelta(2))
+    dataset.export_dataset(order)
+    with pytest.raises(InputError, match=r"has 12 reports that .* \(5 of .*, 7 of .*\)"):
+        dataset.export_dataset(replace(order, database=backup))
+    assert archived_ids(root) == many.ids
+
+
+def test_as_many_others_hide_none_that_are_missing(many, make_report, tmp_path):  # noqa: F811
+    root, harness = tmp_path / "out", many.harness
+    harness.client.post("/v1/studies/habits/open", headers=harness.operator)
+    backup = copied(many, tmp_path / "backup.db")
+    after = [make_report(many.studies[1]) for _ in range(5)]
+    harness.post([one.to_document() for one in after])
+    dataset.export_dataset(many.order(root, with_today=True))
+    other = many.harness.__class__(backup)
+    other.day = many.days[-1]
+    assert other.post([make_report(many.studies[1]).to_document() for _ in range(6)]).status_code == 200
+    other.collector.close()
+    with pytest.raises(InputError, match="their file was left as it is"):
+        dataset.export_dataset(replace(many.order(root, with_today=True), database=backup))
+    there = {one for path in (root / STUDY).rglob("*.parquet") for one in ids_in(path)}
+    assert there >= {one.id for one in after} | many.ids
+
+
+def ids_in(path):
+    import pyarrow.parquet
+
+    return pyarrow.parquet.read_table(path, columns=["report_id"]).column(0).to_pylist()
+
+
+def test_withdrawn_reports_leave_and_are_counted(closed, tmp_path, capsys):  # noqa: F811
+    exported(closed, tmp_path / "out")
+    gone = closed.sent[(1, closed.days[0])]
+    for one in gone:
+        assert closed.harness.withdraw(one.id, secret=one.secret).status_code == 200
+    capsys.readouterr()
+    exported(closed, tmp_path / "out")
+    assert (
+        "deleted since the last export: 20 withdrawn reports, 0 reports that the database has no more, 1 file"
+        in capsys.readouterr().out
+    )
+    assert archived_ids(tmp_path / "out") == closed.ids - {one.id for one in gone}
+
+
+def test_nor_does_an_archive_of_what_is_left(closed, tmp_path):  # noqa: F811
+    exported(closed, tmp_path / "out")
+    expire(closed, closed.days[1])
+    with opened(closed.url, 5) as database, pytest.raises(InputError, match="40 reports that the database"):
+        archive(database, settled(closed.order(tmp_path / "out")))
+    assert archived_ids(tmp_path / "out") == closed.ids
+
+
+def test_what_expires_while_it_is_exported_stays_too(closed, tmp_path, monkeypatch):  # noqa: F811
+    exported(closed, tmp_path / "out", "--buckets", "4")
+    genuine = dataset.write_bucket
+
+    def late(*arguments):
+        monkeypatch.setattr(dataset, "write_bucket", genuine)
+        expire(closed, closed.days[1])
+        return genuine(*arguments)
+
+    monkeypatch.setattr(dataset, "write_bucket", late)
+    with pytest.raises(InputError, match="their file was left as it is"):
+        dataset.export_dataset(closed.order(tmp_path / "out"))
+    assert archived_ids(tmp_path / "out") == closed.ids
+
+
+def test_other_buckets_and_days_that_are_left_out_lose_nothing(many, tmp_path):  # noqa: F811
+    many.harness.client.post("/v1/studies/habits/open", headers=many.harness.operator)
+    today = many.days[-1]
+    for with_today, buckets in ((True, 2), (False, 8), (True, 8), (True, 2)):
+        order = many.order(tmp_path / "out", with_today=with_today, today=today, buckets=buckets)
+        assert dataset.export_dataset(order).gone[:2] == (0, 0)
+    assert archived_ids(tmp_path / "out") == many.ids

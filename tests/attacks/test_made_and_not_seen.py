@@ -1,0 +1,105 @@
+"""Invitations and keys that were made, and that nobody could read: a full disk, or a closed terminal."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+from urllib.error import HTTPError
+
+import pytest
+
+from collector.operator import links
+from ldp_client.documents.errors import InputError
+from tests.collector.conftest import REPOSITORY, RUN_COMMAND, TOKEN
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(REPOSITORY), "LDPKIT_TOKEN": TOKEN}
+
+
+def command(*arguments, folder, room=None, out=None):
+    """A command on a disk where files get no more than so many bytes; its output, or that of a full one."""
+
+    def limit():
+        if room is not None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
+
+    line = [sys.executable, "-c", RUN_COMMAND, *arguments]
+    with open(out or os.devnull, "wb") as full:
+        stdout = full if out else subprocess.PIPE
+        return subprocess.run(
+            line,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=ENVIRONMENT,
+            cwd=folder,
+            preexec_fn=limit,
+        )
+
+
+@pytest.fixture
+def asked(start_server, study, tmp_path):
+    server = start_server()
+    (tmp_path / "study.json").write_text(study.to_json())
+    assert command("publish", "study.json", "--to", server.url, folder=tmp_path).returncode == 0
+    return server
+
+
+@pytest.mark.parametrize("name", ["links.txt", "links.csv"])
+@pytest.mark.parametrize("room", [0, 20_000])
+def test_a_full_disk_shuts_no_study(asked, make_report, study, tmp_path, name, room):
+    invite = ("invite", "habits", "--count", "500", "--out", name, "--to", asked.url)
+    done = command(*invite, folder=tmp_path, room=room)
+    assert (done.returncode, (tmp_path / name).exists()) == (1, False)
+    assert f"cannot write {name}: File too large" in done.stderr
+    assert asked.put(make_report(study)) == 201
+    done = command(*invite, folder=tmp_path)
+    assert done.returncode == 0
+    lines = (tmp_path / name).read_text().splitlines()
+    assert len(lines) == 500 + name.endswith(".csv")
+    assert all("#invitation=" in line for line in lines[-500:])
+    with pytest.raises(HTTPError, match="403"):
+        asked.put(make_report(study))
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_a_terminal_that_takes_nothing_is_told_what_undoes_it(asked, tmp_path, options):
+    invite = ("invite", "habits", "--count", "5", "--to", asked.url, *options)
+    done = command(*invite, folder=tmp_path, out="/dev/full")
+    assert done.returncode != 0
+    assert "cannot write standard output: No space left on device" in done.stderr
+    assert "`ldpkit admin invite habits --lift` lets everybody in again" in done.stderr
+
+
+def test_a_picture_that_cannot_be_drawn_loses_no_link(tmp_path, monkeypatch):
+    def draw(*_):
+        raise InputError("cannot write it")
+
+    monkeypatch.setattr(links, "_draw", draw)
+    path = str(tmp_path / "links.txt")
+    with pytest.raises(InputError), links.new_place(path, str(tmp_path / "codes"), 100_000) as file:
+        links.writer(file, path, str(tmp_path / "codes"), "https://x/")(["one", "two"])
+    assert (tmp_path / "links.txt").read_text() == "https://x/one\nhttps://x/two\n"
+
+
+def test_a_key_that_nobody_saw_is_good_for_nothing(asked, tmp_path):
+    at_database = ("--database", f"sqlite:///{asked.database}")
+    for place in (("admin", "keys"), ("keys",)):
+        where = at_database if place[0] == "admin" else ("--to", asked.url)
+        add = (*place, "add", "unseen", "--role", "read", *where)
+        done = command(*add, folder=tmp_path, out="/dev/full")
+        assert done.returncode != 0
+        assert "nobody read the key unseen: it is good for nothing" in done.stderr
+        assert "unseen" not in command(*place, "list", *where, folder=tmp_path).stdout
+        assert command(*add, folder=tmp_path).returncode == 0
+        assert "unseen" in command(*place, "list", *where, folder=tmp_path).stdout
+        command("admin", "keys", "remove", "unseen", *at_database, folder=tmp_path)
+
+
+@pytest.mark.parametrize("limit", ["0", "-1", "10001", "99999999999999999999", "many"])
+@pytest.mark.parametrize("place", [("admin",), ()])
+def test_lines_of_the_audit_log_are_from_1_to_10000(tmp_path, place, limit):
+    done = command(*place, "audit-log", f"--limit={limit}", folder=tmp_path)
+    assert done.returncode == 2
+    assert f"must be a whole number from 1 to 10000, is {limit}" in done.stderr
