@@ -17,13 +17,17 @@ const inMinutes = (moment) => new Intl.DateTimeFormat(locale(), MINUTE).format(m
 export function howItLeaves({ state, channel, token, asked, due } = {}, apart) {
   if (!/^(queued|withdrawn)$/.test(state) || !channel) return "";
   if (!due) return state === "queued" && channel.tokens && !token ? say("script.leaves.token", { issuer: hostOf(channel) }) : "";
+  const stratum = token ? countedAs(channel, asked) : "";
+  return [whenItLeaves(state, channel, due, apart), stratum].join(" ").trim();
+}
+
+function whenItLeaves(state, channel, due, apart) {
   if (channel.oblivious && apart > Math.max(due, Date.now())) {
     return say("script.leaves.apart", { relay: new URL(channel.oblivious.relay).host, from: inMinutes(apart) });
   }
   const width = channel.batches.hours * HOUR_MS;
   const from = Math.floor(due / width) * width;
-  const when = say(state === "queued" ? "script.leaves.between" : "script.leaves.deleted", { from: inMinutes(from), until: inMinutes(from + width) });
-  return token ? [when, countedAs(channel, asked)].join(" ").trim() : when;
+  return say(state === "queued" ? "script.leaves.between" : "script.leaves.deleted", { from: inMinutes(from), until: inMinutes(from + width) });
 }
 
 /** Of whom the issuer says that the person is: it alone knows, and only the person can tell that it is wrong. */

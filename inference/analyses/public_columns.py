@@ -20,6 +20,7 @@ _NUMERAL = re.compile(r"[+-]?\d+([.,]\d+)?")
 _MARK = re.compile(r"[^\d.,+-]")
 # From it on a float64 may stand for two whole numbers.
 INEXACT = 2**53
+_NUMERAL = re.compile(r"-?[0-9]+")
 # What no level can be: nothing says which of them are one.
 _NO_LEVELS = (list, dict, set, tuple, np.ndarray)
 
@@ -102,13 +103,18 @@ def _refuse_marks(cells: Sequence[object], name: str) -> None:
         )
 
 
+def plain_whole(cell: str) -> str:
+    """A whole number without the zeros before it."""
+    return re.sub("^(-?)0+", r"\1", cell)
+
+
 def _refuse_zeros(cells: Sequence[object], name: str) -> None:
     """Raises InputError for numerals that zeros tell apart: one number, or two codes."""
+    if not all(isinstance(cell, str) and _NUMERAL.fullmatch(cell) for cell in cells):
+        return
     seen: dict[str, str] = {}
-    for cell in cells:
-        if not (isinstance(cell, str) and cell.isdecimal()):
-            return
-        first = seen.setdefault(cell.lstrip("0"), cell)
+    for cell in map(str, cells):
+        first = seen.setdefault(plain_whole(cell), cell)
         if first != cell:
             raise InputError(
                 f"column {name} has {first} and {cell}, which are one number but two codes: write both the "

@@ -20,7 +20,7 @@ from inference.analyses.joining import POOLED, WAVE
 from inference.analyses.marks import BLANK_CELLS, MARKED, marked, refuse_marked
 from inference.analyses.matrices import columns_of
 from inference.analyses.naming import Name
-from inference.analyses.public_columns import INEXACT, as_taken, notes_of
+from inference.analyses.public_columns import INEXACT, as_taken, notes_of, plain_whole
 from inference.analyses.same_rows import often_twice, twins
 from inference.analyses.table import Codes, Looks, Private, Table, Values, table_of, with_missing
 from ldp_client.documents.errors import InputError, UsageError
@@ -239,8 +239,11 @@ def _finite(numbers: Sequence[float], cells: Sequence[str | None]) -> bool:
 
 def _run_together(cells: Sequence[str | None]) -> bool:
     """Whether whole numbers are codes to float64: of too many digits, or told apart by zeros before them."""
-    whole = {cell.lstrip("+-") for cell in cells if cell is not None and _WHOLE.fullmatch(cell)}
-    return any(int(one) >= INEXACT for one in whole) or len({one.lstrip("0") for one in whole}) < len(whole)
+    whole = {cell.lstrip("+") for cell in cells if cell is not None}
+    # A column with a fraction or a word in it is none of codes.
+    if not all(_WHOLE.fullmatch(one) for one in whole):
+        return False
+    return any(abs(int(one)) >= INEXACT for one in whole) or len(set(map(plain_whole, whole))) < len(whole)
 
 
 def _without_blanks(

@@ -99,6 +99,9 @@ class Health:
 
     def _fail(self, problem: str) -> None:
         self.problem = problem
+        # Another thread's source may have come since.
+        if self not in _known:
+            _known.append(self)
         raise RandomnessError(say("core.random_broken", problem=problem))
 
     def _count_repetitions(self, fresh: bytes) -> None:

@@ -84,7 +84,7 @@ def standard_input() -> "BinaryIO":
 def standard_output() -> "TextIO":
     """Standard output for what is a file elsewhere: in UTF-8, whatever a terminal here would have."""
     if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(encoding="utf-8")
+        sys.stdout.reconfigure(encoding="utf-8", errors=sys.stdout.errors)
     return sys.stdout
 
 

@@ -105,13 +105,13 @@ export async function openDevice({
     /** Whether this device would refuse to answer the study (again), and its latest report that is left. */
     status: (study) =>
       read((memory) => ({
-        answered: recall(study, memory).some(({ problem }) => problem),
+        answered: recall(study, memory).some((one) => one.problem),
         report: memory.reports.findLast((report) => report.study === study.id),
-        apart: memory.apart,
+        apart: memory.reports.some((one) => one.channel?.oblivious) ? memory.apart : 0,
       })),
 
     /** What is left of the budget. */
-    epsilonLeft: () => read(({ spent }) => nearest(leftOf(budget, spent, "epsilon"))),
+    epsilonLeft: () => read((memory) => nearest(leftOf(budget, memory.spent, "epsilon"))),
 
     /** What this device has told so far, which leaves it never. */
     told: () =>

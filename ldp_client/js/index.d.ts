@@ -337,7 +337,7 @@ export interface Device {
   /**
    * Whether `answer` would refuse the study as answered, and the latest report for it until that is deleted. A
    * study of memoized questions only can be answered once in each version. apart: until when, in milliseconds since 1970,
-   * nothing leaves through a relay, if that was noted lately.
+   * nothing leaves through a relay; 0 where no report waits for one.
    */
   status(study: Study): Promise<{ answered: boolean; report: StoredReport | undefined; apart?: number }>;
   /**

@@ -24,6 +24,7 @@ from tests.portable.test_oblivious_in_javascript import (
     passed,
     study,
 )
+from tests.portable.test_participant_channel import MOVE_DUE
 
 __all__ = ["browser", "collector", "keys", "origin", "passed", "study"]
 WORKER = REPOSITORY / "collector" / "assets" / "worker.js"
@@ -33,18 +34,23 @@ SCRIPT = """
 const {{ openDevice }} = await import("{collector}/assets/ldpkit/index.js");
 const {{ fetchStudy }} = await import("{collector}/assets/ldpkit/fetching.js");
 const device = await openDevice({{ maxEpsilon: "4", collector: "{collector}" }});
+const another = await openDevice({{ maxEpsilon: "4", collector: "{collector}", name: "another" }});
 const study = await fetchStudy("{collector}", "{study}", device);
-const state = async () => (await device.status(study)).report.state;
-if (!(await device.status(study)).answered) {{
-  await device.answer(study, {{ ever: "yes" }});
-  await device.consent(study);
-  await device.flush({{ attempts: 1 }});
+await another.visited(study);
+for (const one of [device, another]) {{
+  if ((await one.status(study)).answered) continue;
+  await one.answer(study, {{ ever: "yes" }});
+  await one.consent(study);
+  await one.flush({{ attempts: 1 }});
 }}
 window.again = async () => {{
-  await device.flush({{ attempts: 1 }});
-  const said = await state();
+  const states = [];
+  for (const one of [device, another]) {{
+    await one.flush({{ attempts: 1 }});
+    states.push((await one.status(study)).report.state);
+  }}
   await device.told();
-  return said;
+  return states;
 }};
 document.querySelector("#said").textContent = "ready";
 """
@@ -74,7 +80,7 @@ def asked(browser):
 
 
 def test_no_part_of_the_library_is_fetched_when_it_relays(study, collector, browser, origin, passed, later):
-    """It was opened hours ago, and has never sent anything."""
+    """It was opened hours ago, and has never sent anything; it has two ledgers."""
     folder, site = origin
     (folder / "index.html").write_text(PAGE)
     (folder / "page.js").write_text(SCRIPT.format(collector=collector.url, study=study.id))
@@ -86,12 +92,16 @@ def test_no_part_of_the_library_is_fetched_when_it_relays(study, collector, brow
     until(ready)
     asked(browser)
     browser.execute_script(SHIFTED.format(shift=2 * HOUR_MS))
-    assert browser.execute_async_script(AGAIN) == "queued"
+    # So late that neither waits for its moment.
+    for name in ("ldpkit", "another"):
+        moved = MOVE_DUE.replace('"ldpkit"', json.dumps(name))
+        browser.execute_async_script(moved, time.time() * 1000 + 4 * HOUR_MS)
+    assert browser.execute_async_script(AGAIN) == ["queued"] * 2
     # Now it has what it takes, and the collector saw that.
     assert [url for url in asked(browser) if url.endswith("/oblivious.js")]
     assert passed == []
     browser.execute_script(SHIFTED.format(shift=2 * HOUR_MS))
-    assert browser.execute_async_script(AGAIN) == "sent"
+    assert browser.execute_async_script(AGAIN) == ["sent"] * 2
     assert {*asked(browser)} == {study.channel.oblivious.relay}
 
 

@@ -125,6 +125,19 @@ def test_nor_does_one_that_failed_at_its_start_and_is_sound_since(others):
             m.perturb(3, secrets.token_bytes)
 
 
+def test_nor_does_one_that_failed_while_another_thread_drew_from_its_own():
+    asked, m = [], MECHANISMS["hours"]
+
+    def broken_at_first(size):
+        asked.append(size)
+        m.perturb(3, secrets.token_bytes)
+        return bytes(size) if len(asked) < 3 else os.urandom(size)
+
+    for _ in range(4):
+        with pytest.raises(RandomnessError):
+            m.perturb(3, broken_at_first)
+
+
 @pytest.mark.parametrize("source", [os.urandom, secrets.token_bytes, random.SystemRandom().randbytes])
 def test_sound_sources_pass(source):
     for _ in range(300):

@@ -143,3 +143,17 @@ def test_groups_that_zeros_alone_tell_from_known_ones_are_refused() -> None:
     over = Population(census=pd.DataFrame({"land": [1, 2], "count": [10, 20]}))
     with pytest.raises(InputError, match="land has '1', and the reports '01': write both alike"):
         notes_over(analysis, people_of(analysis, table, over), over)
+
+
+@pytest.mark.parametrize(
+    "cells", [["1.5", "07", "7"], ["-07", "07", "12"], ["1e-05", "07", "7"], ["12345678901230001", "0.5"]]
+)
+def test_a_column_of_measures_stays_one(cells: list[str]) -> None:
+    """A fraction or a sign says that these are no codes."""
+    assert typed(cells).tolist() == list(map(float, cells))
+
+
+@pytest.mark.parametrize("codes", [["007", "7", "x"], ["x", "7", "007"]])
+def test_numbers_and_words_in_one_column_are_refused_in_any_order(codes: list[str], tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="clinic holds numbers, but in row"):
+        assemble(read(tmp_path, list(codes)), "armed ~ 1 + (1 | clinic)")
