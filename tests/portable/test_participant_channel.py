@@ -252,8 +252,8 @@ navigator.serviceWorker.getRegistrations().then((all) => Promise.all(all.map(tag
 
 GONE = """
 const done = arguments[0];
-const { serviceWorker } = navigator;
-serviceWorker.getRegistrations().then((all) => Promise.all(all.map((one) => one.unregister()))).then(() => done());
+const end = (all) => Promise.all(all.map((one) => one.unregister()));
+navigator.serviceWorker.getRegistrations().then(end).then(() => done());
 """
 
 
