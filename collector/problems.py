@@ -321,3 +321,13 @@ class ProblemError(LdpkitError):
 def unknown_study(study_id: str) -> ProblemError:
     """The problem of a study that was never published here."""
     return ProblemError(STUDY_UNKNOWN, f"no study {study_id[:64]!r} is published here")
+
+
+def deleted_study(study_id: str) -> ProblemError:
+    """The problem of a study that was deleted."""
+    return ProblemError(STUDY_DELETED, f"study {study_id} was deleted by its operator")
+
+
+def deleted_reports(study_id: str) -> ProblemError:
+    """The same, where its reports are asked for."""
+    return ProblemError(STUDY_DELETED, f"the reports of {study_id} were deleted by its operator")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import NamedTuple, Protocol
 
-from collector.problems import STUDY_ARCHIVED, STUDY_DELETED, ProblemError, unknown_study
+from collector.problems import STUDY_ARCHIVED, ProblemError, deleted_reports, unknown_study
 from collector.reports.rules import RuleBook, Rules, require_same
 from collector.storage import queries
 from collector.storage.database import Database
@@ -85,7 +85,7 @@ def open_export(
 def refuse_gone(study: queries.StudyState, study_id: str) -> None:
     """Raises ProblemError for a study whose reports are not here any more."""
     if study.deleted:
-        raise ProblemError(STUDY_DELETED, f"the reports of {study_id} were deleted by its operator")
+        raise deleted_reports(study_id)
     if study.archived is not None:
         raise ProblemError(STUDY_ARCHIVED, f"its reports are in {study.archived}")
 

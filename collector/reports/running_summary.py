@@ -10,10 +10,10 @@ from sqlalchemy.orm import Session
 from collector.bounding import Room
 from collector.problems import (
     STUDY_ARCHIVED,
-    STUDY_DELETED,
     SUMMARY_IMPOSSIBLE,
     SUMMARY_TOO_COSTLY,
     ProblemError,
+    deleted_reports,
     unknown_study,
 )
 from collector.reports.paging import Export, Source, open_export, page_limit
@@ -89,7 +89,7 @@ def _find_tally(source: Source, study_id: str, version: int | None) -> tuple[Doc
             raise unknown_study(study_id)
         state = queries.study_state(session, study_id)
     if state is not None and state.deleted:
-        raise ProblemError(STUDY_DELETED, f"the reports of {study_id} were deleted by its operator")
+        raise deleted_reports(study_id)
     rules = source.rules.find(study_id, document.version)
     require_same({document.version: document.digest}, [rules])
     if rules.study.route is not None:

@@ -19,11 +19,11 @@ from sqlalchemy.orm import Session
 from collector.problems import (
     SIGNATURE_REFUSED,
     STUDY_CONFLICT,
-    STUDY_DELETED,
     STUDY_FINISHED,
     STUDY_OUTDATED,
     STUDY_UNSIGNED,
     ProblemError,
+    deleted_study,
     unknown_study,
 )
 from collector.storage import queries
@@ -153,7 +153,7 @@ def reopen(session: Session, study_id: str) -> int:
     if row is None:
         raise unknown_study(study_id)
     if row.deleted:
-        raise ProblemError(STUDY_DELETED, f"study {study_id} was deleted by its operator")
+        raise deleted_study(study_id)
     if row.closed and row.final:
         why = (
             "it is archived, or a secure sum, or what was withdrawn from it is forgotten and would come back"

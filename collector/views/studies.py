@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 from collector import problems
 from collector.context import current_collector
 from collector.operator.acting import close_study, open_study
-from collector.problems import BODY_TOO_LARGE, STUDY_DELETED, ProblemError, unknown_study
+from collector.problems import BODY_TOO_LARGE, ProblemError, deleted_study, unknown_study
 from collector.reports.rules import Rules
 from collector.storage import audit_log, queries
 from collector.storage.keys import Role
@@ -143,7 +143,7 @@ def _find_served(study_id: str, version: int | None) -> Published:
     if current is None:
         raise unknown_study(study_id)
     if version is None and current.state.deleted:
-        raise ProblemError(STUDY_DELETED, f"study {study_id} was deleted by its operator")
+        raise deleted_study(study_id)
     return current
 
 

@@ -519,3 +519,17 @@ def test_the_budget_says_of_whom_the_issuer_counts_the_person(tmp_path, places, 
     at(due(device))
     assert device.flush().sent == 1
     assert not told_by(device.ledger)[0].strata
+
+
+def test_a_stratum_in_letters_that_do_not_show_is_told_so(tmp_path, places, capsys):
+    """A hostile study turns the line around that tells the person."""
+    server, issuer = places
+    device = consenting(tmp_path, "8", server.url)
+    region = {**REGION, "choices": ["\u202enorth", "south"]}
+    channel = channel_of(issuer.url, {"region": "\u202enorth"}, {"region": "south"})
+    device.answer(Study(studies.document(studies.YES_NO, public=[region], channel=channel)), YES, "CODE")
+    assert device.flush(attempts=1).batched == 1
+    assert main(["budget", "--folder", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert "region=\\u202enorth, and" in said
+    assert "\u202e" not in said
