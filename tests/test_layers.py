@@ -1,12 +1,17 @@
 """Imports point one way, and what runs on a device loads nothing heavy."""
 
+import ast
 import subprocess
 import sys
+from collections import Counter
+from itertools import chain
 
 import pytest
 
 BARE = """
 import sys
+from collections import Counter
+from itertools import chain
 sys.path.insert(0, {root!r})
 before = set(sys.modules)
 import {module}
@@ -74,3 +79,21 @@ def test_public_names_exist(package):
     assert module.__all__
     for name in module.__all__:
         assert getattr(module, name) is not None
+
+
+def test_no_name_of_a_module_is_bound_twice(pytestconfig):
+    """A second pattern or function of one name would stand for the first in silence."""
+    twice = {}
+    for package in ("ldp_client", "schemas", "collector", "inference", "summaries", "ldpkit"):
+        for file in sorted((pytestconfig.rootpath / package).rglob("*.py")):
+            names = Counter(chain.from_iterable(map(bound, ast.parse(file.read_text()).body)))
+            twice |= {(file, name): times for name, times in names.items() if times > 1 and name != "_"}
+    assert twice == {}
+
+
+def bound(statement):
+    """The names that a statement of a module gives something to."""
+    if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+        return [statement.name]
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    return [target.id for target in targets if isinstance(target, ast.Name)]

@@ -17,10 +17,10 @@ from ldp_client.files.answers import MARKED_THOUSANDS
 
 _COMMA = re.compile(r"[+-]?\d+,\d+")
 _NUMERAL = re.compile(r"[+-]?\d+([.,]\d+)?")
+_WHOLE = re.compile(r"-?[0-9]+")
 _MARK = re.compile(r"[^\d.,+-]")
 # From it on a float64 may stand for two whole numbers.
 INEXACT = 2**53
-_NUMERAL = re.compile(r"-?[0-9]+")
 # What no level can be: nothing says which of them are one.
 _NO_LEVELS = (list, dict, set, tuple, np.ndarray)
 
@@ -110,7 +110,7 @@ def plain_whole(cell: str) -> str:
 
 def _refuse_zeros(cells: Sequence[object], name: str) -> None:
     """Raises InputError for numerals that zeros tell apart: one number, or two codes."""
-    if not all(isinstance(cell, str) and _NUMERAL.fullmatch(cell) for cell in cells):
+    if not all(isinstance(cell, str) and _WHOLE.fullmatch(cell) for cell in cells):
         return
     seen: dict[str, str] = {}
     for cell in map(str, cells):
