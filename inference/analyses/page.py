@@ -16,7 +16,7 @@ from inference.results.chain_plots import chains_in_words
 from inference.results.defence import defence_of_analysis
 from inference.results.headline import judged_line
 from inference.results.identified import IdentifiedSets, set_of
-from inference.results.intervals import USUAL, Interval
+from inference.results.intervals import MANY, USUAL, Interval, named_share, written
 from inference.results.joined import NOTHING
 from inference.results.made import Made
 from inference.results.page import PAGE, PART_QUESTIONS, false_heading, rows_of, verdict_in_words
@@ -33,8 +33,6 @@ from ldp_client.documents.errors import InputError
 MOST_SENTENCES = 60
 # In a line of a table.
 MOST_QUOTED = 3
-# More than there are people: an odds ratio that nothing bounds.
-MANY = 1e11
 _FILE_NAME = re.compile(r"[A-Za-z0-9][\w.\-]{0,99}")
 
 
@@ -137,30 +135,32 @@ def sentence(quantity: Quantity, identified: IdentifiedSets | None = None, inter
 
     identified: what false reports leave possible, which is said too.
     """
-    (low, high), middle = interval.of(quantity.draws), quantity.median
+    low, high = interval.of(quantity.draws)
     begin = f"{quantity.words[0].upper()}{quantity.words[1:]}"
-    if quantity.name.removeprefix("design-based ").startswith("share"):
-        unit = "points" if quantity.contrast else "%"
-        numbers = f"{100 * middle:.1f} {unit} ({interval.name} {100 * low:.1f} to {100 * high:.1f})"
-    else:
-        numbers = f"{_number(middle)} ({interval.name} {_number(low)} to {_number(high)})"
+    share = named_share(quantity.name)
+    unit = (" points" if quantity.contrast else " %") if share else ""
+    middle, between = _number(quantity.median, share, high - low), _between((low, high), share)
     if_false = _if_false(quantity, identified)
-    return f"{begin}: {numbers.replace('-', '−')}{_direction(quantity)}{if_false}."
+    return f"{begin}: {middle}{unit} ({interval.name} {between}){_direction(quantity)}{if_false}."
 
 
 def _if_false(quantity: Quantity, identified: IdentifiedSets | None) -> str:
     bounds = set_of(identified, quantity.name)
     if identified is None or bounds is None:
         return ""
-    low, high = bounds
-    share = quantity.name.startswith("share")
-    ends = f"{100 * low:.1f} to {100 * high:.1f}" if share else f"{_number(low)} to {_number(high)}"
-    return f"; {identified.condition}, {ends}".replace("-", "−")
+    return f"; {identified.condition}, {_between(bounds, named_share(quantity.name))}"
 
 
-def _number(value: float) -> str:
-    """Three digits; of thousands, as of people, all."""
-    return f"{value:,.0f}" if 1000 <= abs(value) < MANY else f"{value:.3g}"
+def _between(ends: tuple[float, float], share: bool) -> str:
+    low, high = ends
+    return f"{_number(low, share, high - low)} to {_number(high, share, high - low)}"
+
+
+def _number(value: float, share: bool, width: float) -> str:
+    """As everywhere beside an interval of that width; but of thousands, as of people, all digits."""
+    if not share and 1000 <= abs(value) < MANY and width >= 1:
+        return f"{value:,.0f}".replace("-", "−")
+    return written(value, share, width)
 
 
 def _direction(quantity: Quantity) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import floor, inf, log10
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +12,10 @@ from inference.results.convergence import narrowest
 from ldp_client.documents.errors import UsageError
 
 ETI, HDI = "eti", "hdi"
+# More than there are people: a number that nothing bounds.
+MANY = 1e11
+# Decimals that a float may have, and no number for people has more.
+FINEST = 12
 
 
 class Interval(NamedTuple):
@@ -83,17 +88,33 @@ def named_share(name: str) -> bool:
     return name.removeprefix("design-based ").startswith("share")
 
 
-def written(value: float, share: bool = False) -> str:
-    """A number for people: three digits, or of a share per cent with one decimal."""
-    text = f"{100 * value:.1f}" if share else f"{value:.3g}"
+def written(value: float, share: bool = False, width: float = inf) -> str:
+    """A number for people: three digits, or of a share per cent with one decimal.
+
+    width: of an interval beside it; where that shows at more digits only, they are written.
+    """
+    if share:
+        value, width = 100 * value, 100 * width
+    # At which two digits of the width show.
+    finer = min(1 - floor(log10(width)), FINEST) if 0 < width < inf else -FINEST
+    if share:
+        text = f"{value:.{max(finer, 1)}f}"
+    elif 0 < abs(value) < MANY and finer > 2 - floor(log10(abs(value))):
+        text = f"{value:,.{max(finer, 0)}f}"
+    elif 1000 <= abs(value) < MANY:
+        text = f"{float(f'{value:.3g}'):,.0f}"
+    else:
+        text = f"{value:.3g}"
     return text.replace("-", "−")
+
+
+def between(low: float, high: float, share: bool = False) -> str:
+    """An interval for people."""
+    return f"{written(low, share, high - low)} to {written(high, share, high - low)}{' %' * share}"
 
 
 def in_words(draws: NDArray[np.float64], share: bool = False, interval: Interval = USUAL) -> dict[str, Any]:
     """Median and interval of draws, as a table shows them: {"median": …, "interval": …}."""
     low, high = interval.of(draws)
-    unit = " %" if share else ""
-    return {
-        "median": f"{written(float(np.median(draws)), share)}{unit}",
-        "interval": f"{written(low, share)} to {written(high, share)}{unit}",
-    }
+    median = written(float(np.median(draws)), share, high - low)
+    return {"median": f"{median}{' %' * share}", "interval": between(low, high, share)}

@@ -11,7 +11,7 @@ from inference.results.chain_plots import chains_in_words
 from inference.results.defence import defence_of
 from inference.results.headline import headlines, lists_in_words
 from inference.results.identified import set_of
-from inference.results.intervals import USUAL, Interval, in_words, written
+from inference.results.intervals import USUAL, Interval, between, in_words, written
 from inference.results.joined import NOTHING, Earlier
 from inference.results.made import Made
 from inference.results.plots import Draws, Pictures, pictures_of
@@ -165,7 +165,8 @@ def rows_of(posterior: Posterior, raw: Draws | None, interval: Interval = USUAL)
             "r_hat": f"{found['r_hat']:.3f}",
         }
         row["if_false"] = _set(posterior, name)
-        row |= {key: written(found[key]) for key in ("mean", "sd")}
+        low, high = interval.of(posterior.draws[name])
+        row |= {"mean": written(found["mean"], width=high - low), "sd": written(found["sd"])}
         row |= {key: f"{found[key]:.0f}" for key in ("ess_bulk", "ess_tail")}
         if raw is not None:
             row |= {"raw_median": "–", "raw_interval": "–"}
@@ -186,8 +187,7 @@ def false_heading(posterior: Posterior, interval: Interval = USUAL) -> str:
 
 def _set(posterior: Posterior, name: str) -> str:
     ends = set_of(posterior.identified, name)
-    share = posterior.is_share(name)
-    return "–" if ends is None else f"{written(ends[0], share)} to {written(ends[1], share)}{' %' * share}"
+    return "–" if ends is None else between(*ends, posterior.is_share(name))
 
 
 def _round_up(devices: float) -> int:

@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from inference.results.identified import set_of
-from inference.results.intervals import Interval, in_words, written
+from inference.results.intervals import Interval, between, in_words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,8 +63,8 @@ def _table(posterior: Posterior, interval: Interval) -> Iterator[tuple[str, ...]
         share = posterior.is_share(name)
         said = in_words(posterior.draws[name], share, interval)
         ends = set_of(found, name)
-        between = " to ".join(written(end, share) for end in ends) + (" %" if share else "") if ends else "–"
-        yield (name, said["median"], said["interval"], *([between] if false else []))
+        possible = [between(*ends, share) if ends else "–"] if false else []
+        yield (name, said["median"], said["interval"], *possible)
 
 
 def frame_of(posterior: Posterior, interval: Interval) -> pd.DataFrame:

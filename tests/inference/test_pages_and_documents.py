@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from inference.results.intervals import written
+from inference.results.intervals import between, written
 from ldp_client.cli import main
 from schemas import Study
 from tests import studies
@@ -46,12 +46,12 @@ def said(question: dict[str, Any], name: str, share: bool) -> dict[str, str]:
     """What a page must say of a parameter."""
     own, end = question["parameters"][name], " %" * share
     sets = question["false_reports"]["sets"].get(name)
-    ends = [written(sets[one], share) for one in ("low", "high")] if sets else []
+    width = own["q95"] - own["q05"]
     return {
-        "median": written(own["q50"], share) + end,
-        "90 % interval": f"{written(own['q05'], share)} to {written(own['q95'], share)}{end}",
-        "if 1 % were false": " to ".join(ends) + end if ends else "–",
-        "mean": written(own["mean"]),
+        "median": written(own["q50"], share, width) + end,
+        "90 % interval": between(own["q05"], own["q95"], share),
+        "if 1 % were false": between(sets["low"], sets["high"], share) if sets else "–",
+        "mean": written(own["mean"], width=width),
         "sd": written(own["sd"]),
         "prior sd": written(own["sd"] / own["sd_over_prior_sd"]) if own["sd_over_prior_sd"] else "inf",
         "R-hat": f"{own['r_hat']:.3f}",
@@ -172,3 +172,22 @@ def test_the_table_for_spreadsheets_has_the_same_numbers(folder: str, request: p
         assert row["n"] == question["n"]
         for column, key in {"median": "q50"}.items() | {(one, one) for one in own if one in rows.columns}:
             assert row[column] == pytest.approx(own[key], rel=1e-12), (row["parameter"], column)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "share", "said"),
+    [
+        (0.99933, 1.00042, False, "0.9993 to 1.0004"),
+        (12.301, 12.334, False, "12.301 to 12.334"),
+        (0.32138, 0.32161, True, "32.138 to 32.161 %"),
+        (0.3, 0.4, True, "30.0 to 40.0 %"),
+        (-0.412, 1.23, False, "−0.412 to 1.23"),
+        (1234.4, 1239.6, False, "1,234.4 to 1,239.6"),
+        (1200, 41234, False, "1,200 to 41,200"),
+        (0.5, 0.5, True, "50.0 to 50.0 %"),
+        (1e9, 1e299, False, "1,000,000,000 to 1e+299"),
+    ],
+)
+def test_an_interval_has_the_digits_that_tell_its_ends_apart(low, high, share, said):
+    """With three digits an odds ratio of a million reports was said to lie between 1 and 1."""
+    assert between(low, high, share) == said
