@@ -134,13 +134,14 @@ def submit_one(
     report: PackedReport,
     invitation: str | None = None,
     authorization: str | None = None,
+    nonce: bytes | None = None,
 ) -> Receipt:
     """Store one checked report, durable on return. Raises ProblemError when it is refused.
 
-    invitation, authorization: the headers that came with it.
+    invitation, authorization: the headers that came with it. nonce: the only one that its token may have.
     """
     rules = collector.rules.find(study_id, report.version)
-    report, token = with_token(rules, report, authorization)
+    report, token = with_token(rules, report, authorization, nonce)
     (outcome,) = submit(collector, study_id, [report], invitation, token)
     if isinstance(outcome, ProblemError):
         raise outcome

@@ -54,13 +54,15 @@ class TokenCheck:
         """The problem of a report without a token."""
         return ProblemError(TOKEN_NEEDED, detail, headers=self._asking)
 
-    def check(self, authorization: str | None) -> Good:
-        """Check a header's token. Raises ProblemError."""
+    def check(self, authorization: str | None, nonce: bytes | None = None) -> Good:
+        """Check a header's token. nonce: the only one that it may have. Raises ProblemError."""
         if not authorization:
             raise self.needed("the report came without a token of the study's issuer")
         token = token_in(authorization) if len(authorization) <= LONGEST_HEADER else None
         if token is None:
             raise self._invalid("the header has no token of type 0x0002")
+        if nonce not in (None, token[NONCE]):
+            raise self._invalid("the token is not for these shares, or LDPKit-Shares does not say which")
         key, public = self._keys.get(token[KEY_ID], (None, None))
         if key is None or public is None:
             raise self._invalid(
@@ -85,15 +87,16 @@ def _public_key(key: TokenKey) -> rsa.RSAPublicKey:
 
 
 def with_token(
-    rules: Rules, report: PackedReport, authorization: str | None
+    rules: Rules, report: PackedReport, authorization: str | None, nonce: bytes | None = None
 ) -> tuple[PackedReport, bytes | None]:
     """A report with what its token's key says of its stratum, and the token's nonce, as a hash.
 
-    Raises ProblemError where the version takes tokens and this one is none of them.
+    nonce: the only one that the token may have. Raises ProblemError where the version takes tokens and this
+    one is none of them.
     """
     if rules.tokens is None:
         return report, None
-    good = rules.tokens.check(authorization)
+    good = rules.tokens.check(authorization, nonce)
     if not good.key.public:
         return report, good.nonce
     return report._replace(payloads=rules.filled(report, good.key.public)), good.nonce

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from itertools import islice
 from typing import NamedTuple, cast
 
@@ -26,11 +27,20 @@ from ldp_client import mechanisms_of
 from ldp_client.documents.errors import ReportError
 from ldp_client.documents.report import ID_BYTES
 from ldp_client.mechanisms.summed import WORD_BYTES
-from ldp_client.secure_sum.messages import NONCE, OVERHEAD_BYTES, SEED_BYTES, context, expand, suite
+from ldp_client.secure_sum.messages import (
+    NONCE,
+    OVERHEAD_BYTES,
+    SEED_BYTES,
+    context,
+    expand,
+    shares_nonce,
+    suite,
+)
 from schemas import Study
 
 SECURE_SUMS = cast(Table, SecureSumRow.__table__)
 DRAWINGS = cast(Table, DrawingRow.__table__)
+SHA256_BYTES = 32
 
 
 class Part(NamedTuple):
@@ -156,6 +166,20 @@ class Opener:
         except (InvalidTag, ValueError):
             raise ReportError("share", "was not sealed to this node for this study and report") from None
         return share
+
+    def nonce(self, report_id: str, sealed: bytes, digests: str) -> bytes:
+        """The nonce of a token for this share and all others of these digests; none where it is not of them.
+
+        digests: SHA-256 of every sealed share, as the device's header has it.
+        """
+        try:
+            each = bytes.fromhex(digests)
+        except ValueError:
+            return b""
+        assert self.study.route is not None
+        whole = len(each) == SHA256_BYTES * len(self.study.route.nodes)
+        own = each[SHA256_BYTES * self.node :][:SHA256_BYTES]
+        return shares_nonce(report_id, each) if whole and own == sha256(sealed).digest() else b""
 
 
 def add_shares(opener: Opener, shares: Iterable[tuple[bytes, bytes]]) -> bytes:

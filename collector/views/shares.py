@@ -41,6 +41,7 @@ from collector.views.openapi import (
 from collector.views.parameters import report_id_bytes
 from ldp_client.documents.errors import StatementError
 from ldp_client.documents.fields import Hex, Record
+from ldp_client.secure_sum.messages import SHARES
 
 shares = Blueprint("shares", __name__, url_prefix="/v1/studies/<study_id>")
 shares.register_error_handler(Exception, refuse_upload)
@@ -55,10 +56,12 @@ def put(study_id: str, report_id: str) -> Response:
     """201 once the sealed share is durable, 200 if it was before."""
     collector = current_collector()
     report_id_bytes(report_id, "report_id")
-    study = collector.node_part().opener(study_id).study
-    with intake.naming_study(collector, study_id, study.version):
-        share = collector.node_part().take(study_id, report_id, _binary_body())
-        along = request.headers.get(intake.INVITATION), request.headers.get("Authorization")
+    opener = collector.node_part().opener(study_id)
+    with intake.naming_study(collector, study_id, opener.study.version):
+        body = _binary_body()
+        share = collector.node_part().take(study_id, report_id, body)
+        nonce = opener.nonce(report_id, body, request.headers.get(SHARES, ""))
+        along = request.headers.get(intake.INVITATION), request.headers.get("Authorization"), nonce
         receipt = intake.submit_one(collector, study_id, share, *along)
     response = jsonify(id=report_id, result=receipt.value)
     response.status_code = 201 if receipt is intake.Receipt.STORED else 200
@@ -156,6 +159,12 @@ def _binary_body() -> bytes:
     return body_bytes()
 
 
+SHARES_HEADER = {
+    "name": SHARES,
+    "in": "header",
+    "schema": TEXT,
+    "description": "Beside a token: SHA-256 of each sealed share in the nodes' order, as hexadecimal digits.",
+}
 BYTES = {BINARY: {"type": "string"}}
 TAKES_BYTES = (problems.BODY_TOO_LARGE, problems.MALFORMED_ENCODING, problems.MEDIA_TYPE_UNSUPPORTED)
 CLOSED = (*KEY, problems.STUDY_UNKNOWN, problems.STUDY_OPEN)
@@ -192,7 +201,7 @@ OPERATIONS = (
             problems.TOO_MANY_REPORTS,
             *WRITE,
         ),
-        (STUDY_ID, REPORT_ID, ENCODING, INVITATION_HEADER),
+        (STUDY_ID, REPORT_ID, ENCODING, INVITATION_HEADER, SHARES_HEADER),
         BYTES,
         "The share, sealed to this node.",
     ),

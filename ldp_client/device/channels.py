@@ -126,11 +126,15 @@ def forget_tokens(connection: sqlite3.Connection) -> None:
 
 
 def prepared(
-    ledger: "Ledger", report: "Queued", tokens: "Tokens", other: "Optional[tuple[int, int]]" = None
+    ledger: "Ledger",
+    report: "Queued",
+    tokens: "Tokens",
+    bound: bytes,
+    other: "Optional[tuple[int, int]]" = None,
 ) -> "Optional[Held]":
     """The report's request, durable: as it was made before, or a new one; None where it waits no more.
 
-    other: the key that the issuer named, and how.
+    bound: the token's nonce, b"" for any. other: the key that the issuer named, and how.
     """
     with ledger.writing() as connection:
         query = f"SELECT {_COLUMNS} FROM tokens WHERE report = ?"
@@ -138,7 +142,7 @@ def prepared(
         if row is None or other is not None:
             key, turned = other or (0, 0)
             nonce, salt, factor = draw(tokens.keys[key], urandom)
-            secrets = (hexlify(nonce).decode(), hexlify(salt).decode(), f"{factor:x}")
+            secrets = (hexlify(bound or nonce).decode(), hexlify(salt).decode(), f"{factor:x}")
             row = (key, turned, *secrets)
             # Not of a report that was withdrawn meanwhile.
             query = f"""INSERT OR REPLACE INTO tokens SELECT id, ?, ?, ?, ?, ?, '' FROM reports

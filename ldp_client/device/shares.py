@@ -2,11 +2,12 @@
 
 import json
 from binascii import a2b_base64, b2a_base64
+from hashlib import sha256
 
 from ldp_client.device.outbox import Queued
 from ldp_client.device.upload import Outcome, delete_report, put_share
 from ldp_client.documents.canonical import canonical_json
-from ldp_client.secure_sum.messages import node_invitation, share_messages, share_path
+from ldp_client.secure_sum.messages import node_invitation, share_messages, share_path, shares_nonce
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,12 +37,25 @@ def put_shares(queued: "Queued", judge: "Judge", token: bytes = b"") -> Outcome:
 
     judge: says of a node, by its base URL, what its answer means. token: each node takes it once.
     """
-    shares = [a2b_base64(text) for text in json.loads(queued.body)]
+    shares, digests = _sealed(queued)
 
     def put(url: str, index: int) -> Outcome:
-        return put_share(url, shares[index], node_invitation(queued.invitation, index), token)
+        return put_share(url, shares[index], node_invitation(queued.invitation, index), token, digests)
 
     return _at_all(queued, put, judge)
+
+
+def _sealed(queued: "Queued") -> "tuple[list[bytes], bytes]":
+    """The sealed shares, and SHA-256 of each."""
+    shares = [a2b_base64(text) for text in json.loads(queued.body)]
+    return shares, b"".join([sha256(share).digest() for share in shares])
+
+
+def nonce_for(queued: "Queued") -> bytes:
+    """The nonce of a token for these shares alone, none for another report: with one that is good for any, a
+    node could let in others of its own wherever the device comes later.
+    """
+    return shares_nonce(queued.report_id, _sealed(queued)[1]) if queued.nodes else b""
 
 
 def delete_shares(queued: "Queued", judge: "Judge") -> Outcome:

@@ -11,6 +11,7 @@ from ldp_client.core.randomness import urandom
 from ldp_client.core.tokens import REQUEST_TYPE, RESPONSE_TYPE, Asking, challenge_of, short_id_of
 from ldp_client.device.channels import Held, keep_token, prepared
 from ldp_client.device.exchange import MOST_CHARACTERS, exchange
+from ldp_client.device.shares import nonce_for
 from ldp_client.device.upload import Outcome, document_of, media_type_of, pause_of, problem_of, strange
 from ldp_client.documents.errors import TransferError
 from ldp_client.documents.fields import printable
@@ -40,11 +41,12 @@ def ask_token(ledger: "Ledger", report: "Queued", channel: "Channel") -> Outcome
     if not report.invitation:
         return Outcome("kept", say("device.token_uninvited"))
     try:
-        held = prepared(ledger, report, tokens)
+        bound = nonce_for(report)
+        held = prepared(ledger, report, tokens, bound)
         answer = _ask(report, tokens, held) if held else None
         other = _other_key(answer, tokens, held) if held and answer else None
         if other is not None:
-            held = prepared(ledger, report, tokens, other)
+            held = prepared(ledger, report, tokens, bound, other)
             answer = _ask(report, tokens, held) if held else None
     except TransferError as error:
         return Outcome("waiting", say("device.no_issuer", reason=error))

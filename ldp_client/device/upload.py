@@ -8,6 +8,7 @@ receipt of another collector counts no more: it may be the one that nobody reads
 
 import hashlib
 import urllib.request
+from binascii import hexlify
 from datetime import date, timedelta
 
 from ldp_client.core.tokens import header_of
@@ -15,6 +16,7 @@ from ldp_client.device.exchange import MOST_BYTES, MOST_CHARACTERS, exchange
 from ldp_client.documents.errors import TransferError
 from ldp_client.documents.fields import LOWER_HEX, printable
 from ldp_client.documents.study import MAX_BYTES
+from ldp_client.secure_sum.messages import SHARES
 from ldp_client.words.text import say
 
 TYPE_CHECKING = False
@@ -77,14 +79,24 @@ def put_report(
     return _put(url, body.encode("utf-8"), "application/json", invitation, token, way)
 
 
-def put_share(url: str, share: bytes, invitation: str = "", token: bytes = b"") -> Outcome:
-    """Send a sealed share once, as `put_report` does a report."""
-    return _put(url, share, "application/octet-stream", invitation, token, exchange)
+def put_share(url: str, share: bytes, invitation: str, token: bytes, digests: bytes) -> Outcome:
+    """Send a sealed share once, as `put_report` does a report. digests: of all shares, for their token."""
+    return _put(url, share, "application/octet-stream", invitation, token, exchange, digests)
 
 
-def _put(url: str, body: bytes, media_type: str, invitation: str, token: bytes, way: "Exchange") -> Outcome:
+def _put(
+    url: str,
+    body: bytes,
+    media_type: str,
+    invitation: str,
+    token: bytes,
+    way: "Exchange",
+    digests: bytes = b"",
+) -> Outcome:
     headers = {"Content-Type": media_type}
     if token:
+        if digests:
+            headers[SHARES] = hexlify(digests).decode()
         # Never both: the one says who somebody is, the other that nobody knows.
         headers["Authorization"] = header_of(token)
     elif invitation:

@@ -10,7 +10,7 @@ without that package passes a `seal` of its platform with the same three argumen
 
 import hashlib
 import struct
-from binascii import hexlify
+from binascii import hexlify, unhexlify
 from hashlib import sha256
 
 from ldp_client.answering import quantise_answers
@@ -117,6 +117,19 @@ def node_invitation(invitation: str, node: int) -> str:
     """
     text = b"\0".join([INVITATION_CONTEXT, invitation.encode("utf-8"), str(node).encode()])
     return hexlify(sha256(text).digest()).decode()
+
+
+TOKEN_CONTEXT = b"ldpkit.share-token/1"
+# With a token: SHA-256 of each sealed share, in hexadecimal digits.
+SHARES = "LDPKit-Shares"
+
+
+def shares_nonce(report_id: str, digests: bytes) -> bytes:
+    """The nonce of a token that lets a report's sealed shares in, and no others at any node.
+
+    digests: SHA-256 of each sealed share, in the nodes' order. Their sealing is random, and so is this.
+    """
+    return sha256(TOKEN_CONTEXT + unhexlify(report_id) + digests).digest()
 
 
 class Message:

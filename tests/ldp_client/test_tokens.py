@@ -1,6 +1,7 @@
 """Reports that need a token: asked for once, in one window, and sent with it in another."""
 
 import sqlite3
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -487,6 +488,7 @@ def test_each_node_of_a_secure_sum_gets_the_token(monkeypatch):
     shares.put_shares(Of(), lambda _place, outcome: outcome, b"token")
     assert [a[3] for a in told] == [b"token"] * 2
     assert [a[2] for a in told] == [node_invitation("CODE", index) for index in (0, 1)]
+    assert [a[4] for a in told] == [2 * sha256(b"\0").digest()] * 2
 
 
 def test_the_budget_says_which_reports_still_need_a_token(tmp_path, places, at, capsys):

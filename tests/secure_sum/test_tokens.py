@@ -1,29 +1,41 @@
 """Nodes of a secure sum take one share for each token, and need no invitation then."""
 
+from hashlib import sha256
+
 import pytest
 
 from collector.operator.inviting import write_invitations
+from ldp_client import Device
 from ldp_client.core.tokens import header_of
+from ldp_client.device import clock
 from ldp_client.documents.errors import InputError
 from ldp_client.mechanisms import mechanisms_of
+from ldp_client.secure_sum.messages import SHARES, Message, shares_nonce
 from schemas import Study
-from tests.ldp_client.issuers import channel_of, token_of
+from tests.ldp_client.issuers import Issuer, channel_of, token_of
 from tests.secure_sum.conftest import ANSWERS, TOKEN, build_study, close_study, shares_of
 
 
 @pytest.fixture
 def tokened(network):
     """A study that takes tokens, at all nodes."""
-    plain = build_study("hours", nodes=[node.address for node in network.nodes], clients=6, tolerate=1)
-    study = Study({**plain.document, "channel": channel_of("https://issuer.example")})
+    return publish(network, "https://issuer.example")
+
+
+def publish(network, issuer):
+    addresses = [node.address for node in network.nodes]
+    plain = build_study("hours", nodes=addresses, clients=6, tolerate=3)
+    study = Study({**plain.document, "channel": channel_of(issuer)})
     network.study, network.mechanisms = study, mechanisms_of(study)
     for node in network.nodes:
         assert node.publish(study).status_code == 201
     return study
 
 
-def put(node, message, token=None):
+def put(node, message, token=None, digests=b""):
     headers = {"Authorization": header_of(token)} if token else {"LDPKit-Invitation": message.invitation}
+    if digests:
+        headers[SHARES] = digests.hex()
     binary = "application/octet-stream"
     return node.app.test_client().put(message.path, data=message.body, content_type=binary, headers=headers)
 
@@ -32,29 +44,99 @@ def messages_of(study):
     return shares_of(study, {"hours": ANSWERS["hours"]}, "CODE")[1]
 
 
+def digests_of(messages):
+    return b"".join(sha256(message.body).digest() for message in messages)
+
+
+def token_for(study, messages):
+    """The token of these shares, as a device asks for it."""
+    report_id = messages[0].path.rpartition("/")[2]
+    return token_of(study, nonce=shares_nonce(report_id, digests_of(messages)))
+
+
+def put_all(network, messages, token):
+    digests = digests_of(messages)
+    return [put(node, one, token, digests) for node, one in zip(network.nodes, messages, strict=True)]
+
+
 def kind_of(response):
     return response.status_code, response.get_json(force=True)["type"].removeprefix("urn:ldpkit:problem:")
 
 
 def test_each_node_spends_the_token_in_its_own_database(network, tokened):
-    messages, token = messages_of(tokened), token_of(tokened)
+    messages = messages_of(tokened)
+    token = token_for(tokened, messages)
     for status in (201, 200):
-        assert [put(node, one, token).status_code for node, one in zip(network.nodes, messages)] == [
-            status
-        ] * len(messages)
-    others = messages_of(tokened)
-    for node, message in zip(network.nodes, others):
-        assert kind_of(put(node, message, token)) == (409, "token-spent")
+        assert [one.status_code for one in put_all(network, messages, token)] == [status] * len(messages)
+    for node, message in zip(network.nodes, messages_of(tokened), strict=True):
         assert kind_of(put(node, message)) == (401, "token-needed")
 
 
 def test_it_is_closed_and_summed_as_any(network, tokened):
     for _ in range(6):
-        token = token_of(tokened)
-        for node, message in zip(network.nodes, messages_of(tokened)):
-            assert put(node, message, token).status_code == 201
+        messages = messages_of(tokened)
+        assert {one.status_code for one in put_all(network, messages, token_for(tokened, messages))} == {201}
     total = close_study(tokened, [TOKEN] * len(network.nodes)).total
     assert next(iter(total.questions.values())).n == 6
+
+
+def test_a_node_that_sees_a_token_first_can_let_in_nothing_with_it_elsewhere(network, tokened):
+    """Else it lets in reports of its own in place of all but one, and reads that one out of the sum."""
+    messages, others = messages_of(tokened), messages_of(tokened)
+    token, digests = token_for(tokened, messages), digests_of(messages)
+    second = network.nodes[1]
+    renamed = Message(second.url, messages[1].path, others[1].body, "")
+    for message, said in (
+        (others[1], digests),
+        (others[1], digests_of(others)),
+        (renamed, digests),
+        (messages[1], digests_of(others)),
+        (messages[1], b""),
+        (messages[1], digests[:-1]),
+        (messages[1], digests + bytes(32)),
+        (messages[1], digests[32:64] + digests[32:]),
+    ):
+        assert kind_of(put(second, message, token, said))[0] in (401, 422)
+    assert put(second, messages[1], token, digests).status_code == 201
+    assert kind_of(put(second, others[1], token, digests))[1] == "token-invalid"
+
+
+def test_a_token_of_any_nonce_lets_no_share_in(network, tokened):
+    messages = messages_of(tokened)
+    for response in put_all(network, messages, token_of(tokened)):
+        assert kind_of(response) == (401, "token-invalid")
+
+
+@pytest.mark.parametrize("digests", ["", "é", "ab" * 95, "g" * 192, "ab" * 100_000])
+def test_a_header_that_is_none_is_refused(network, tokened, digests):
+    messages = messages_of(tokened)
+    headers = {"Authorization": header_of(token_for(tokened, messages)), SHARES: digests}
+    response = (
+        network.nodes[0]
+        .app.test_client()
+        .put(
+            messages[0].path, data=messages[0].body, content_type="application/octet-stream", headers=headers
+        )
+    )
+    assert response.status_code == 401
+
+
+def test_a_device_asks_for_a_token_for_its_shares_and_brings_it_to_all_nodes(network, tmp_path, monkeypatch):
+    now = [20_000 * 86_400.0]
+    monkeypatch.setattr(clock, "now", lambda: now[0])
+    with Issuer() as issuer:
+        study = publish(network, issuer.url)
+        for name in "abc":
+            collector = network.nodes[0].address.partition("#")[0]
+            nodes = study.document["route"]["nodes"]
+            device = Device(tmp_path / name, "8", collector, max_delta="0.001", nodes=nodes)
+            device.consent(device.fetch("summed"))
+            device.answer(study, {"hours": ANSWERS["hours"]}, "CODE")
+            assert device.flush(now=True).later == 1
+            (queued,) = device.ledger.queued()
+            now[0] = queued.due
+            assert device.flush(now=True).sent == 1
+    assert close_study(study, [TOKEN] * len(network.nodes)).total.questions["hours"].n == 3
 
 
 def test_nobody_is_invited_to_it(tokened, tmp_path):
