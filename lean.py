@@ -1,4 +1,4 @@
-"""The device library as it is installed: no comments, and documentation of what apps use alone.
+"""The device library as it is installed: no comments, documentation of what apps use alone, a space a level.
 
 A phone carries every byte of it, and half of the source is written for those who read the source. Lines keep
 their numbers, so that a traceback names the repository's line; what runs is the same, which a test checks.
@@ -14,6 +14,9 @@ from pathlib import Path
 from typing import Union
 
 KINDS = (ast.Module, ast.FunctionDef, ast.ClassDef)
+# What ends in another line than it begins in, and is no text.
+LAYOUT = (tokenize.NEWLINE, tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
+INDENT = 4
 Definition = Union[ast.Module, ast.FunctionDef, ast.ClassDef]
 
 
@@ -41,11 +44,20 @@ def lean(source: str, used: frozenset[str]) -> str:
         lines[text.lineno - 1 : text.end_lineno] = [""] * ((text.end_lineno or 0) - text.lineno + 1)
         if len(definition.body) == 1 and not isinstance(definition, ast.Module):
             lines[text.lineno - 1] = " " * text.col_offset + "pass"
+    fixed: set[int] = set()
     for token in tokenize.generate_tokens(io.StringIO("\n".join(lines)).readline):
+        (row, column), (last, _) = token.start, token.end
         if token.type == tokenize.COMMENT:
-            row, column = token.start
             lines[row - 1] = lines[row - 1][:column].rstrip()
-    return "\n".join(lines)
+        elif token.type not in LAYOUT:
+            # Within a text of several lines spaces are its own.
+            fixed.update(range(row, last))
+    return "\n".join(line if row in fixed else _indented_by_one(line) for row, line in enumerate(lines))
+
+
+def _indented_by_one(line: str) -> str:
+    text = line.lstrip(" ")
+    return " " * ((len(line) - len(text)) // INDENT) + text
 
 
 def _undocumented(tree: ast.Module, used: frozenset[str]) -> Iterator[Definition]:

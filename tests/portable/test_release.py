@@ -118,14 +118,14 @@ def test_the_device_library_stands_alone(dist, tmp_path):
 
 
 def without_docstrings(source):
-    """What runs, and where: a docstring that goes leaves nothing, or a pass where nothing else stands."""
+    """What runs, and in which lines: a docstring that goes leaves nothing, or a pass where it stood alone."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
         if isinstance(node, (ast.Module, ast.FunctionDef, ast.ClassDef)):
             rest = node.body[1:] if ast.get_docstring(node) is not None else node.body
             node.body = [one for one in rest if not isinstance(one, ast.Pass)]
-        # A class of a docstring alone ends earlier without it.
-        for end in {"end_lineno", "end_col_offset"} & set(node._attributes):
+        # A class of a docstring alone ends earlier without it; a level is a space.
+        for end in {"end_lineno", "col_offset", "end_col_offset"} & set(node._attributes):
             setattr(node, end, None)
     return ast.dump(tree, include_attributes=True)
 
@@ -151,13 +151,19 @@ def test_a_fault_of_what_makes_it_lean_is_seen():
     """What the test above compares differs where a statement goes, or a line."""
     source = 'def one():\n    """Give one."""\n    two = 2  # not one\n    return 1\n'
     lean = make_lean_text(source, frozenset())
-    assert lean == "def one():\n\n    two = 2\n    return 1\n"
+    assert lean == "def one():\n\n two = 2\n return 1\n"
     assert without_docstrings(lean) == without_docstrings(source)
-    assert without_docstrings(lean.replace("    two = 2\n", "\n")) != without_docstrings(source)
+    assert without_docstrings(lean.replace(" two = 2\n", "\n")) != without_docstrings(source)
     assert without_docstrings(lean.replace("\n\n", "\n")) != without_docstrings(source)
-    assert make_lean_text(source, frozenset({"one"})) == source.replace("  # not one", "")
+    documented = make_lean_text(source, frozenset({"one"}))
+    assert documented == source.replace("  # not one", "").replace("    ", " ")
     alone = 'class Alone(Exception):\n    """By itself."""\n'
-    assert make_lean_text(alone, frozenset()) == "class Alone(Exception):\n    pass\n"
+    assert make_lean_text(alone, frozenset()) == "class Alone(Exception):\n pass\n"
+    told = 'def told(one):\n    return f("""\n    text\n        more""",\n        one)\n'
+    assert (
+        make_lean_text(told, frozenset())
+        == 'def told(one):\n return f("""\n    text\n        more""",\n  one)\n'
+    )
 
 
 def test_the_whole_stands_on_it(dist):
