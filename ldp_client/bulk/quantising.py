@@ -4,8 +4,8 @@ import contextlib
 
 import numpy as np
 
-from ldp_client.arrays import clip_norms, positions, refuse_missing, signed, without_mask
-from ldp_client.clipping import ROUNDING, is_clipped
+from ldp_client.columns.arrays import clip_norms, positions, refuse_missing, signed, without_mask
+from ldp_client.columns.clipping import ROUNDING, is_clipped
 from ldp_client.core.quantise import UNIT, as_float
 from ldp_client.documents.errors import AnswerError, InputError
 from ldp_client.mechanisms.choice import ChoiceMechanism

@@ -236,7 +236,7 @@ def _check_answers(study: "Study", answers: "dict[str, Any]") -> None:
 def _check_tables(study: "Study", tables: "dict[str, Any]") -> None:
     """The same of a data holder's tables, which are read once for it. Raises AnswerError, InputError."""
     from ldp_client.answering import quantise_answers
-    from ldp_client.clipping import ClippedCount
+    from ldp_client.columns.clipping import ClippedCount
     from ldp_client.device.terms import terms_of
     from ldp_client.files.batch import counted_tables
 
@@ -253,7 +253,7 @@ def _tell_public(values: "dict[str, str]", sentence: str) -> None:
 
 def _warn_of_clipping(study: "Study", answers: "dict[str, Any]") -> None:
     """Say which answers lie beyond bounds or norm, often for their unit, before anybody consents."""
-    from ldp_client.clipping import is_clipped
+    from ldp_client.columns.clipping import is_clipped
 
     for question in study.questions:
         if is_clipped(question, answers[question.id]):

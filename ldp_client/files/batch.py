@@ -4,7 +4,7 @@ import os
 from itertools import islice
 
 from ldp_client.answering import perturb_answers, public_values, quantise_answers, refuse_route, report_of
-from ldp_client.clipping import ClippedCount, is_clipped
+from ldp_client.columns.clipping import ClippedCount, is_clipped
 from ldp_client.core.randomness import urandom
 from ldp_client.documents.errors import AnswerError, InputError
 from ldp_client.files.answers import read_answers

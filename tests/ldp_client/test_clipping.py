@@ -8,7 +8,7 @@ import pytest
 
 from ldp_client import mechanism_for
 from ldp_client.cli import main
-from ldp_client.clipping import is_clipped
+from ldp_client.columns.clipping import is_clipped
 from schemas import Study
 from tests import studies
 

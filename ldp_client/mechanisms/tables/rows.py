@@ -98,7 +98,7 @@ class Columns:
         """`records` of numeric NumPy columns as one array: the same integers. Raises AnswerError."""
         import numpy as np
 
-        from ldp_client.arrays import clip_norms, refuse_missing, signed
+        from ldp_client.columns.arrays import clip_norms, refuse_missing, signed
 
         scaled = []
         for field, values in zip(self.fields, columns):
@@ -123,7 +123,7 @@ def is_missing(value: "Any") -> bool:
 def _without_mask(column: "Any") -> "Any":
     if not hasattr(column, "mask"):
         return column
-    from ldp_client.arrays import without_mask
+    from ldp_client.columns.arrays import without_mask
 
     return without_mask(column)
 
