@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from inference.models.regressions import second_moments
 from inference.models.sampled_products import counted_signs
 from ldp_client import mechanism_for
-from ldp_client.arrays import clip_norms
 from ldp_client.bulk import randomise_many
+from ldp_client.columns.arrays import clip_norms
 from ldp_client.core.noise_levels import NOISE_BITS
 from ldp_client.core.quantise import UNIT
 from ldp_client.core.randomness import NotForRealAnswers

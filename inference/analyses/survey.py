@@ -196,7 +196,9 @@ def read_rows(path: str) -> tuple[list[str], list[list[str]]]:
         raise InputError(f"{path} is not UTF-8 text: save it as CSV in UTF-8") from None
     except csv.Error as error:
         raise InputError(f"{name} is not CSV: {error}") from None
-    # A blank line is a blank cell where there is one column; else nobody's row.
+    while rows and not rows[-1]:
+        rows.pop()
+    # Above the last row a blank line is a blank cell where there is one column; else nobody's row.
     alone = len(next(filter(None, rows), ())) == 1
     return _checked(name, [row or [""] for row in rows if row or alone])
 

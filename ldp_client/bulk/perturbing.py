@@ -8,7 +8,7 @@ from ldp_client.answering import padding_of, refuse_route, refuse_wrong_public
 from ldp_client.bulk import choices, numbers
 from ldp_client.bulk.quantising import count_clipped, in_rows, quantise_many, with_blanks
 from ldp_client.bulk.randomness import below
-from ldp_client.clipping import ClippedCount
+from ldp_client.columns.clipping import ClippedCount
 from ldp_client.core.randomness import read, urandom
 from ldp_client.documents.errors import AnswerError, InputError
 from ldp_client.documents.report import SECRET_BYTES, Report, report_id_of

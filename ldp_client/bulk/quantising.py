@@ -4,14 +4,15 @@ import contextlib
 
 import numpy as np
 
-from ldp_client.arrays import clip_norms, positions, refuse_missing, signed, without_mask
-from ldp_client.clipping import ROUNDING, is_clipped
-from ldp_client.core.quantise import UNIT
+from ldp_client.columns.arrays import clip_norms, positions, refuse_missing, signed, without_mask
+from ldp_client.columns.clipping import ROUNDING, is_clipped
+from ldp_client.core.quantise import UNIT, as_float
 from ldp_client.documents.errors import AnswerError, InputError
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
 from ldp_client.mechanisms.record import RecordMechanism
 from ldp_client.mechanisms.sampled_products import SampledProducts
+from ldp_client.mechanisms.tables.rows import is_missing
 from ldp_client.words.text import say
 
 TYPE_CHECKING = False
@@ -61,7 +62,7 @@ def with_blanks(mechanism: "Mechanism", answers: "Any", refusals: bool) -> "Any"
     if not mechanism.refusal or (isinstance(answers, np.ndarray) and answers.dtype.kind in "biuSU"):
         return answers
     listed = answers.tolist() if isinstance(answers, np.ndarray) else list(answers)
-    blank = [_is_blank(answer) for answer in listed]
+    blank = [is_missing(answer) for answer in listed]
     if not refusals and any(blank):
         raise AnswerError(
             mechanism.field, say("core.row", row=blank.index(True) + 1, problem=say("core.blank"))
@@ -69,11 +70,6 @@ def with_blanks(mechanism: "Mechanism", answers: "Any", refusals: bool) -> "Any"
     if isinstance(answers, np.ndarray) and not any(blank):
         return answers
     return [None if missing else answer for answer, missing in zip(listed, blank)]
-
-
-def _is_blank(answer: "Any") -> bool:
-    """Whether it is None, NaN, or what data frames have for either."""
-    return answer is None or type(answer).__name__ in ("NAType", "NaTType") or answer != answer
 
 
 def quantise_many(mechanism: "Mechanism", answers: "Any") -> "Quantised":
@@ -124,7 +120,7 @@ def count_clipped(mechanism: "Any", answers: "Any") -> int:
 def _are_clipped(mechanism: "Any", columns: "dict[str, Any]") -> "NDArray[np.bool_]":
     """Which records of {field: column} are."""
     numbers = {
-        field.id: (np.asarray(columns[field.id]).astype(np.float64), _bounds(field))
+        field.id: (_floats(columns[field.id], field.id), _bounds(field))
         for field in (*mechanism.features, mechanism.response)
         if field.bounds is not None
     }
@@ -134,6 +130,14 @@ def _are_clipped(mechanism: "Any", columns: "dict[str, Any]") -> "NDArray[np.boo
         scaled = [2 * positions(*numbers[field.id]) - 1 for field in mechanism.features]
         clipped |= np.square(scaled).sum(axis=0) > float(mechanism.norm) ** 2 * (1 + ROUNDING)
     return clipped
+
+
+def _floats(column: "Any", name: str) -> "Floats":
+    numbers = np.asarray(column)
+    if numbers.dtype.kind == "O":
+        # Among them may be whole numbers beyond all floats.
+        numbers = np.asarray([as_float(value, name) for value in numbers.tolist()])
+    return numbers.astype(np.float64)
 
 
 def _each_record(mechanism: "Mechanism", answers: "dict[str, Any]") -> "list[dict[str, Any]]":

@@ -157,8 +157,7 @@ def _answer(device: "Device", study_id: str, arguments: argparse.Namespace) -> s
     """Fetch the study, ask for consent, and answer; the report's id. Raises LdpkitError."""
     study = device.fetch(study_id)
     answers = _answers(study, arguments)
-    if study.unit != "holder":
-        _check_answers(study, answers)
+    (_check_tables if study.unit == "holder" else _check_answers)(study, answers)
     if not arguments.yes:
         _ask_for_consent(study, device.collector)
     device.consent(study)
@@ -234,6 +233,19 @@ def _check_answers(study: "Study", answers: "dict[str, Any]") -> None:
     _warn_of_clipping(study, answers)
 
 
+def _check_tables(study: "Study", tables: "dict[str, Any]") -> None:
+    """The same of a data holder's tables, which are read once for it. Raises AnswerError, InputError."""
+    from ldp_client.answering import quantise_answers
+    from ldp_client.columns.clipping import ClippedCount
+    from ldp_client.device.terms import terms_of
+    from ldp_client.files.batch import counted_tables
+
+    clipped = ClippedCount()
+    quantise_answers(study, terms_of(study).mechanisms, counted_tables(study, tables, clipped))
+    if clipped.line():
+        print(clipped.line(), file=sys.stderr)
+
+
 def _tell_public(values: "dict[str, str]", sentence: str) -> None:
     for name, value in values.items():
         print(say(sentence, field=name, value=visible(value)), file=sys.stderr)
@@ -241,7 +253,7 @@ def _tell_public(values: "dict[str, str]", sentence: str) -> None:
 
 def _warn_of_clipping(study: "Study", answers: "dict[str, Any]") -> None:
     """Say which answers lie beyond bounds or norm, often for their unit, before anybody consents."""
-    from ldp_client.clipping import is_clipped
+    from ldp_client.columns.clipping import is_clipped
 
     for question in study.questions:
         if is_clipped(question, answers[question.id]):

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 from ldp_client.device.in_clear import kept_marks
 from ldp_client.device.known_studies import OF_PUBLISHER, shown_publisher
-from ldp_client.device.memory import has_permanent, keeps_words
+from ldp_client.device.memory import ANOTHER, has_permanent, keeps_words
 from ldp_client.documents.errors import AlreadyAnsweredError, BudgetError, RefusedError
 from ldp_client.words.text import say
 
@@ -43,7 +43,8 @@ def refuse_second_answers(connection: sqlite3.Connection, terms: "Terms", publis
         for whose, version, words, epsilon in connection.execute(
             query, (terms.study.id, question)
         ).fetchall():
-            if publisher.is_own(whose) and (whose or anybodys):
+            own = publisher.is_own(whose) and (whose or anybodys)
+            if own:
                 paid_once = epsilon != "0" and not has_permanent(connection, terms.study, publisher, question)
                 again = question not in terms.memoized or terms.study.version <= version or paid_once
                 again = again or bool(
@@ -56,7 +57,9 @@ def refuse_second_answers(connection: sqlite3.Connection, terms: "Terms", publis
             else:
                 again = not words or bool(asked.intersection(words.split()))
             if again:
-                raise AlreadyAnsweredError(say("device.answered", study=terms.study.id, question=question))
+                key = "device.answered_to" if whose and not own else "device.answered"
+                whose = shown_publisher(whose)
+                raise AlreadyAnsweredError(say(key, study=terms.study.id, question=question, whose=whose))
 
 
 def _went_elsewhere(connection: sqlite3.Connection, study_id: str, publisher: "Publisher") -> bool:
@@ -122,6 +125,7 @@ def write_spends(
     Once more where a memoized question asks another thing than before.
     """
     study = terms.study
+    _carry_over(connection, terms, publisher)
     query = "SELECT words, epsilon, delta FROM spent WHERE study = ? AND publisher = ? AND question = ?"
     for question in [one.id for one in study.questions]:
         key = (study.id, publisher.name, question)
@@ -134,3 +138,18 @@ def write_spends(
         asked = " ".join(sorted({*terms.told[question], *kept_marks(terms, question, words)}))
         row = (*key, study.version, asked, epsilon, delta)
         connection.execute("INSERT OR REPLACE INTO spent VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+
+
+def _carry_over(connection: sqlite3.Connection, terms: "Terms", publisher: "Publisher") -> None:
+    """What is asked again in the same words is kept under who asks it now: the key before may be retired.
+
+    What is asked in other words stays where it was: where the new key was stolen, the one before goes on.
+    """
+    query = "SELECT publisher, words FROM spent WHERE study = ? AND question = ?"
+    for question, told in terms.told.items():
+        for whose, words in connection.execute(query, (terms.study.id, question)).fetchall():
+            if whose and whose in publisher.names and told.keys() & words.split():
+                row = (publisher.name, terms.study.id, whose, question + ANOTHER)
+                for table in ("spent", "permanent"):
+                    carry = f"UPDATE OR IGNORE {table} SET publisher = ? WHERE study = ? AND publisher = ?"
+                    connection.execute(f"{carry} AND INSTR(question || '{ANOTHER}', ?) = 1", row)

@@ -17,6 +17,7 @@ from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from _csv import Reader
     from typing import Any
 
     from ldp_client.documents.study import Question, Study
@@ -92,26 +93,37 @@ def _read_csv(study: "Study", path: str) -> "Iterator[tuple[int, dict[str, Any]]
             expected = all_columns(study)
             check_header(os.path.basename(path), header, expected)
             numbers = {column: TwoReadings(NO_VALUE) for column in _number_columns(study)}
-            for cells in reader:
-                # Of one column, an empty line is somebody's empty cell.
-                row = cells or [""] * (len(header) == 1)
-                if row and len(row) != len(header):
-                    raise InputError(
-                        say("files.line_columns", file=os.path.basename(path), line=reader.line_num)
-                    )
-                if row:
-                    texts = dict(zip(header, row))
-                    for column in numbers:
-                        numbers[column].look_at([texts[column]])
-                    yield reader.line_num, answers_from_text(study, texts)
+            for number, row in _rows(reader, len(header)):
+                if len(row) != len(header):
+                    raise InputError(say("files.line_columns", file=os.path.basename(path), line=number))
+                texts = dict(zip(header, row))
+                for column in numbers:
+                    numbers[column].look_at([texts[column]])
+                yield number, answers_from_text(study, texts)
             refuse_two_readings(os.path.basename(path), numbers)
         except csv.Error:
             raise InputError(
                 say("files.line_not_csv", file=os.path.basename(path), line=reader.line_num)
             ) from None
         except AnswerError as error:
-            where = say("files.line", file=os.path.basename(path), line=reader.line_num)
+            where = say("files.line", file=os.path.basename(path), line=number)
             raise InputError(f"{where}: {error.field}: {error.problem}") from None
+
+
+def _rows(reader: "Reader", width: int) -> "Iterator[tuple[int, list[str]]]":
+    """(line number, cells) of each row below the header, without empty lines.
+
+    Of one column, an empty line is somebody's empty cell where somebody follows; at the end it is nobody.
+    """
+    empty: "list[int]" = []
+    for cells in reader:
+        if cells:
+            for number in empty:
+                yield number, [""]
+            empty.clear()
+            yield reader.line_num, cells
+        elif width == 1:
+            empty.append(reader.line_num)
 
 
 def check_header(name: str, header: "list[str]", expected: "list[str]") -> None:

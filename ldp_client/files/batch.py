@@ -4,7 +4,7 @@ import os
 from itertools import islice
 
 from ldp_client.answering import perturb_answers, public_values, quantise_answers, refuse_route, report_of
-from ldp_client.clipping import ClippedCount, is_clipped
+from ldp_client.columns.clipping import ClippedCount, is_clipped
 from ldp_client.core.randomness import urandom
 from ldp_client.documents.errors import AnswerError, InputError
 from ldp_client.files.answers import read_answers
@@ -17,7 +17,7 @@ from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from typing import Any, Optional
 
     from ldp_client.core.randomness import Source
@@ -156,8 +156,7 @@ def perturb_table(
 
     Raises InputError with the row and the column.
     """
-    tables = table_answers(study, table_path)
-    answers = {name: CountedTable(study.question(name), tables[name], clipped) for name in tables}
+    answers = counted_tables(study, table_answers(study, table_path), clipped)
     try:
         report = perturb_answers(study, mechanisms, answers)
     except AnswerError as error:
@@ -166,6 +165,13 @@ def perturb_table(
     with replacing(report_path, is_new=True, private=True) as file:
         file.write(report.to_json() + "\n")
         mark.note(report_path)
+
+
+def counted_tables(
+    study: "Study", tables: "Mapping[str, Any]", clipped: ClippedCount
+) -> "dict[str, CountedTable]":
+    """The tables of a holder's answers; clipped counts their rows as they are read."""
+    return {name: CountedTable(study.question(name), tables[name], clipped) for name in tables}
 
 
 class CountedTable:

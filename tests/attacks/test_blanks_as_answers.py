@@ -61,7 +61,8 @@ def test_a_column_has_blanks_that_only_its_owner_calls_refusals():
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("answers.csv", "ever\nyes\n\n"),
+        ("answers.csv", "ever\nyes\n\nno\n"),
+        ("answers.csv", 'ever\nyes\n""\n'),
         ("answers.csv", "ever\nyes\nNA\n"),
         ("answers.ndjson", '{"ever": null}\n'),
     ],
@@ -79,6 +80,16 @@ def test_a_file_has_blanks_that_only_its_owner_calls_refusals(tmp_path, name, te
     assert perturb_file(study, str(answers), str(reports), refusals=True) == text.count("\n") - (
         ".csv" in name
     )
+
+
+@pytest.mark.parametrize("end", ["\n", "\n\n\n", "\r\n\r\n"])
+def test_an_empty_line_at_the_end_of_one_column_is_nobody(tmp_path, end):
+    """A file that ends in one more line break would count somebody who refused."""
+    study = Study(studies.document(OFFERED))
+    for refusals in (False, True):
+        answers, reports = tmp_path / f"{refusals}.csv", tmp_path / f"{refusals}.ndjson"
+        answers.write_bytes(f"ever\nyes\nno\n{end}".encode())
+        assert perturb_file(study, str(answers), str(reports), refusals=refusals) == 2
 
 
 def test_an_option_left_blank_is_no_refusal(tmp_path, capsys, monkeypatch):

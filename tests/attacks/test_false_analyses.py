@@ -319,8 +319,8 @@ def test_a_design_of_other_types_is_refused(text, said):
 
 
 def test_blank_cells_are_blank_in_every_file(tmp_path):
-    """A blank line of one column; and in Parquet what a CSV file has as blank, or with spaces around."""
-    (tmp_path / "one.csv").write_text("armed\nno\n\nyes\n")
+    """A blank line of one column, not at the end; and in Parquet what CSV has as blank, or with spaces."""
+    (tmp_path / "one.csv").write_text("armed\nno\n\nyes\n\n\n")
     assert read_frame(str(tmp_path / "one.csv"))["armed"].isna().tolist() == [False, True, False]
     cells = ["A", "A ", "", "NA", None, "B"]
     kinds = pd.Categorical(cells, categories=["B", "A ", "A", "NA", ""])

@@ -1,8 +1,10 @@
 """A number that nobody gave is counted as the middle of its bounds, by whatever way it comes in."""
 
 import math
+from decimal import Decimal
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from ldp_client import Device, mechanism_for
@@ -71,6 +73,32 @@ def test_columns_with_one_are_refused_with_its_row(question, field):
     columns[field][6] = math.nan
     with pytest.raises(AnswerError, match="row 7: is missing"):
         mechanism.perturb_many(columns, never)
+
+
+SIGNALS = Decimal("sNaN")
+TWO = np.asarray([1.0, 2.0])
+
+
+@pytest.mark.parametrize("rows", [3, 300])
+@pytest.mark.parametrize("wrong", [pd.NA, pd.NaT, SIGNALS, TWO, np.bool_(True)], ids=repr)
+def test_a_table_with_what_cannot_be_compared_is_refused_with_its_row(rows, wrong):
+    """pandas' NA has no truth value, a NaN that signals no order: either was another error, without a row."""
+    mechanism = mechanism_for(Study(studies.document(studies.TABLE, **studies.HOLDER)).questions[0])
+    column = [20.0, wrong, *[20.0] * (rows - 2)]
+    for values in (column, pd.Series(column, dtype=object)):
+        columns = {name: np.full(rows, 20.0) for name in studies.ROWS}
+        with pytest.raises(AnswerError, match=r"row 2: (is missing|must be a number)"):
+            mechanism.quantise({**columns, "v": values})
+
+
+@pytest.mark.parametrize("question", [studies.NUMBER, studies.YES_NO], ids=["number", "yes_no"])
+@pytest.mark.parametrize("wrong", [SIGNALS, TWO], ids=repr)
+def test_nor_is_it_taken_where_blanks_may_be_refusals(question, wrong):
+    offered = {"share": "0.5"} if question is studies.NUMBER else True
+    mechanism = mechanism_for(Study(studies.document({**question, "refusal": offered})).questions[0])
+    for refusals in (False, True):
+        with pytest.raises(AnswerError, match="row 1: "):
+            mechanism.perturb_many([wrong], never, refusals)
 
 
 CSV = {

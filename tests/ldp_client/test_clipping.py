@@ -3,11 +3,12 @@
 import json
 
 import numpy as np
+import pyarrow
 import pytest
 
 from ldp_client import mechanism_for
 from ldp_client.cli import main
-from ldp_client.clipping import is_clipped
+from ldp_client.columns.clipping import is_clipped
 from schemas import Study
 from tests import studies
 
@@ -42,6 +43,17 @@ def test_many_at_once_say_it_in_one_line(caplog, form):
     assert caplog.messages == [
         "clipped to the study's bounds or norm: hours 2 of 5",
         "clipped to the study's bounds or norm: rating 2 of 4",
+    ]
+
+
+def test_what_is_taken_as_a_number_is_counted_as_one(caplog):
+    """pyarrow's numbers compare with no other; a whole number beyond all floats becomes none."""
+    mechanism_for(question(studies.NUMBER)).perturb_many(pyarrow.array([3.0, 12.5]))
+    rating = mechanism_for(question(studies.RECORD, **WIDE))
+    rating.perturb_many({"age": [42, 10**400], "years": [23, 23], "rate": [5, 5]})
+    assert caplog.messages == [
+        "clipped to the study's bounds or norm: hours 1 of 2",
+        f"clipped to the study's bounds or norm: {rating.field} 1 of 2",
     ]
 
 

@@ -53,7 +53,17 @@ for use in (
 """
 MOST_BYTES = 150_000
 # Of the package ldp_client what comes with ldpkit: what no app on a device uses.
-BEYOND_DEVICES = ("audit", "bulk", "cli", "commands", "files", "js", "mechanisms/tables", "shuffling")
+BEYOND_DEVICES = (
+    "audit",
+    "bulk",
+    "cli",
+    "columns",
+    "commands",
+    "files",
+    "js",
+    "mechanisms/tables",
+    "shuffling",
+)
 
 
 @pytest.fixture(scope="module")

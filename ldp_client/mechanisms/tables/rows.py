@@ -7,7 +7,7 @@ such parts in order. Errors name the row, counted from 1, and the column, never 
 from itertools import count
 from math import isinf
 
-from ldp_client.core.quantise import UNIT, clip_norm, signed_units
+from ldp_client.core.quantise import UNIT, as_float, clip_norm, signed_units
 from ldp_client.documents.errors import AnswerError
 from ldp_client.words.text import say
 
@@ -81,17 +81,15 @@ class Columns:
             yield [UNIT, *clip_norm(scaled[:-1], self.norm), scaled[-1]]
 
     def _scaled(self, field: "Field", value: "Any", row: int) -> int:
-        if value is None or value != value:
-            self._refuse(field, row, say("core.missing"))
-        if isinstance(value, (str, bytes, bool)) or not hasattr(value, "__float__"):
-            self._refuse(field, row, say("core.number"))
         assert field.bounds is not None
         try:
-            if isinf(value):
-                self._refuse(field, row, say("core.infinite"))
-            return signed_units(value, field.bounds, UNIT, field.id)
-        except (TypeError, ValueError, OverflowError):
+            number = as_float(value, field.id)
+        except AnswerError as error:
+            self._refuse(field, row, say("core.missing") if is_missing(value) else error.problem)
+        if isinf(number):
+            # A whole one beyond all floats.
             self._refuse(field, row, say("core.number"))
+        return signed_units(number, field.bounds, UNIT, field.id)
 
     def _refuse(self, field: "Field", row: int, problem: str) -> "NoReturn":
         raise AnswerError(f"{self.question}.{field.id}", say("core.row", row=row, problem=problem)) from None
@@ -100,7 +98,7 @@ class Columns:
         """`records` of numeric NumPy columns as one array: the same integers. Raises AnswerError."""
         import numpy as np
 
-        from ldp_client.arrays import clip_norms, refuse_missing, signed
+        from ldp_client.columns.arrays import clip_norms, refuse_missing, signed
 
         scaled = []
         for field, values in zip(self.fields, columns):
@@ -111,10 +109,21 @@ class Columns:
         return np.column_stack([np.full(len(features), UNIT), features, scaled[-1]])
 
 
+def is_missing(value: "Any") -> bool:
+    """Whether it is None, NaN, or what data frames have for either."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError, ArithmeticError):
+        # An array, or a NaN that signals: it is here, and no answer.
+        return False
+
+
 def _without_mask(column: "Any") -> "Any":
     if not hasattr(column, "mask"):
         return column
-    from ldp_client.arrays import without_mask
+    from ldp_client.columns.arrays import without_mask
 
     return without_mask(column)
 

@@ -10,6 +10,7 @@ import pyarrow.parquet
 import pytest
 
 from ldp_client import Device, cli, mechanism_for
+from ldp_client.device.ledger import Ledger
 from ldp_client.documents.errors import (
     AlreadyAnsweredError,
     AnswerError,
@@ -218,6 +219,24 @@ def test_answer_takes_a_table_and_sends_one_report(tmp_path, written, capsys):
         assert set(json.loads(body)["payloads"]) == {"power"}
         assert cli.main(["answer", *common, "--table", written(GOOD)]) == 3
         assert "has answered it before" in capsys.readouterr().err
+
+
+def test_a_holder_hears_before_it_agrees_what_is_clipped_or_wrong(tmp_path, written, capsys, monkeypatch):
+    """As whoever answers for a person, and whoever perturbs the same table, does."""
+    asked = []
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("builtins.input", lambda _: asked.append(capsys.readouterr().err) or "n")
+    far = "t,v,pe\n" + "1000,4000,48000\n" * 500
+    with Server(ONE.canonical()) as server:
+        common = ["answer", f"{server.url}/v1/studies/{ONE.id}", "--folder", str(tmp_path / "device")]
+        assert cli.main([*common, "--table", written(far)]) == 3
+        assert "clipped to the study's bounds or norm: power 500 of 500" in asked.pop()
+        assert cli.main([*common, "--table", written(GOOD)]) == 3
+        assert "clipped" not in asked.pop()
+        assert cli.main([*common, "--yes", "--table", written("t,v,pe\n10,40,480\n10,,480\n")]) == 3
+        assert "power.v: row 2: is missing" in capsys.readouterr().err
+    with Ledger(str(tmp_path / "device")).reading() as connection:
+        assert connection.execute("SELECT study FROM consents").fetchall() == []
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 A device does not need it, and nothing of it leaves: a report is that of the clipped answer.
 """
 
-from ldp_client.core.quantise import UNIT, signed_units
+from ldp_client.core.quantise import UNIT, as_float, signed_units
 from ldp_client.words.text import say
 
 TYPE_CHECKING = False
@@ -64,4 +64,6 @@ def is_clipped(asked: "Any", answer: "Any") -> bool:
 
 def _is_beyond(value: "Any", bounds: "Any") -> bool:
     low, high = bounds
-    return bool(value < float(low) or value > float(high))
+    # What can be read as a number need not compare with one.
+    number = as_float(value, "")
+    return number < float(low) or number > float(high)

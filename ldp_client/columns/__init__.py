@@ -1,0 +1,1 @@
+"""Columns of many people's answers, as whoever holds them has them: no device does."""

@@ -1,0 +1,103 @@
+"""A signing key is retired, or was stolen: a panel ends, or a stranger is given what a key was answered."""
+
+import pytest
+
+from ldp_client.documents.errors import AlreadyAnsweredError
+from ldp_client.documents.signed import ED25519
+from ldp_client.files.signing import new_key, sign_study
+from schemas import Report, Study
+from tests import studies
+from tests.ldp_client.devices import Server, consenting
+from tests.portable.embedding_guide import code
+
+HERE, THERE = "https://institute.example", "https://moved.example"
+SURE = {"epsilon": "16", "instantaneous_epsilon": "15.9"}
+SMOKES = {**studies.MEMOIZED, "text": "Do you smoke?"}
+SMOKES["mechanism"] = {**SMOKES["mechanism"], **SURE}
+DRINKS = {**SMOKES, "id": "drinks", "text": "Do you drink?"}
+OTHER_HABIT = {**SMOKES, "text": "Do you take opiates?"}
+OLD, NEW = new_key(ED25519), new_key(ED25519)
+YES, NO = {"habit": b"\x01"}, {"habit": b"\x00"}
+
+
+def answer(folder, version, signer, *pinned, asked=(SMOKES,), said="no", place=HERE, **fields):
+    """Answer a version that a key signed, on a device with these keys pinned; what is left of its budget."""
+    study = Study(studies.document(*asked, version=version, **fields))
+    device = consenting(folder, "60", place, signing_keys=[public for _, public in pinned])
+    device.accept(sign_study(study, signer[0].encode()) if pinned else study)
+    device.answer(study, {question["id"]: said for question in asked})
+    return device.epsilon_left
+
+
+def payloads(folder):
+    queued = consenting(folder, "60").ledger.queued()
+    reports = sorted([Report.from_json(item.body) for item in queued], key=lambda report: report.version)
+    return [report.payloads for report in reports]
+
+
+def test_a_panel_goes_on_once_the_old_key_is_gone(tmp_path):
+    answer(tmp_path, 1, OLD, OLD, said="yes")
+    answer(tmp_path, 2, NEW, OLD, NEW)
+    answer(tmp_path, 3, NEW, NEW)
+    assert answer(tmp_path, 4, NEW, OLD, NEW) == 60 - 16
+    assert payloads(tmp_path) == [YES] * 4
+
+
+def test_so_does_one_that_asks_one_question_of_several(tmp_path):
+    asked = {"asked": (SMOKES, DRINKS), "ask_one": True}
+    answer(tmp_path, 1, OLD, OLD, **asked)
+    answer(tmp_path, 2, NEW, OLD, NEW, **asked)
+    for version in range(3, 9):
+        answer(tmp_path, version, NEW, NEW, **asked)
+
+
+def test_and_one_that_was_signed_late_and_moves(tmp_path):
+    answer(tmp_path, 1, OLD, said="yes")
+    answer(tmp_path, 2, OLD, OLD)
+    answer(tmp_path, 3, OLD, OLD, place=THERE)
+    assert payloads(tmp_path) == [YES] * 3
+
+
+def test_who_missed_the_change_hears_of_the_key(tmp_path):
+    answer(tmp_path, 1, OLD, OLD, said="yes")
+    with pytest.raises(AlreadyAnsweredError, match=r"it before, to the key [0-9a-f]{16}$"):
+        answer(tmp_path, 2, NEW, NEW)
+    answer(tmp_path, 3, NEW, OLD, NEW)
+    assert payloads(tmp_path) == [YES] * 2
+
+
+def test_a_collector_never_speaks_for_a_key(tmp_path):
+    answer(tmp_path, 1, OLD, OLD)
+    answer(tmp_path, 2, NEW, OLD, NEW)
+    for place in (HERE, THERE):
+        with pytest.raises(AlreadyAnsweredError, match="to the key"):
+            answer(tmp_path, 3, NEW, place=place)
+
+
+def test_what_a_stolen_key_asks_keeps_nothing_from_the_one_before_it(tmp_path):
+    answer(tmp_path, 1, OLD, OLD, said="yes")
+    answer(tmp_path, 2, NEW, OLD, NEW, asked=[OTHER_HABIT])
+    answer(tmp_path, 3, OLD, OLD)
+    assert payloads(tmp_path) == [YES, NO, YES]
+
+
+def test_what_was_carried_over_is_withdrawn_with_the_rest(tmp_path):
+    answer(tmp_path, 1, OLD, OLD)
+    answer(tmp_path, 2, NEW, OLD, NEW)
+    consenting(tmp_path, "60", HERE, signing_keys=[NEW[1]]).withdraw("survey")
+    assert payloads(tmp_path) == []
+    with pytest.raises(AlreadyAnsweredError, match="withdrawn"):
+        answer(tmp_path, 3, NEW, OLD, NEW)
+
+
+def test_the_gateway_of_the_guide_tells_who_sends_nothing_of_a_version(tmp_path, capsys):
+    with Server() as server:
+        gateway = {"FOLDER": tmp_path, "COLLECTOR": server.url}
+        exec(code("python", "answer_for"), gateway)
+        for version, said in ((1, ""), (1, ""), (2, "this device has answered it before")):
+            study = Study(studies.document(studies.YES_NO, version=version))
+            assert gateway["answer_for"]("member", study, {"ever": True})
+            told = capsys.readouterr().out
+            assert said in told
+            assert bool(said) == bool(told)
+        assert len(server.asked("PUT")) == 1
