@@ -22,7 +22,7 @@ function linesOf({ owner, collector, days, questions, states, ...its }) {
   return [
     whom && say("script.told.whom", { whom: apart(whom) }),
     days.length && say("script.told.days", { days: days.map(shown).join("; ") }),
-    say("script.told.asked", { questions: questions.map(apart).join("; ") }),
+    questions.length && say("script.told.asked", { questions: questions.map(apart).join("; ") }),
     say("script.told.cost", { epsilon: cost(its) }),
     ...(states[0] ? states : ["gone"]).map((state) => say(`script.told.${state}`)),
   ].filter(Boolean);

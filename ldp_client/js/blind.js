@@ -57,7 +57,10 @@ function raised(number, modulus) {
 
 /** Euclid's: of what shares no factor with the modulus. */
 export function inverse(number, modulus) {
-  let [left, rest, before, found] = [modulus, number, 0n, 1n];
+  let left = modulus;
+  let rest = number;
+  let before = 0n;
+  let found = 1n;
   while (rest) {
     const times = left / rest;
     [left, rest, before, found] = [rest, left - times * rest, found, before - times * found];

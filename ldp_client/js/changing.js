@@ -1,6 +1,6 @@
 /** What becomes of reports that were made: that a person agrees, has another invitation, or wants them deleted. */
 
-import { baseOf } from "./address.js";
+import { isAt } from "./address.js";
 import { utf8 } from "./digest.js";
 import { fail } from "./errors.js";
 import { read } from "./pasted.js";
@@ -69,6 +69,3 @@ function ofStudy({ spent, reports }, collector, studyId) {
   if (![...spent, ...reports].some(isIts)) fail("input", "was never answered", "study");
   return isIts;
 }
-
-/** One of a ledger that did not keep collectors is of any. */
-const isAt = (collector, { collector: its = collector }) => baseOf(its) === collector;

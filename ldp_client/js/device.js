@@ -1,6 +1,6 @@
 /** A device: answers a study once, remembers that it did, and sends the report when the person agrees. */
 
-import { safeBaseOf } from "./address.js";
+import { isAt, safeBaseOf } from "./address.js";
 import { fail, unloaded } from "./errors.js";
 import { openLedger } from "./ledger.js";
 import { systemRandom } from "./randomness.js";
@@ -31,6 +31,8 @@ export async function openDevice({
   const collector = safeBaseOf(given);
   const kept = await (ledger ?? openLedger(name));
   const { read, write } = kept;
+  // Another collector's study of that id is another study.
+  const isIts = ({ id }, report) => report.study === id && isAt(collector, report);
 
   /** As in changing.js, on the ledger. Throw LdpkitError "input", "module" or "ledger". */
   const changing = (kind) => (...change) =>
@@ -59,25 +61,30 @@ export async function openDevice({
         recalled.forEach((one, index) => {
           let { asked, spend } = one;
           if (!spend) memory.spent.push((spend = { question: asked.id }));
-          // What it may be recognised by when it comes back in clear, in all words so far: its text, its list's title,
-          // ids and texts of a record's fields. An older ledger kept the last text alone.
-          const names = study.told.map(({ questions: { [index]: its }, sections, title }) => [
-            its.text ?? title,
-            sections?.[asked.list]?.title,
-            [...(its.features ?? []), its.response].map((part) => [part?.id, part?.text]),
-          ]);
           Object.assign(spend, origin, {
-            text: [...new Set([spend.text, names].flat(4).filter(Boolean))],
+            // What it may be recognised by when it comes back in clear, in all words so far: its text, its list's title,
+            // ids and texts of a record's fields. An older ledger kept the last text alone.
+            text: unique(
+              spend.text,
+              study.told.map(({ questions: { [index]: its }, sections, title }) => [
+                its.text ?? title,
+                sections?.[asked.list]?.title,
+                [its.features, its.response].flat().map((part) => [part?.id, part?.text]),
+              ]),
+            ),
             asked: asked.text ?? asked.id,
             title: study.title,
             owner: study.owner,
             collector,
-            days: [...new Set([...(spend.days ?? []), today()])],
+            days: unique(spend.days, today()),
           });
-          if (!one.isFresh || !answered.includes(asked.id)) return;
-          const paid = study.one?.paid(recalled, one) ?? [one];
+          spend.clear = study.stood?.(spend, one.spend);
           // Once more where a memoized question came to ask another thing.
-          for (const kind in budget) spend[kind] = add(spend[kind] ?? ZERO, costOf(study, paid, kind));
+          if (one.isFresh && answered.includes(asked.id)) {
+            for (const kind in budget) {
+              spend[kind] = add(spend[kind] ?? ZERO, costOf(study, study.one?.paid(recalled, one) ?? [one], kind));
+            }
+          }
         });
         const report = {
           ...origin,
@@ -90,8 +97,7 @@ export async function openDevice({
           publisher: "",
         };
         // Nobody agreed to what an earlier round shows: it never leaves.
-        memory.reports = memory.reports.filter(({ study: its, state }) => its !== study.id || state !== "held");
-        memory.reports.push(report);
+        memory.reports = [...memory.reports.filter((one) => !isIts(study, one) || one.state !== "held"), report];
         return report;
       });
     },
@@ -106,7 +112,7 @@ export async function openDevice({
     status: (study) =>
       read((memory) => ({
         answered: recall(study, memory).some((one) => one.problem),
-        report: memory.reports.findLast((report) => report.study === study.id),
+        report: memory.reports.findLast((report) => isIts(study, report)),
         apart: memory.reports.some((one) => one.channel?.oblivious) ? memory.apart : 0,
       })),
 
@@ -134,7 +140,10 @@ export async function openDevice({
 }
 
 /** The person's day, YYYY-MM-DD, by minutes in milliseconds: kept beside what was spent, it leaves the device never. */
-const today = () => new Date(new Date() - 6e4 * new Date().getTimezoneOffset()).toISOString().slice(0, 10);
+const today = (now = new Date()) => new Date(now - 6e4 * now.getTimezoneOffset()).toISOString().slice(0, 10);
+
+/** What there is of values and of lists in lists, each once. */
+const unique = (...values) => [...new Set(values.flat(4).filter(Boolean))];
 
 function limit(text, field) {
   const number = parseDecimal(text);

@@ -307,6 +307,7 @@ export interface Told {
   readonly studies: readonly ToldStudy[];
 }
 
+/** Of one collector: what another asks under the same id is another study. */
 export interface ToldStudy {
   readonly study: string;
   /** In the study's own language; its id where an older ledger does not have it. */

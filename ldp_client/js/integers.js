@@ -66,7 +66,8 @@ function centralMass(x, bits) {
   const work = bits + ((x * x) >> (2n * bits)) + GUARD_BITS;
   const point = x << (work - bits);
   const square = (point * point) >> work;
-  let [term, total] = [point, point];
+  let term = point;
+  let total = point;
   for (let odd = 3n; term; odd += 2n) {
     term = (term * square) / (odd << work);
     total += term;

@@ -18,22 +18,23 @@ const KEY = 0;
  * work(memory), once what it changed of `memory` is on disk. After an error nothing is changed.
  *
  * memory: {spent: [{study, question, text (all of its texts), version, digest, epsilon, delta,
- * asked (its own text), title, owner, collector, days}], permanent: [{study, question, words,
+ * asked (its own text), title, owner, collector, days,
+ * clear (public fields of its name beside it)}], permanent: [{study, question, words,
  * fingerprint, answer}], reports: [StoredReport of index.d.ts], drawn (perhaps): [{digest, question}]}.
  */
 export async function openLedger(name) {
   const database = await open(name).catch(unusable);
   database.onversionchange = () => database.close();
 
-  const run = (mode) => (work) =>
+  const run = (isKept) => (work) =>
     new Promise((resolve, reject) => {
-      const transaction = database.transaction(STORE, mode, { durability: "strict" });
+      const transaction = database.transaction(STORE, isKept ? "readwrite" : "readonly", { durability: "strict" });
       const store = transaction.objectStore(STORE);
       let result;
       store.get(KEY).onsuccess = ({ target: { result: memory } }) => {
         try {
           result = work(memory);
-          if (mode === "readwrite") store.put(memory, KEY);
+          if (isKept) store.put(memory, KEY);
         } catch (error) {
           reject(error);
           transaction.abort();
@@ -42,7 +43,7 @@ export async function openLedger(name) {
       transaction.oncomplete = () => resolve(result);
       transaction.onabort = () => reject(transaction.error);
     }).catch(unusable);
-  return { name, read: run("readonly"), write: run("readwrite") };
+  return { name, read: run(), write: run(true) };
 }
 
 const open = (name) =>

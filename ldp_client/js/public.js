@@ -2,6 +2,7 @@
 
 import { utf8 } from "./digest.js";
 import { fail } from "./errors.js";
+import { canonicalJson } from "./json.js";
 import { parseDecimal } from "./rational.js";
 import { bounds, check, decimal, hasOwn, identifier, isObject, listOf, oneOf, record, text } from "./shapes.js";
 
@@ -19,8 +20,8 @@ function field(value, path) {
   const found = NUMBER(value, path);
   const [low, high] = found.bounds.map((bound, index) => billionths(bound, `${path}.bounds[${index}]`));
   const step = billionths(found.step, `${path}.step`);
-  const mostValues = 10n ** 6n;
-  check(!((high - low) % step) && (high - low) / step < mostValues, `${path}.step`);
+  // At most a million values.
+  check(!((high - low) % step) && (high - low) / step < 10n ** 6n, `${path}.step`);
   return number(found, low, high, step);
 }
 
@@ -82,14 +83,18 @@ export function read(study) {
   ]);
   study.public.forEach(({ id }, index) => check(!names.includes(id), `public[${index}].id`));
   study.split = (answers) => splitAnswers(study.public, answers);
-  // Whether the ledger's rows have a field's id or text, in whatever language: it was behind noise before. In files a
-  // record's fields stand as QUESTION.FIELD.
-  study.wasAsked = (rows) => {
-    const names = ({ question, text }) => [question, text, [text].flat().map((one) => `${question}.${one}`)];
-    const asked = rows.flatMap(names).flat().map(mark);
-    const isAsked = ({ id, text = id }) => asked.includes(mark(id)) || asked.includes(mark(text));
-    return study.told.some((told) => told.public.some(isAsked));
+  // The fields of which a ledger's row has the id or text, in whatever language, as each language writes them. In files
+  // a record's fields stand as QUESTION.FIELD.
+  const namesakes = ({ question, text }) => {
+    const asked = [question, text, [text].flat().map((one) => `${question}.${one}`)].flat(2).map(mark);
+    const isAsked = ({ id, text: its = id }) => [id, its].some((one) => asked.includes(mark(one)));
+    const written = study.public.map((_, index) => study.told.map((told) => told.public[index]));
+    return written.filter((field) => field.some(isAsked)).map(canonicalJson);
   };
+  // Which fields stood in clear beside a question of the same name every time. before: whether it was asked before.
+  study.stood = (row, before) => namesakes(row).filter((field) => !before || row.clear?.includes(field));
+  // Whether a field was behind noise before: all of its name, but those that stood in clear, are some.
+  study.wasAsked = (rows) => rows.some((row) => namesakes(row)[study.stood(row, row).length]);
 }
 
 /**
@@ -108,11 +113,12 @@ function splitAnswers(fields, answers) {
   const clear = {};
   let hidden = 0;
   for (const { id, source, toSend, longest } of fields) {
-    if (!hasOwn(rest, id) && (source || fail("answer", "missing", id))) continue;
-    const value = toSend(rest[id]);
-    (clear.public ??= {})[id] = value;
-    hidden += longest - length(value);
-    delete rest[id];
+    if (hasOwn(rest, id)) {
+      const value = toSend(rest[id]);
+      (clear.public ??= {})[id] = value;
+      hidden += longest - length(value);
+      delete rest[id];
+    } else if (!source) fail("answer", "missing", id);
   }
   return [rest, clear, hidden];
 }

@@ -8,7 +8,7 @@ const MAX_EXPONENT = 60;
 export function parseDecimal(text) {
   const [found, sign, whole, fraction = "", exponent = "0"] = DECIMAL.exec(text) ?? [];
   if (!found || text.length > MAX_LENGTH || Math.abs(exponent) > MAX_EXPONENT) return null;
-  const power = Number(exponent) - fraction.length;
+  const power = exponent - fraction.length;
   const digits = BigInt(sign + "1") * BigInt(whole + fraction);
   const scale = 10n ** BigInt(Math.abs(power));
   return power < 0 ? [digits, scale, +text] : [digits * scale, 1n, +text];

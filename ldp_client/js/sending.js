@@ -1,6 +1,6 @@
 /** Sending what waits: reports that were agreed to, and deletions that were asked for. */
 
-import { baseOf } from "./address.js";
+import { isAt } from "./address.js";
 import { unloaded } from "./errors.js";
 import { findPublisher, pause, put, remove } from "./upload.js";
 
@@ -24,7 +24,7 @@ export const send = (
     const leaving = isBatched && (await import("./leaving.js").catch(unloaded));
     // What would tell, beside something else, whose it is waits.
     const goes =
-      isBatched && (await (await import("./beside.js").catch(unloaded)).decide(left, write, (one) => isFor(collector, one), now));
+      isBatched && (await (await import("./beside.js").catch(unloaded)).decide(left, write, (one) => isAt(collector, one), now));
     // Each once before any a second time: what is never settled holds nothing else up.
     let attempt = 0;
     for (; left[0] && attempt < attempts; attempt++) {
@@ -38,7 +38,7 @@ export const send = (
     async function isSettled(id) {
       const report = await move(id, {});
       const request = REQUESTS[report?.state];
-      if (!request || !isFor(collector, report) || (goes && !goes.has(id))) return true;
+      if (!request || !isAt(collector, report) || (goes && !goes.has(id))) return true;
       const step = report.publisher ? request : findPublisher;
       const its = report.channel ? leaving.inBatches(step, move, attempts - attempt, now) : step;
       const { changes, again } = await its(`${collector}/v1/studies/${report.study}`, report);
@@ -47,6 +47,3 @@ export const send = (
       return changes.publisher ? isSettled(id) : !again;
     }
   });
-
-// One of a ledger that did not keep collectors has none.
-const isFor = (collector, { collector: its = collector }) => baseOf(its) === collector;

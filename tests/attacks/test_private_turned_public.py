@@ -11,8 +11,9 @@ from ldp_client.documents.errors import AnswerError, RefusedError
 from schemas import Study
 from tests import studies
 from tests.ldp_client.devices import Server
+from tests.portable import npm
 from tests.portable.embedding_guide import BOARD_LEDGER
-from tests.portable.platforms import run_micropython
+from tests.portable.platforms import JAVASCRIPT, run_micropython
 
 EVER = {**studies.YES_NO, "text": "Have you ever had an affair?"}
 PILL = {**studies.YES_NO, "id": "asa", "text": "Aspirin"}
@@ -131,6 +132,68 @@ def test_a_field_that_stood_beside_its_namesake_may_stay_one(tmp_path):
         else:
             with pytest.raises(RefusedError, match="behind noise before"):
                 device.answer(later, {"habit": "yes"}, public={"age": 30})
+
+
+AGE = {"id": "age", "text": "Age in decades", "bounds": ["10", "90"], "step": "10"}
+FINER = {**AGE, "step": "1"}
+YEARS = {**AGE, "id": "years", "text": {"en": "Your age?", "de": "Ihr Alter?"}}
+ASKED = {**studies.MEMOIZED, "text": {"en": "Your age?", "de": "Und Ihr Alter?"}}
+BOTH = {"languages": ["en", "de"]}
+# Rounds of one study: questions, public fields and what else they have; what becomes of the last.
+ROUNDS = {
+    "as it was": ([[RECORD], [AGE]], [[], [AGE]], "sent"),
+    "the same words in every round": ([[ASKED], [YEARS], BOTH], [[ASKED], [YEARS], BOTH], "sent"),
+    "in another order": ([[ASKED], [YEARS, AGE], BOTH], [[ASKED], [AGE, YEARS], BOTH], "sent"),
+    "finer": ([[RECORD], [AGE]], [[], [FINER]], "answered"),
+    "asked without it": ([[ASKED], [YEARS], BOTH], [[ASKED], [], BOTH], [[ASKED], [YEARS], BOTH], "answered"),
+    "beside nothing before": ([[ASKED], [], BOTH], [[ASKED], [YEARS], BOTH], "answered"),
+}
+IN_TURN = """
+const { openDevice, parseStudy } = await import("%s/index.js");
+const { memoryLedger } = await import("%s/ledgers/memory.js");
+const said = [];
+for (const rounds of %s) {
+  const ledger = memoryLedger();
+  const device = await openDevice({ maxEpsilon: "9", collector: "https://a.example", ledger });
+  for (const [text, answers] of rounds) {
+    const answer = device.answer(await parseStudy(JSON.stringify(text)), answers);
+    said.push(await answer.then(() => "sent", ({ code }) => code));
+  }
+}
+console.log(JSON.stringify(said));
+"""
+
+
+def rounds_of(*rounds):
+    """Each round's document and answers."""
+    given, made = {**ANSWERS, "age": 30, "years": 30}, []
+    for number, (asked, public, *more) in enumerate(rounds, start=1):
+        parts = {"public": public} if public else {}
+        document = studies.document(*asked or [studies.MEMOIZED], version=number, **parts, **dict(*more))
+        names = [one["id"] for one in [*document["questions"], *public]]
+        made.append((document, {name: given[name] for name in names}))
+    return made
+
+
+def by_a_device(rounds, folder):
+    device = Device(folder, max_epsilon="9", max_delta="1e-5", require_consent=False)
+    for document, answers in rounds:
+        public = {field["id"]: answers.pop(field["id"]) for field in document.get("public", [])}
+        try:
+            device.answer(Study(document), answers, public=public)
+        except RefusedError:
+            yield "answered"
+        else:
+            yield "sent"
+
+
+def test_a_field_that_stood_beside_its_namesake_may_stay_one_on_every_platform(tmp_path):
+    lives = [rounds_of(*rounds) for *rounds, _ in ROUNDS.values()]
+    expected = [said for *rounds, last in ROUNDS.values() for said in [*["sent"] * (len(rounds) - 1), last]]
+    script = IN_TURN % (JAVASCRIPT, JAVASCRIPT, json.dumps(lives))
+    assert json.loads(npm.node("--input-type=module", "-e", script)) == expected
+    found = [said for number, life in enumerate(lives) for said in by_a_device(life, tmp_path / str(number))]
+    assert found == expected
 
 
 def test_a_command_that_asks_nobody_sends_nothing_in_clear_that_is_not_meant(tmp_path, capsys):

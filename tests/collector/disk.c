@@ -1,5 +1,6 @@
 /* A disk that can fail, preloaded into a server: for files under LDPKIT_DISK_ROOT, keeps in
-   LDPKIT_DISK_DURABLE what a loss of power would leave, which is what was written before the last flush;
+   LDPKIT_DISK_DURABLE what a loss of power would leave, which is what was written before the last flush
+   (with LDPKIT_DISK_FORGETS_REMOVALS also files that were removed, until a folder is flushed);
    says that the disk is full while the file LDPKIT_DISK_FULL exists; makes each flush take
    LDPKIT_DISK_DELAY_US microseconds more; and ends the process just before its LDPKIT_DISK_DIES_AT-th
    write, flush, removal or renaming. */
@@ -24,6 +25,13 @@ struct range {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct range *unflushed;
+
+struct removal {
+    struct removal *next;
+    char copy[PATH_MAX];
+};
+
+static struct removal *unkept;
 
 /* The file's name under the root, or NULL for a file that is elsewhere. */
 static const char *name_of(int fd, char *path)
@@ -106,11 +114,45 @@ static void copy_range(int from, int to, off_t start, size_t length)
     free(buffer);
 }
 
+static int remove_copy(const char *copy)
+{
+    int (*real)(const char *) = dlsym(RTLD_NEXT, "unlink");
+    return real(copy);
+}
+
+static void remember_removal(const char *copy)
+{
+    struct removal *removal = malloc(sizeof *removal);
+    snprintf(removal->copy, sizeof removal->copy, "%s", copy);
+    pthread_mutex_lock(&lock);
+    removal->next = unkept;
+    unkept = removal;
+    pthread_mutex_unlock(&lock);
+}
+
+/* Removals become durable: that of one copy, whose name another file has now, or with NULL all. */
+static void keep_removals(const char *copy)
+{
+    pthread_mutex_lock(&lock);
+    for (struct removal **place = &unkept; *place != NULL;) {
+        struct removal *removal = *place;
+        if (copy != NULL && strcmp(removal->copy, copy) != 0) {
+            place = &removal->next;
+            continue;
+        }
+        remove_copy(removal->copy);
+        *place = removal->next;
+        free(removal);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
 static void make_durable(int fd, const char *name)
 {
     char path[PATH_MAX];
     struct stat now;
     snprintf(path, sizeof path, "%s/%s", getenv("LDPKIT_DISK_DURABLE"), name);
+    keep_removals(path);
     int copy = open(path, O_RDWR | O_CREAT, 0600);
     if (copy < 0 || fstat(fd, &now) != 0)
         abort();
@@ -143,6 +185,8 @@ static int flush(const char *symbol, int fd)
         usleep(atoi(delay));
     struct stat now;
     int is_folder = fstat(fd, &now) == 0 && S_ISDIR(now.st_mode);
+    if (is_folder)
+        keep_removals(NULL);
     if (name != NULL && !is_folder && getenv("LDPKIT_DISK_DURABLE") != NULL) {
         make_durable(fd, name);
         return 0;
@@ -173,14 +217,18 @@ static const char *durable_of(const char *path, char *copy)
     return copy;
 }
 
-/* The file system keeps its own directory in order: a file that is deleted or renamed stays so. */
+/* The file system keeps its own directory in order: a file that is deleted or renamed stays so, unless told otherwise. */
 int unlink(const char *path)
 {
-    int (*real)(const char *) = dlsym(RTLD_NEXT, "unlink");
     char copy[PATH_MAX];
-    if (durable_of(path, copy) != NULL)
-        real(copy);
-    return real(path);
+    const char *forgets = getenv("LDPKIT_DISK_FORGETS_REMOVALS");
+    if (durable_of(path, copy) != NULL) {
+        if (forgets != NULL)
+            remember_removal(copy);
+        else
+            remove_copy(copy);
+    }
+    return remove_copy(path);
 }
 
 int rename(const char *from, const char *to)

@@ -12,9 +12,14 @@ SOURCE = Path(__file__).with_name("disk.c")
 
 
 class FailingDisk:
-    """A folder for a database, and what a loss of power would leave of it. Needs gcc."""
+    """A folder for a database, and what a loss of power would leave of it. Needs gcc.
 
-    def __init__(self, folder: Path, delay_us: int = 0, loses_power: bool = True) -> None:
+    forgets_removals: a file that was removed is there again, unless its folder was flushed since.
+    """
+
+    def __init__(
+        self, folder: Path, delay_us: int = 0, loses_power: bool = True, forgets_removals: bool = False
+    ) -> None:
         self.root = folder / "disk"
         self._durable = folder / "durable"
         self._full = folder / "full"
@@ -31,6 +36,12 @@ class FailingDisk:
         }
         if loses_power:
             self.environment["LDPKIT_DISK_DURABLE"] = str(self._durable)
+        if forgets_removals:
+            self.environment["LDPKIT_DISK_FORGETS_REMOVALS"] = "1"
+
+    def keep(self) -> None:
+        """All that is there by now is flushed."""
+        shutil.copytree(self.root, self._durable, dirs_exist_ok=True)
 
     def fill(self) -> None:
         """Nothing more can be written."""

@@ -125,7 +125,7 @@ def check_whole(file, said):
 
 DAMAGE = {
     "no row": "DELETE FROM ldpkit_ledger",
-    "another layout": "UPDATE ldpkit_ledger SET layout = 3",
+    "another layout": "UPDATE ldpkit_ledger SET layout = 4",
     "an older layout": "UPDATE ldpkit_ledger SET layout = 1",
     "another study": "UPDATE ldpkit_ledger SET memory = replace(memory, 'survey', 'survez')",
     "another cost": """UPDATE ldpkit_ledger SET memory = replace(memory, 'er":"1', 'er":"0')""",
@@ -175,7 +175,7 @@ def test_what_an_earlier_release_kept_is_read_once_and_has_a_checksum_then(node,
     assert answer_on(node, tmp_path) == "answered"
     with sqlite3.connect(tmp_path / "0.db") as database:
         ((layout, memory, checksum),) = database.execute("SELECT * FROM ldpkit_ledger").fetchall()
-    assert (layout, checksum) == (2, zlib.crc32(memory.encode()))
+    assert (layout, checksum) == (3, zlib.crc32(memory.encode()))
     assert json.loads(memory)["reports"][0]["body"] == body
 
 

@@ -6,7 +6,9 @@ import { EMPTY, ledgerInText } from "./written.js";
 
 /** With SQLite's own words for it, which hold nothing of what is kept. */
 const unusable = (error) => orElse("ledger", error?.errstr)(error);
-const LAYOUT = 2;
+const LAYOUT = 3;
+// With a checksum; what was deleted may still stand in the file.
+const UNWIPED = 2;
 const MADE = "SELECT 1 FROM sqlite_master WHERE name = 'ldpkit_ledger'";
 const KEPT = "SELECT * FROM ldpkit_ledger";
 
@@ -48,20 +50,30 @@ export function sqliteLedger({ execute, first, run }) {
     const { memory } = first(KEPT);
     JSON.parse(memory).reports.forEach(Object);
     execute("ALTER TABLE ldpkit_ledger ADD COLUMN sum INTEGER");
-    run(`UPDATE ldpkit_ledger SET layout = ${LAYOUT}, sum = ${checksum(memory)}, memory = ?`, memory);
+    run(`UPDATE ldpkit_ledger SET layout = ${UNWIPED}, sum = ${checksum(memory)}, memory = ?`, memory);
+  }
+
+  /** The file anew, and after a kill half-way once more. SQLite does that in no transaction. */
+  function wipe() {
+    if (first(KEPT).layout === LAYOUT) return;
+    // No copy on disk: Android has no place for it.
+    execute("PRAGMA temp_store = MEMORY; VACUUM");
+    execute(`UPDATE ldpkit_ledger SET layout = ${LAYOUT}`);
   }
 
   function load() {
     const { layout, memory, sum } = first(KEPT);
-    if (layout !== LAYOUT || checksum(memory) !== sum) fail("ledger", "was damaged, and answers nothing");
+    if (![LAYOUT, UNWIPED].includes(layout) || checksum(memory) !== sum) fail("ledger", "was damaged, and answers nothing");
     return memory;
   }
   const store = (text) => run(`UPDATE ldpkit_ledger SET sum = ${checksum(text)}, memory = ?`, text);
 
   try {
-    // On disk when a transaction ends, on Apple's devices too; others who write are waited for.
-    execute("PRAGMA busy_timeout = 5000; PRAGMA synchronous = FULL; PRAGMA fullfsync = 1");
+    // On disk when a transaction ends, on Apple's devices too, as is the journal's removal, which is its end; what is
+    // deleted is overwritten; others who write are waited for.
+    execute("PRAGMA busy_timeout = 5000; PRAGMA synchronous = EXTRA; PRAGMA fullfsync = 1; PRAGMA secure_delete = ON");
     inTransaction(make);
+    wipe();
   } catch (error) {
     unusable(error);
   }

@@ -37,21 +37,17 @@ function build(question) {
   check(grid, where);
   check(isNumber ? size : 2n * threshold > WHOLE && threshold < WHOLE, `${where}.response_share`);
 
-  const quantise = (answer) => {
-    const [scaled, responded] = fieldsOf(question, answer, Number(grid), size);
-    return [...clipNorm(scaled, radius).map(Number), responded];
-  };
-
-  const randomise = (quantised, random) => {
-    const noisy = packSigned(normal(entries, random).map((noise, index) => quantised[index] + noise));
-    if (isNumber) return noisy;
-    return Uint8Array.of(...noisy, truthOrOther(+(quantised.at(-1) > 0), 2, threshold, random));
-  };
-
   return {
     integers: { distance, radius, grid },
     payloadSize: 4 * entries + 1 - isNumber,
-    quantise,
-    randomise,
+    quantise(answer) {
+      const [scaled, responded] = fieldsOf(question, answer, Number(grid), size);
+      return [...clipNorm(scaled, radius).map(Number), responded];
+    },
+    randomise(quantised, random) {
+      const noisy = packSigned(normal(entries, random).map((noise, index) => quantised[index] + noise));
+      if (isNumber) return noisy;
+      return Uint8Array.of(...noisy, truthOrOther(+(quantised.at(-1) > 0), 2, threshold, random));
+    },
   };
 }

@@ -10,22 +10,23 @@ import {
 const label = { text: text(200) };
 const NUMBER_FIELD = object({ id: identifier, bounds }, { ...label, measured_in: text(40) });
 const YES_NO_FIELD = object({ id: identifier, ask: oneOf("yes_no") }, label);
-const SIGNS = new Map([["no", -1], [false, -1], ["yes", 1], [true, 1]]);
+const NO_OR_YES = ["no", false, "yes", true];
+const SIGNS = [-1, -1, 1, 1];
 
 export const record = {
   ask: "record",
   fields: {
     features: listOf(NUMBER_FIELD, 1, 128, "id"),
     norm: decimal(([n, d]) => 1000n * n > d && n <= 1000n * d),
-    response: (value, path) => (value?.ask === undefined ? NUMBER_FIELD : YES_NO_FIELD)(value, path),
+    response: (value, path) => (value?.ask ? YES_NO_FIELD : NUMBER_FIELD)(value, path),
   },
   models,
 };
 
 export function checkRecord({ features, response: { id, bounds }, model, path }) {
   check(features.every((feature) => feature.id !== id), `${path}.response.id`);
-  const [linear, logistic] = models;
-  oneOf(bounds ? linear : logistic)(model.name, `${path}.model.name`);
+  // Linear regression, logistic regression.
+  check(model.name === models[bounds ? 0 : 1], `${path}.model.name`);
 }
 
 /**
@@ -38,7 +39,7 @@ export function fieldsOf({ id, features, response }, answer, size, weight) {
     const path = `${id}.${name}`;
     if (signs) return signs(answer[name], path);
     if (bounds) return signedUnits(answer[name], bounds, most, path);
-    return most * (SIGNS.get(answer[name]) ?? fail("answer", "yes_no", path));
+    return most * (SIGNS[NO_OR_YES.indexOf(answer[name])] ?? fail("answer", "yes_no", path));
   };
   return [features.flatMap(unitsOf(size)).map(BigInt), unitsOf(weight)(response)];
 }

@@ -155,7 +155,9 @@ def start(kind: str, count: int, broken: bool = False) -> "subprocess.CompletedP
     with tempfile.TemporaryDirectory(dir=MEMORY if os.access(MEMORY, os.W_OK) else None) as folder:
         environment = dict(os.environ)
         if kind in ON_DISK:
-            environment |= FailingDisk(Path(folder), loses_power=kind == "power").environment
+            power = kind == "power"
+            disk = FailingDisk(Path(folder), loses_power=power, forgets_removals=power)
+            environment |= disk.environment
         command = [sys.executable, "-m", MODULE, kind, str(count), folder, *["broken"][: int(broken)]]
         return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 

@@ -1,0 +1,79 @@
+"""Read in an app's ledger what was withdrawn, or have a loss of power bring it back."""
+
+import json
+import os
+import re
+import sqlite3
+import subprocess
+import zlib
+
+import pytest
+
+from tests import studies
+from tests.collector.failing_disk import FailingDisk
+from tests.portable import npm
+from tests.portable.platforms import JAVASCRIPT
+
+KINDS = ["node", "expo"]
+# More than a page of the file holds.
+OTHERS = [{**studies.YES_NO, "id": f"q{number}", "text": f"Question {number}"} for number in range(20)]
+OTHERS = [{**one, "mechanism": {**one["mechanism"], "epsilon": "0.1"}} for one in OTHERS]
+STUDY = studies.document(studies.MEMOIZED, *OTHERS)
+INVITATION = "INVITATION-OF-ANNA"
+ANSWER = ["answer", {"habit": "yes", **{one["id"]: "no" for one in OTHERS}}, INVITATION]
+EMPTY = '{"spent":[],"permanent":[],"reports":[]}'
+
+
+def live(kind, file, *steps, **environment):
+    """What each step of channel.mjs gave, on the ledger in that file."""
+    arguments = (JAVASCRIPT / "index.js", kind, file, "http://127.0.0.1:9", *map(json.dumps, (STUDY, steps)))
+    command = [npm.newer_node(), "channel.mjs", *map(str, arguments)]
+    surroundings = {**os.environ, **environment}
+    done = subprocess.run(
+        command, cwd=npm.FOLDER, env=surroundings, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout)
+
+
+def left_of(report, file):
+    """What the file still has of a report that was withdrawn, and of what it was drawn from."""
+    text = file.read_bytes().decode("latin-1")
+    traces = {"body": report["body"][:40].replace('"', '\\"'), "secret": report["secret"], "code": INVITATION}
+    found = [name for name, trace in traces.items() if trace in text]
+    return found + re.findall(r'"answer":{"bytes":\[\d', text)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_was_withdrawn_is_wiped_from_the_file(kind, tmp_path):
+    """SQLite leaves what was deleted in pages that are free, unless told otherwise."""
+    file = tmp_path / "kept.db"
+    _, report = live(kind, file, ANSWER, ["report"])
+    assert len(left_of(report, file)) == 4
+    assert live(kind, file, ["consent"], ["withdraw"]) == ["queued", 0]
+    assert left_of(report, file) == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_an_earlier_release_left_in_the_file_is_wiped_when_it_is_opened(kind, tmp_path):
+    file = tmp_path / "kept.db"
+    _, report = live(kind, file, ANSWER, ["report"])
+    with sqlite3.connect(file) as database:
+        memory = (EMPTY, zlib.crc32(EMPTY.encode()))
+        database.execute("PRAGMA secure_delete = OFF")
+        database.execute("UPDATE ldpkit_ledger SET layout = 2, memory = ?, sum = ?", memory)
+    assert left_of(report, file)
+    assert live(kind, file, ["report"]) == [None]
+    assert left_of(report, file) == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_was_done_stays_done_after_a_loss_of_power(kind, tmp_path):
+    """SQLite's journal holds what was before. Where it comes back, it is put back."""
+    disk = FailingDisk(tmp_path, forgets_removals=True)
+    file = disk.root / "kept.db"
+    live(kind, file, ANSWER, ["consent"])
+    disk.keep()
+    assert live(kind, file, ["withdraw"], **disk.environment) == [0]
+    disk.lose_power()
+    assert live(kind, file, ["report"]) == [None]

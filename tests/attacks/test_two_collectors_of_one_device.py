@@ -1,0 +1,48 @@
+"""Have a report of another collector's study dropped, hidden or told as one's own, by the same study id."""
+
+import json
+
+from tests import studies
+from tests.portable import npm
+from tests.portable.platforms import JAVASCRIPT
+
+SMOKES = {**studies.YES_NO, "id": "smokes", "text": "Do you smoke?"}
+DRINKS = {**studies.YES_NO, "id": "drinks", "text": "Do you drink?"}
+SCRIPT = """
+const from = (name) => import("%s/" + name);
+const { openDevice, parseStudy } = await from("index.js");
+const ledger = (await from("ledgers/memory.js")).memoryLedger();
+const [mine, other] = await Promise.all(%s.map((one) => parseStudy(JSON.stringify(one))));
+const at = (collector) => openDevice({ maxEpsilon: "4", collector, ledger });
+const [a, b] = [await at("https://a.example"), await at("https://b.example/")];
+const { id } = await a.answer(mine, { smokes: true });
+await b.answer(other, { drinks: true });
+// As a release kept it that knew another spelling.
+await ledger.write(({ reports }) => { reports[0].collector = "https://a.example:443/"; });
+const shown = async (device, study) => (await device.status(study)).report?.id === id;
+const found = { shown: await shown(a, mine), its: !(await shown(b, other)) };
+found.agreed = (await a.consent(mine))?.state;
+const { studies } = await b.told();
+found.told = studies.map(({ collector, questions, states }) => [collector, questions, states]);
+found.withdrawn = [await a.withdraw(mine.id), (await b.status(other)).report?.state];
+console.log(JSON.stringify(found));
+"""
+
+
+def test_each_has_what_was_answered_for_it_in_javascript():
+    documents = [
+        studies.document(SMOKES, id="habits"),
+        studies.document(DRINKS, id="habits", version=2),
+    ]
+    script = SCRIPT % (JAVASCRIPT, json.dumps(documents))
+    found = json.loads(npm.node("--input-type=module", "-e", script))
+    assert found == {
+        "shown": True,
+        "its": True,
+        "agreed": "queued",
+        "told": [
+            ["https://a.example", ["Do you smoke?"], ["queued"]],
+            ["https://b.example", ["Do you drink?"], ["held"]],
+        ],
+        "withdrawn": [0, "held"],
+    }
