@@ -158,7 +158,7 @@ def unfinished_documents(session: Session) -> list[tuple[bytes, bool]]:
 
 
 def documents_with(session: Session, part: bytes) -> list[tuple[int, bytes]]:
-    """(number, canonical bytes) of every version of a study that is not deleted, where these have that part."""
+    """(number, canonical bytes) of each version of a study that is not deleted, where they have that part."""
     columns = (DocumentRow.study, DocumentRow.canonical)
     joined = select(*columns).join(StudyRow, DocumentRow.study == StudyRow.number)
     rows = session.execute(joined.where(StudyRow.deleted.is_(False)))

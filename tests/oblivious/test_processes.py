@@ -242,7 +242,7 @@ def test_no_header_of_the_sender_goes_on(kind, tmp_path):
 @pytest.mark.parametrize("status", [200, 302, 429])
 @pytest.mark.parametrize("kind", RELAYS)
 def test_no_header_of_the_collector_comes_back(kind, status, tmp_path):
-    """Chromium would obey NEL as the relay's own, and tell the collector its address and the moment itself."""
+    """Chromium would obey NEL as the relay's own, and tell the collector address and moment by itself."""
     media_type = ANSWER_TYPE if status == 200 else "application/problem+json"
     known = {"Content-Type": media_type, "Content-Length": "3", "Retry-After": "7"}
     with Recorder() as gateway:
@@ -253,7 +253,7 @@ def test_no_header_of_the_collector_comes_back(kind, status, tmp_path):
         finally:
             assert relay.stop() == 0
     assert (found, body) == ((502, b"") if status == 302 else (status, b"any"))
-    assert {name.lower() for name in headers.keys()} <= HANDED_BACK | OWN
+    assert {name.lower() for name in headers} <= HANDED_BACK | OWN
     assert "person-7" not in str(headers)
     assert "BaseHTTP" not in str(headers)
     assert headers["Retry-After"] == (None if status == 302 else "7")
