@@ -160,10 +160,9 @@ def unfinished_documents(session: Session) -> list[tuple[bytes, bool]]:
 def documents_with(session: Session, part: bytes) -> list[tuple[int, bytes]]:
     """(number, canonical bytes) of each version of a study that is not deleted, where they have that part."""
     columns = (DocumentRow.study, DocumentRow.canonical)
-    joined = select(*columns).join(StudyRow, DocumentRow.study == StudyRow.number)
-    rows = session.execute(joined.where(StudyRow.deleted.is_(False)))
+    statement = select(*columns).where(DocumentRow.study == StudyRow.number, StudyRow.deleted.is_(False))
     # Not in SQL: databases compare bytes each in their own way.
-    return [(study, canonical) for study, canonical in rows if part in canonical]
+    return [(study, canonical) for study, canonical in session.execute(statement) if part in canonical]
 
 
 def all_versions(session: Session) -> list[tuple[int, int]]:
