@@ -10,7 +10,9 @@ import re
 import pytest
 
 from collector.storage.keys import Role, add_key
+from collector.studies.origins import MOST_IN_ALL
 from tests.collector.answered import refusal
+from tests.collector.conftest import REPOSITORY
 from tests.oblivious.conftest import keys, make_gateway, relayed_study
 
 __all__ = ["keys", "make_gateway"]
@@ -81,3 +83,11 @@ def test_all_studies_together_make_no_page_too_long(gatewayed, publishing, make_
     assert publishing("another", 1, long_relay(3)) == (201, None)
     assert gatewayed.publish(make_study(version=2)).status_code == 201
     assert len(check_pages(gatewayed)) == 8
+
+
+@pytest.mark.parametrize("recipe", ["docs/operating.md", "deploy/container/nginx.conf"])
+def test_the_documented_proxies_take_headers_several_times_as_long(recipe):
+    text = (REPOSITORY / recipe).read_text(encoding="utf-8")
+    kilobytes = int(re.search(r"proxy_buffer_size (\d+)k;", text)[1])
+    assert kilobytes << 10 >= 4 * MOST_IN_ALL
+    assert f"proxy_buffers 4 {kilobytes}k;" in text
