@@ -157,12 +157,12 @@ def unfinished_documents(session: Session) -> list[tuple[bytes, bool]]:
     return [(canonical, not closed) for canonical, closed in rows]
 
 
-def documents_with(session: Session, part: bytes) -> list[bytes]:
-    """Every version of every study that is not deleted, where its canonical bytes have that part."""
-    joined = DocumentRow.study == StudyRow.number
-    statement = select(DocumentRow.canonical).join(StudyRow, joined).where(StudyRow.deleted.is_(False))
+def documents_with(session: Session, part: bytes) -> list[tuple[int, bytes]]:
+    """(number, canonical bytes) of each version of a study that is not deleted, where they have that part."""
+    columns = (DocumentRow.study, DocumentRow.canonical)
+    statement = select(*columns).where(DocumentRow.study == StudyRow.number, StudyRow.deleted.is_(False))
     # Not in SQL: databases compare bytes each in their own way.
-    return [canonical for canonical in session.scalars(statement) if part in canonical]
+    return [(study, canonical) for study, canonical in session.execute(statement) if part in canonical]
 
 
 def all_versions(session: Session) -> list[tuple[int, int]]:

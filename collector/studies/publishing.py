@@ -31,6 +31,7 @@ from collector.storage.database import Database
 from collector.storage.invitations import count_unused
 from collector.storage.models import StudyRow
 from collector.storage.queries import StudyState
+from collector.studies.origins import require_room
 from ldp_client.core.public_keys import PublicKey
 from ldp_client.device.policy import verify_study
 from ldp_client.documents.errors import InputError, RefusedError
@@ -96,7 +97,8 @@ def publish(session: Session, study: Study) -> bool:
     """Make this version of a study the current one; whether it is new.
 
     A version that is current already may be published again as it is. Raises ProblemError for
-    another document under that version, for an earlier version, and for a closed study.
+    another document under that version, for an earlier version, for a closed study, and where issuers and
+    relays have no room on all pages.
     """
     row = queries.locked_or_new_study(session, study.id)
     if row.version == study.version:
@@ -111,6 +113,7 @@ def publish(session: Session, study: Study) -> bool:
             "version",
         )
     _refuse_both(session, row, study)
+    require_room(session, row.number, study.channel)
     queries.add_document(session, row.number, study.version, study.digest, study.canonical())
     _make_current(row, study)
     return True

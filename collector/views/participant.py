@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import secrets
 import time
 from collections.abc import Iterable, Sequence
 from datetime import date
 from functools import cache, lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from flask import (
@@ -33,19 +32,16 @@ from collector.reports.intake import EARLY
 from collector.reports.rules import Rules
 from collector.storage import queries
 from collector.storage.queries import StudyState
+from collector.studies.origins import origins_of, published_origins
 from collector.studies.publishing import LIFETIME
 from collector.views.hundred import hundred_of
 from collector.views.parameters import is_study_id
 from ldp_client.describing import in_words, odds_of
 from ldp_client.device.policy import LOOPBACK
-from ldp_client.documents.errors import StudyError
 from ldp_client.documents.rational import Rational
 from ldp_client.words.public import values_in_words
 from ldp_client.words.text import Words
 from schemas import Study
-
-if TYPE_CHECKING:
-    from ldp_client.documents.channel import Channel
 
 participant = Blueprint("participant", __name__)
 
@@ -56,7 +52,6 @@ SCRIPT = "text/javascript"
 # page.js and worker.js: participant.js and sender.js with all that they import, as `make page` bundles them.
 ASSETS = {"participant.css": "text/css", "page.js": SCRIPT, "worker.js": SCRIPT}
 ORIGINS = "ldpkit-origins"
-CHANNEL_KEY = '"channel":{'
 FOR_EVER = "public, max-age=31536000, immutable"
 # What one browser may spend on all studies of this collector, in nats.
 BUDGET = "10"
@@ -250,15 +245,6 @@ def asset(name: str) -> Response:
     return response
 
 
-def origins_of(channel: Channel | None) -> list[str]:
-    """Where a device's requests go beside the collector, by its study's channel: issuer and relay."""
-    tokens, oblivious = (channel.tokens, channel.oblivious) if channel else (None, None)
-    found = [tokens.issuer] if tokens else []
-    found += [oblivious.relay] if oblivious else []
-    parts = [urlsplit(address) for address in found]
-    return list(dict.fromkeys(f"{part.scheme}://{part.netloc}" for part in parts))
-
-
 def _connected(origins: Iterable[str]) -> str:
     return " ".join(["'self'", *origins])
 
@@ -271,7 +257,8 @@ def _connected_of(name: str) -> str:
 def _all_origins() -> list[str]:
     """Where any version's reports may wait to go: a device sends them all, from whichever page is open.
 
-    As they were at most LIFETIME ago, and read once after each publication: anybody may ask, and often.
+    As they were at most LIFETIME ago, and read once after each publication: anybody may ask, and often. How
+    long they are together is bounded where studies are published.
     """
     until, known, origins = current_app.extensions.get(ORIGINS, (0.0, None, []))
     now = time.monotonic()
@@ -279,22 +266,10 @@ def _all_origins() -> list[str]:
         with current_collector().database.read() as session:
             published = queries.all_versions(session)
             if known != published:
-                texts = queries.documents_with(session, CHANNEL_KEY.encode())
-                origins = sorted({origin for text in texts for origin in origins_of(_channel_in(text))})
+                origins = sorted(set().union(*published_origins(session).values()))
         current_app.extensions[ORIGINS] = (now + LIFETIME, published, origins)
     found: list[str] = origins
     return found
-
-
-def _channel_in(text: bytes | str) -> Channel:
-    """The channel of a canonical document that has one, without reading the rest of it."""
-    from ldp_client.documents.channel import CHANNEL, Channel
-
-    document = text if isinstance(text, str) else text.decode()
-    # Within a text its quotes would be escaped.
-    start = document.index(CHANNEL_KEY) + len(CHANNEL_KEY) - 1
-    channel, _ = json.JSONDecoder().raw_decode(document, start)
-    return Channel(CHANNEL.read(channel, "channel", StudyError))
 
 
 def _address_of(name: str) -> str:

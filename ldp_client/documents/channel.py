@@ -41,6 +41,8 @@ _POINT_AT = 3
 _LENGTH_AT = _POINT_AT + 32
 _SUITES_AT = _LENGTH_AT + 2
 _HOST = "abcdefghijklmnopqrstuvwxyz0123456789.-"
+# Of a host's name in the DNS, and of each part of it.
+_NAME, _LABEL = 253, 63
 
 
 class WebAddress:
@@ -53,7 +55,8 @@ class WebAddress:
         return text
 
     def json_schema(self) -> "dict[str, Any]":
-        pattern = r'^https?://[a-z0-9.-]+(:[0-9]{1,5})?(/[!"$->@-~]*)?$'
+        host = r"(?![a-z0-9.-]{254})[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})*"
+        pattern = rf'^https?://{host}(:[0-9]{{1,5}})?(/[!"$->@-~]*)?$'
         return {"type": "string", "pattern": pattern, "maxLength": LONGEST_ADDRESS}
 
 
@@ -62,7 +65,9 @@ def _is_address(text: str) -> bool:
     place, _, path = rest.partition("/")
     host, colon, port = place.partition(":")
     good_port = 1 <= len(port) <= 5 and all([c in "0123456789" for c in port]) if colon else True
-    good_host = bool(host) and all([c in _HOST for c in host])
+    parts = host.split(".")
+    whole = len(host) <= _NAME and all([0 < len(part) <= _LABEL for part in parts])
+    good_host = whole and all([c in _HOST for c in host])
     good_path = all(["!" <= c <= "~" and c not in "?#" for c in path])
     return scheme in ("http", "https") and bool(found) and good_host and good_port and good_path
 

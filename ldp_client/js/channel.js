@@ -20,9 +20,9 @@ function holds(test) {
 // Of this machine itself.
 const HERE = /^https?:..(localhost|127\.0\.0\.1|\[::1])(?![^:/])/;
 
-/** A base URL of at most 500 characters, in the one spelling that is compared. */
+/** A base URL of at most 500 characters, in the one spelling that is compared, its host as long as DNS names may be. */
 const address = plain(
-  (value) => isText(value) && /^(?=.{1,500}$)https?:\/\/[a-z\d.-]+(:\d{1,5})?(\/[!"$->@-~]*)?$/.test(value),
+  (value) => isText(value) && /^(?!.{501})https?:\/\/(?![^:/]{254})[a-z\d-]{1,63}(\.[a-z\d-]{1,63})*(:\d{1,5})?(\/[!"$->@-~]*)?$/.test(value),
 );
 
 /**
@@ -45,10 +45,7 @@ const configuration = plain((value) =>
   }),
 );
 
-const values = plain((value) => {
-  const { length } = isObject(value) ? Object.keys(value) : "";
-  return length && length <= MOST_VALUES;
-});
+const values = plain((value, names = isObject(value) ? Object.keys(value) : "") => names.length && !names[MOST_VALUES]);
 
 const CHANNEL = record(
   { batches: record({ hours: whole(1, MOST_HOURS) }) },
@@ -82,7 +79,7 @@ export function read(study) {
       check(holds(() => field.toSend(given[name]) === given[name]), `${path}.${name}`);
     }
     for (const { id } of carried) check(hasOwn(given, id), `${path}.${id}`);
-    const stratum = `${carried.map(({ id }) => JSON.stringify(given[id]))}`;
+    const stratum = JSON.stringify(carried.map(({ id }) => given[id]));
     check(!strata.includes(stratum), path);
     strata.push(stratum);
   });

@@ -20,6 +20,9 @@ MOST_EPSILON = 300
 GRID_BITS = 20
 EXP_BITS = 128
 _LEAST_DELTA = Fraction(1, 10**15)
+# Where a report that may be anybody's is in the set no more likely than this, the bound of a report alone is
+# within that part of the best one.
+_HARDLY_EVER = 2.0**-20
 
 
 def delta_of(law: Law, people: int, epsilon: Fraction) -> Fraction:
@@ -65,7 +68,7 @@ def epsilon_of(law: Law, people: int, delta: Fraction) -> Fraction:
     def delta_at(place: int) -> Fraction:
         return _delta_at(law, people, place << step)
 
-    top = int(log(law.growth) * (1 << GRID_BITS)) + 2
+    top = int(_log(law.growth) * (1 << GRID_BITS)) + 2
     guess = int(_roughly(law, people, float(delta)) * (1 << GRID_BITS))
     return Fraction(_first(delta_at, delta, min(guess, top - 1), top), 1 << GRID_BITS)
 
@@ -87,12 +90,21 @@ def _delta_at(law: Law, people: int, scaled: int) -> Fraction:
     ratio = Fraction(exp_bounds(scaled, EXP_BITS)[0], 1 << EXP_BITS)
     if ratio >= law.growth:
         return Fraction(0)
-    return min(Fraction(1), Fraction(*expected_excess(law.atoms(ratio), min(people, _ADDED_UP))))
+    alone = law.alone(ratio)
+    if people * law.covered <= _HARDLY_EVER:
+        return alone
+    return min(alone, Fraction(*expected_excess(law.atoms(ratio), min(people, _ADDED_UP))))
 
 
 def _roughly(law: Law, people: int, delta: float) -> float:
     """Where the sum is normal: only where to look first."""
-    spread = sqrt(sum(float(mass) * float(one - other) ** 2 for one, other, mass in law.kinds) / people)
+    apart = [_log(mass) + 2 * _log(abs(one - other)) for one, other, mass in law.kinds if one != other]
+    widest = max(apart, default=0.0)
+    scaled = sum(exp(square - widest) for square in apart) / people
+    if widest > MOST_EPSILON:
+        # Its square is no floating-point number.
+        return widest / 2 + log(scaled) / 2
+    spread = sqrt(scaled * exp(widest))
     low, high = 0.0, 40.0
     for _ in range(60):
         z = (low + high) / 2
@@ -124,6 +136,11 @@ def _first(delta_at: Callable[[int], Fraction], delta: Fraction, guess: int, top
         stride = max(8 * stride, at >> 8)
         at = at - stride if high == at else at + stride
     return high
+
+
+def _log(number: Fraction) -> float:
+    """Also of what no floating-point number is as large or as small as."""
+    return log(number.numerator) - log(number.denominator)
 
 
 def _depth(delta: Fraction) -> float:

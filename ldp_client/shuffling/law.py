@@ -9,6 +9,8 @@ from math import prod
 from ldp_client.shuffling.lattice import MASS_BITS, Atom
 from ldp_client.shuffling.slots import VALUE_BITS
 
+# Of a probability that is added up.
+ALONE_BITS = 128
 # More kinds of payload than these are no longer told apart.
 MOST_KINDS = 2000
 Kind = tuple[Fraction, Fraction, Fraction]
@@ -27,12 +29,14 @@ class Law:
         growth: as given.
         kinds: as given.
         is_beside: as given.
+        covered: how likely a report is one that every answer may send as well.
     """
 
     def __init__(self, growth: Fraction, kinds: Sequence[Kind], is_beside: bool = False) -> None:
         self.growth = growth
         self.kinds = tuple(kinds)
         self.is_beside = is_beside
+        self.covered = sum(float(mass) for *_, mass in self.kinds)
 
     def atoms(self, ratio: Fraction) -> list[Atom]:
         """The law of A − ratio · B, rounded up, without what is 0 (see `slots.py`)."""
@@ -44,6 +48,12 @@ class Law:
             if value and weight:
                 atoms.append((weight, value))
         return atoms
+
+    def alone(self, ratio: Fraction) -> Fraction:
+        """The δ of one report by itself, rounded up, which with others in the set is not larger."""
+        terms = [mass * (one - ratio * other) for one, other, mass in self.kinds]
+        excess = sum(_up(term * (1 << ALONE_BITS)) for term in terms if term > 0)
+        return min(Fraction(1), Fraction(excess, 1 << ALONE_BITS))
 
 
 def _up(number: Fraction) -> int:

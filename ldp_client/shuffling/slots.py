@@ -17,7 +17,7 @@ from ldp_client.shuffling.lattice import MASS_BITS, Atom, lattice_excess
 
 VALUE_BITS = 64
 # Where the law of two values has so many times the spread, the sum's own law is worth its time.
-MOST_WIDENED = 1.05
+MOST_WIDENED = Fraction(105, 100)
 WHOLE = 1 << MASS_BITS
 # So many compositions of n reports are added up one by one.
 MOST_COMPOSITIONS = 1000
@@ -54,8 +54,8 @@ def _ratio(pair: tuple[int, int]) -> Fraction:
     return Fraction(*pair)
 
 
-def _square(atoms: Sequence[Atom]) -> float:
-    return sum(float(mass) * float(value) ** 2 for mass, value in atoms)
+def _square(atoms: Sequence[Atom]) -> int:
+    return sum(mass * value**2 for mass, value in atoms)
 
 
 def _most_people(kinds: int) -> int:

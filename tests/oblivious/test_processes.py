@@ -62,13 +62,46 @@ KEPT = {
     "accept-encoding",
     "user-agent",
 }
+# That a collector might have a browser obey as the relay's: report or resolve to itself, remember, follow.
+OBEYED = (
+    "NEL",
+    "Report-To",
+    "Reporting-Endpoints",
+    "Alt-Svc",
+    "Set-Cookie",
+    "Strict-Transport-Security",
+    "Link",
+    "Clear-Site-Data",
+    "Refresh",
+    "Location",
+    "Accept-CH",
+    "Critical-CH",
+    "Content-Security-Policy-Report-Only",
+    "WWW-Authenticate",
+    "X-Accel-Redirect",
+    "Trailer",
+    "Any-Other",
+)
+# What a relay hands back of the gateway's answer, and what it says by itself.
+HANDED_BACK = {"content-type", "content-length", "retry-after"}
+OWN = {
+    "access-control-allow-origin",
+    "access-control-expose-headers",
+    "cache-control",
+    "connection",
+    "date",
+    "server",
+}
 
 
 class Process:
-    """A program that writes its URL to a file, or listens at a port, once it is there."""
+    """A program that writes its URL to a file, or listens at a port, once it is there.
 
-    def __init__(self, command, folder, wait):
-        self.log = folder / "relay.log"
+    behind: another one that it hands requests to, and that stops with it.
+    """
+
+    def __init__(self, command, folder, wait, behind=None):
+        self.log, self.behind = folder / "relay.log", behind
         environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log)
@@ -80,7 +113,8 @@ class Process:
 
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(30)
+        ended = self.process.wait(30)
+        return ended or (self.behind.stop() if self.behind else 0)
 
 
 def listens(port):
@@ -105,12 +139,12 @@ def ldpkit_relay(folder, gateway):
 
 
 def nginx_relay(folder, gateway):
-    """The recipe of the documentation, without TLS and for this collector."""
-    port = free_port()
+    """The recipe of the documentation, without TLS, in front of a relay for this collector."""
+    port, (behind, address) = free_port(), ldpkit_relay(folder, gateway)
     block = DOCUMENTED.split("```nginx\n")[1].split("```")[0]
     block = block.replace("listen 443 ssl;", f"listen 127.0.0.1:{port};")
-    block = block.replace("https://collector.example.org/ohttp", gateway)
-    block = re.sub(r"^ *(proxy_)?ssl_\w+ .*;\n", "", block, flags=re.MULTILINE)
+    block = block.replace("http://127.0.0.1:8080", address.removesuffix("/ldpkit"))
+    block = re.sub(r"^ *ssl_\w+ .*;\n", "", block, flags=re.MULTILINE)
     places = "".join(
         f"{name}_temp_path {folder}/{name};" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     )
@@ -119,23 +153,21 @@ def nginx_relay(folder, gateway):
     )
     (folder / "nginx.conf").write_text(text)
     command = [NGINX, "-p", str(folder), "-c", str(folder / "nginx.conf"), "-e", "stderr"]
-    return Process(command, folder, lambda: listens(port)), f"http://127.0.0.1:{port}/ldpkit"
+    return Process(command, folder, lambda: listens(port), behind), f"http://127.0.0.1:{port}/ldpkit"
 
 
 def caddy_relay(folder, gateway):
     """The same of Caddy, which keeps to this folder."""
-    port = free_port()
+    port, (behind, address) = free_port(), ldpkit_relay(folder, gateway)
     block = DOCUMENTED.split("With **Caddy**")[1].split("```\n")[1].split("```")[0]
     block = block.replace("relay.example.org", f"http://127.0.0.1:{port}")
-    address = gateway.removesuffix("/ohttp")
-    block = block.replace("https://collector.example.org", address)
-    block = block.replace("Host collector.example.org", f"Host {address.removeprefix('http://')}")
+    block = block.replace("127.0.0.1:8080", address.removeprefix("http://").removesuffix("/ldpkit"))
     # The recipe begins with what holds for every site.
     assert block.startswith("{\n\tlog {")
     text = f"{{\nadmin off\nauto_https off\nstorage file_system {folder}{block[1:]}"
     (folder / "Caddyfile").write_text(text)
     command = ["/usr/bin/env", f"HOME={folder}", "caddy", "run", "--config", "Caddyfile"]
-    return Process(command, folder, lambda: listens(port)), f"http://127.0.0.1:{port}/ldpkit"
+    return Process(command, folder, lambda: listens(port), behind), f"http://127.0.0.1:{port}/ldpkit"
 
 
 RELAYS = {"ldpkit": ldpkit_relay}
@@ -182,7 +214,7 @@ def test_a_report_goes_there_and_is_deleted_and_none_in_the_clear(start_server, 
         assert post(url, b"\xff" * 100)[0] in (502, 504)
     finally:
         assert relay.stop() == 0
-    said = relay.log.read_text() + collector.log.read_text()
+    said = re.sub(r"listens on \S+", "", relay.log.read_text() + collector.log.read_text())
     assert queued.report_id not in said
     assert "127.0.0.1" not in said.replace(url, "").replace(url.rpartition("/")[0], "").replace(
         collector.url, ""
@@ -205,6 +237,27 @@ def test_no_header_of_the_sender_goes_on(kind, tmp_path):
     assert {name.lower() for name in headers} <= KEPT
     assert "person-7" not in str(headers)
     assert "127.0.0.1" not in str({**headers, "Host": ""})
+
+
+@pytest.mark.parametrize("status", [200, 302, 429])
+@pytest.mark.parametrize("kind", RELAYS)
+def test_no_header_of_the_collector_comes_back(kind, status, tmp_path):
+    """Chromium would obey NEL as the relay's own, and tell the collector address and moment by itself."""
+    media_type = ANSWER_TYPE if status == 200 else "application/problem+json"
+    known = {"Content-Type": media_type, "Content-Length": "3", "Retry-After": "7"}
+    with Recorder() as gateway:
+        gateway.answer = (status, {**known, **dict.fromkeys(OBEYED, "/person-7")}, b"any")
+        relay, url = RELAYS[kind](tmp_path, gateway.url.replace("/ldpkit", "/ohttp"))
+        try:
+            found, headers, body = post(url, b"any")
+        finally:
+            assert relay.stop() == 0
+    assert (found, body) == ((502, b"") if status == 302 else (status, b"any"))
+    assert {name.lower() for name in headers} <= HANDED_BACK | OWN
+    assert "person-7" not in str(headers)
+    assert "BaseHTTP" not in str(headers)
+    assert headers["Retry-After"] == (None if status == 302 else "7")
+    assert headers.get_all("Access-Control-Allow-Origin") == ["*"]
 
 
 def _check_relay(url, is_announced):

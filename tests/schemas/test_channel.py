@@ -97,6 +97,9 @@ def keys_of(text):
 
 
 POINT = "ab" * 32
+# As long as the DNS has names: a label of 63 characters, 253 in all.
+LABEL = "a" * 63
+LONGEST = f"{LABEL}.{LABEL}.{LABEL}.{LABEL[:61]}"
 SAME_KEY = {"issuer": "https://issuer.example", "keys": [{"key": spki()}, {"key": spki()}]}
 NORTH, SOUTH = {"region": "north"}, {"region": "south"}
 
@@ -117,6 +120,10 @@ NORTH, SOUTH = {"region": "north"}, {"region": "south"}
         (channel(tokens=tokens(issuer="https://a@b.example")), "channel.tokens.issuer", "https://host"),
         (channel(tokens=tokens(issuer="https://a.example/?x")), "channel.tokens.issuer", "https://host"),
         (channel(tokens=tokens(issuer="https://a.example:")), "channel.tokens.issuer", "https://host"),
+        (channel(tokens=tokens(issuer=f"https://{LABEL}a.example")), "channel.tokens.issuer", "https://host"),
+        (oblivious(relay=f"https://{LONGEST}a/x"), "channel.oblivious.relay", "https://host"),
+        (oblivious(relay="https://relay..example"), "channel.oblivious.relay", "https://host"),
+        (oblivious(relay="https://relay.example."), "channel.oblivious.relay", "https://host"),
         (oblivious(relay="ftp://relay.example"), "channel.oblivious.relay", "https://host"),
         (keys_of("010010" + POINT + "000400010001"), "channel.oblivious.keys", "X25519"),
         (keys_of("010020" + POINT + "000400010002"), "channel.oblivious.keys", "X25519"),
@@ -192,10 +199,15 @@ def test_in_another_language_the_channel_is_the_same():
 
 def test_the_json_schema_takes_the_same():
     schema = Draft202012Validator(json_schema.schema("study.schema.json"))
-    for stated in (channel(), oblivious(), channel(tokens=tokens(issuer="http://127.0.0.1:80/a!b"))):
+    for stated in (
+        channel(),
+        oblivious(relay=f"https://{LONGEST}:8443/a"),
+        channel(tokens=tokens(issuer="http://127.0.0.1:80/a!b")),
+    ):
         schema.validate(studies.document(studies.YES_NO, channel=stated))
         assert study_of(stated).channel
-    for address in ("https://A.example", "https://a.example/?x", "https://a b.example", "a.example"):
+    wrong = ("https://A.example", "https://a.example/?x", "https://a b.example", "a.example")
+    for address in (*wrong, f"https://{LABEL}a.example", f"https://{LONGEST}a", "https://a..example"):
         document = studies.document(studies.YES_NO, channel=channel(tokens=tokens(issuer=address)))
         assert not schema.is_valid(document)
 

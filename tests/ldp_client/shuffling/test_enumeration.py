@@ -3,11 +3,13 @@
 import itertools
 import random
 from fractions import Fraction
-from math import prod
+from math import log, prod
 
 import pytest
 
+from ldp_client.core.integers import exp_bounds
 from ldp_client.shuffling import slots
+from ldp_client.shuffling.amplifying import EXP_BITS, MOST_EPSILON, delta_of, epsilon_of
 from ldp_client.shuffling.lattice import lattice_excess
 from ldp_client.shuffling.law import Law, any_law, bounded_law, choice_law, together
 from tests.ldp_client.shuffling.shuffled import divergence, dominating, response, sets_of
@@ -52,6 +54,20 @@ def test_randomized_response_itself_is_below_and_near(choices, people):
     for ratio in RATIOS:
         truth, found = true_delta(choices, people, ratio), bound(response_law(choices), people, ratio)
         assert truth <= found <= Fraction(6, 5) * truth
+
+
+@pytest.mark.parametrize("growth", [Fraction(1 << bits) for bits in (4, 12, 30, 90, 700)])
+def test_however_large_epsilon_is_it_is_not_below(growth):
+    """Randomized response of two choices is the worst law itself, at the other answer of all others."""
+    laws = [response(growth, 2, answer) for answer in (0, 1)]
+    for share in (Fraction(1, 1000), Fraction(1, 2), Fraction(999, 1000)):
+        nats = Fraction(log(growth.numerator) * float(share))
+        ratio = Fraction(exp_bounds(int(nats * (1 << EXP_BITS)), EXP_BITS)[0], 1 << EXP_BITS)
+        truth = dominating(laws, (0, 1), 3, ratio)
+        if nats <= MOST_EPSILON:
+            assert truth <= delta_of(any_law(growth), 3, nats)
+        lowest = epsilon_of(any_law(growth), 3, min(truth, Fraction(9, 10)))
+        assert lowest >= (nats if truth < Fraction(9, 10) else 0) - Fraction(1, 10**9)
 
 
 def test_with_somebody_elses_third_choice_randomized_response_reaches_it():

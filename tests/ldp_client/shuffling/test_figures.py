@@ -40,6 +40,15 @@ def test_one_report_alone_is_worth_what_its_device_did():
     assert shuffled_delta(1, 10, 1) < 1e-18
 
 
+@pytest.mark.parametrize("delta", ["1e-6", "0.1", "0.9"])
+@pytest.mark.parametrize("own", [40, 64])
+def test_one_whom_nobody_hides_is_told_apart_as_if_alone(own, delta):
+    """1 − δ = e^(ε − ε₀), near enough, and in less than a second."""
+    began = process_time()
+    assert shuffled_epsilon(own, 1000, delta) == pytest.approx(own + log(1 - float(delta)), abs=3e-6)
+    assert process_time() - began < 1
+
+
 def test_it_is_monotone_in_all_three():
     draw = random.Random(22)
     for _ in range(60):

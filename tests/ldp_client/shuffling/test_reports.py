@@ -1,6 +1,7 @@
 """A study's reports: several questions, one drawn, public fields, false reports; what `study check` says."""
 
 import json
+from time import process_time
 
 import pytest
 
@@ -98,6 +99,27 @@ def test_every_kind_of_question_with_pure_epsilon_has_one():
     assert {"laplace", "oue", "sue", "olh", "hadamard", "sampled_products"} <= set(names)
 
 
+LARGE = {
+    "many small ones": [studies.with_epsilon(studies.YES_NO, "4")] * 89,
+    "a hundred": [studies.with_epsilon(studies.YES_NO, "8")] * 100,
+    "sets of choices": [studies.with_epsilon(studies.CHOICE, "64")] * 6,
+    "a number too": [
+        studies.with_epsilon(studies.NUMBER, "60"),
+        *[studies.with_epsilon(studies.YES_NO, "60")] * 11,
+    ],
+}
+
+
+@pytest.mark.parametrize("questions", LARGE.values(), ids=LARGE)
+def test_a_report_that_no_other_can_hide_is_worth_what_its_device_did(questions):
+    """e^ε is no floating-point number there, nor is its square."""
+    asked = study(*({**question, "id": f"q{place}"} for place, question in enumerate(questions)))
+    began = process_time()
+    found = towards_set(asked, 100_000)
+    assert found.device_epsilon - 1 < found.epsilon <= found.device_epsilon
+    assert process_time() - began < 10
+
+
 @pytest.fixture
 def checked(tmp_path, capsys):
     def check(document, *arguments):
@@ -140,6 +162,13 @@ def test_study_check_gives_programs_all_of_it(checked):
     assert found["is_even_spread"] is True
     _, said = checked(studies.document(studies.NORMAL), "--people", "1000", "--json")
     assert json.loads(said.out)["towards_set"] is None
+
+
+def test_study_check_has_a_bound_for_hundred_questions(checked):
+    questions = [{**studies.with_epsilon(studies.YES_NO, "4"), "id": f"q{place}"} for place in range(100)]
+    code, said = checked(studies.document(*questions), "--people", "100000", "--json")
+    assert code == 0
+    assert json.loads(said.out)["towards_set"]["epsilon"] == pytest.approx(400, abs=1e-3)
 
 
 def test_study_check_speaks_of_the_own_cell(checked):

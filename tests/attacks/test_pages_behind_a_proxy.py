@@ -1,0 +1,93 @@
+"""Takes down the pages of all studies with a key for one: their policies name every issuer and relay.
+
+nginx refuses an answer whose headers exceed 4 kB, unless it is told otherwise.
+"""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from collector.storage.keys import Role, add_key
+from collector.studies.origins import MOST_IN_ALL
+from tests.collector.answered import refusal
+from tests.collector.conftest import REPOSITORY
+from tests.oblivious.conftest import keys, make_gateway, relayed_study
+
+__all__ = ["keys", "make_gateway"]
+
+NGINX_BYTES = 4096
+LABEL = "a" * 63
+
+
+@pytest.fixture
+def gatewayed(make_gateway):
+    """A collector with a gateway, and with the study `habits`."""
+    return make_gateway().harness
+
+
+@pytest.fixture
+def publishing(gatewayed, keys):
+    """Publishes a version of a study with a relay; its status, and what a refusal says."""
+
+    def published(study, version, relay, headers=gatewayed.operator):
+        document = relayed_study(relay, keys, id=study, version=version).document
+        response = gatewayed.client.post("/v1/studies", json=document, headers=headers)
+        return response.status_code, refusal(response) if response.status_code >= 400 else None
+
+    return published
+
+
+def ann(harness):
+    """Who may publish the study `mine`, and no other."""
+    with harness.collector.database.write() as session:
+        return {"Authorization": f"Bearer {add_key(session, 'ann', Role.PUBLISH, ['mine'])}"}
+
+
+def long_relay(number):
+    """Its host is as long as names may be, 253 characters."""
+    return f"https://{number:02}.{LABEL}.{LABEL}.{LABEL}.{LABEL[:58]}/ldpkit"
+
+
+def named(response):
+    return re.search("connect-src ([^;]*)", response.headers["Content-Security-Policy"])[1].split()
+
+
+def check_pages(harness):
+    """The page of another study, and the worker; what they may connect to."""
+    page, worker = (harness.client.get(path) for path in ("/s/habits", "/assets/worker.js"))
+    for response in (page, worker):
+        assert response.status_code == 200
+        assert sum(len(f"{name}: {value}") for name, value in response.headers.items()) < NGINX_BYTES - 500
+    assert named(page) == named(worker)
+    return named(page)
+
+
+REFUSED = (422, ("study-invalid", "channel"))
+
+
+def test_a_key_of_one_study_makes_no_page_too_long_and_leaves_others_room(gatewayed, publishing):
+    headers = ann(gatewayed)
+    found = [publishing("mine", version, long_relay(version), headers) for version in range(1, 13)]
+    assert found == [(201, None)] * 2 + [REFUSED] * 10
+    # What is named already takes no more room.
+    assert publishing("mine", 3, long_relay(1), headers) == (201, None)
+    assert publishing("other", 1, "https://relay.example/ldpkit") == (201, None)
+    assert len(check_pages(gatewayed)) == 4
+
+
+def test_all_studies_together_make_no_page_too_long(gatewayed, publishing, make_study):
+    found = [publishing(f"study-{number}", 1, long_relay(number)) for number in range(12)]
+    assert found == [(201, None)] * 7 + [REFUSED] * 5
+    assert publishing("another", 1, long_relay(3)) == (201, None)
+    assert gatewayed.publish(make_study(version=2)).status_code == 201
+    assert len(check_pages(gatewayed)) == 8
+
+
+@pytest.mark.parametrize("recipe", ["docs/operating.md", "deploy/container/nginx.conf"])
+def test_the_documented_proxies_take_headers_several_times_as_long(recipe):
+    text = (REPOSITORY / recipe).read_text(encoding="utf-8")
+    kilobytes = int(re.search(r"proxy_buffer_size (\d+)k;", text)[1])
+    assert kilobytes << 10 >= 4 * MOST_IN_ALL
+    assert f"proxy_buffers 4 {kilobytes}k;" in text
