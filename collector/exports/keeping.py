@@ -22,6 +22,7 @@ from collector.exports.store import PIECE, Store
 from collector.storage import queries
 from collector.storage.archived import stored_counts, withdrawn_counts
 from collector.storage.database import Database
+from collector.storage.emptying import count_expired
 from collector.storage.packing import PackedReport
 from ldp_client.documents.errors import InputError
 from ldp_client.words.text import counted
@@ -141,8 +142,10 @@ def _found(database: Database, place: Place, missing: list[bytes]) -> Gone:
         some = missing[at : at + IDS_AT_ONCE]
         with database.read() as session:
             held = queries.held_reports(session, place.number, some)
-        withdrawn += sum(PackedReport._make(row).withdrawn for row in held.values())
-        forgotten += len(some) - len(held)
+            emptied = [one for one, row in held.items() if PackedReport._make(row).withdrawn]
+            expired = count_expired(session, place.number, emptied)
+        withdrawn += len(emptied) - expired
+        forgotten += len(some) - len(held) + expired
     return Gone(withdrawn, forgotten)
 
 
