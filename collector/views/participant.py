@@ -56,6 +56,7 @@ SCRIPT = "text/javascript"
 # page.js and worker.js: participant.js and sender.js with all that they import, as `make page` bundles them.
 ASSETS = {"participant.css": "text/css", "page.js": SCRIPT, "worker.js": SCRIPT}
 ORIGINS = "ldpkit-origins"
+# Every document with a channel has it, and some without.
 CHANNEL_KEY = '"channel":{'
 FOR_EVER = "public, max-age=31536000, immutable"
 # What one browser may spend on all studies of this collector, in nats.
@@ -286,15 +287,18 @@ def _all_origins() -> list[str]:
     return found
 
 
-def _channel_in(text: bytes | str) -> Channel:
-    """The channel of a canonical document that has one, without reading the rest of it."""
+def _channel_in(text: bytes) -> Channel | None:
+    """The channel of a study's document; None where it has none, or cannot be read: it costs no other study.
+
+    The text alone does not tell: a feature may be called so too.
+    """
     from ldp_client.documents.channel import CHANNEL, Channel
 
-    document = text if isinstance(text, str) else text.decode()
-    # Within a text its quotes would be escaped.
-    start = document.index(CHANNEL_KEY) + len(CHANNEL_KEY) - 1
-    channel, _ = json.JSONDecoder().raw_decode(document, start)
-    return Channel(CHANNEL.read(channel, "channel", StudyError))
+    try:
+        found = json.loads(text).get("channel")
+        return None if found is None else Channel(CHANNEL.read(found, "channel", StudyError))
+    except (ValueError, AttributeError, StudyError):
+        return None
 
 
 def _address_of(name: str) -> str:
