@@ -65,7 +65,8 @@ class Keeper:
     def require_exportable(self) -> None:
         """Raises InputError where the study was archived or deleted since: the files may be all there is."""
         with self.database.read() as session:
-            refuse_gone(queries.study_state(session, self.place.study), self.place.study)
+            state = queries.study_state(session, self.place.study)
+        refuse_gone(state, self.place.study, self.place.store.shown(folder_of(self.place.study)))
 
     def leaving(self, path: str, new: IO[bytes] | None) -> Gone:
         """The reports that leave the dataset with a file. new: what takes its place, None for nothing.
@@ -80,10 +81,11 @@ class Keeper:
         return found
 
 
-def refuse_gone(state: queries.StudyState | None, study_id: str) -> None:
-    """Raises InputError where a study's reports are not in the database any more."""
+def refuse_gone(state: queries.StudyState | None, study_id: str, left: str = "") -> None:
+    """Raises InputError where a study's reports are not in the database any more. left: where files are."""
     if state is not None and state.deleted:
-        raise InputError(f"{study_id} was deleted: there is nothing to export")
+        more = f", and {left} may still have reports of it, which nobody else deletes" if left else ""
+        raise InputError(f"{study_id} was deleted: there is nothing to export{more}")
     if state is not None and state.archived is not None:
         raise InputError(f"the reports of {study_id} are archived in {state.archived}: take them there")
 
