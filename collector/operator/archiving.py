@@ -237,8 +237,8 @@ def _begin(session: Session, order: Order, counts: Counts, reports: int) -> bool
     if row is None or not row.closed or row.deleted:
         left = Store(order.address).shown(folder_of(order.study))
         raise InputError(
-            f"{order.study} was opened again or deleted meanwhile: nothing was dropped, and {left} has a copy "
-            "of its reports"
+            f"{order.study} was opened again or deleted meanwhile: nothing was dropped, and {left} has a "
+            "copy of its reports"
         )
     if row.archived is not None:
         raise InputError(f"{order.study} was archived in {row.archived} meanwhile: nothing was dropped")
