@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import partial
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import wait
 from threading import Thread
@@ -111,7 +112,7 @@ def export_dataset(order: Order, tell: Callable[[int, int], None] = lambda _done
     """
     store = Store(order.address)
     with opened(order.database, order.busy_timeout) as database, only_writer(database, order.study) as turn:
-        return export_from(database, order, store, turn, tell)
+        return export_from(database, order, store, turn, tell, partial(_note, database, order.study))
 
 
 def export_from(
@@ -120,8 +121,12 @@ def export_from(
     store: Store,
     turn: Turn,
     tell: Callable[[int, int], None] = lambda _done, _of: None,
+    begin: Callable[[], None] = lambda: None,
 ) -> Exported:
-    """The same from a database that is open, whose study's turn this process has."""
+    """The same from a database that is open, whose study's turn this process has.
+
+    begin: is called where nothing is in the way, before anything is written.
+    """
     if order.buckets is not None and not is_bucket_count(order.buckets):
         raise UsageError(f"--buckets must be a power of two of at most {MOST_BUCKETS}, is {order.buckets}")
     folder = folder_of(order.study)
@@ -134,7 +139,7 @@ def export_from(
     keeper = Keeper(database, Place(store, order.study, scope.number), order.forget_before)
     if before is not None:
         refuse_losses(database, keeper.place, before, order.forget_before)
-    _note(database, order.study)
+    begin()
     # What it says is for people; that it can be written is known now.
     store.write(f"{folder}/{UNFINISHED}", BEING_WRITTEN)
     for rules in scope.rules.values():
