@@ -6,8 +6,8 @@
 #   install.sh uninstall               takes the programs away; studies, reports, keys and backups stay
 #
 # --database URL: an empty PostgreSQL in place of a file, when the place is made. --extras LIST: what else is installed,
-# default collector. Run it again at any time: what is there stays as it is. With another release it is an
-# upgrade: servers stop, every database is backed up to /var/backups/ldpkit and then migrated, servers start. One
+# default collector at first, later what is there. Run it again at any time: what is there stays as it is. With another
+# release it is an upgrade: servers stop, every database is backed up to /var/backups/ldpkit and then migrated, servers start. One
 # that was interrupted goes on where it was.
 set -euo pipefail
 umask 022
@@ -64,6 +64,7 @@ refuse_unready() {
 # What is installed, and the name of its folder.
 choose_release() {
   local found
+  [ -n "$extras" ] || extras=$(cat "$OPT/bin/../extras" 2>/dev/null) || extras=collector
   if [ -n "$from" ]; then
     [ -d "$from" ] || refuse "there is no folder $from"
     shopt -s nullglob
@@ -101,6 +102,7 @@ make_environment() {
   "$folder/bin/pip" install --quiet --no-cache-dir "${constraint[@]}" "${wanted[@]}" ||
     refuse "pip could not install ${wanted[*]}: nothing was changed"
   "$folder/bin/ldpkit" --version >/dev/null
+  printf '%s\n' "$extras" >"$folder/extras"
   touch "$folder/complete"
 }
 
@@ -228,7 +230,7 @@ uninstall_all() {
 
 command=${1:-}
 shift || true
-from="" version="" database="" extras=collector PYTHON=${PYTHON:-python3} release="" wanted=()
+from="" version="" database="" extras="" PYTHON=${PYTHON:-python3} release="" wanted=()
 while (($#)); do
   (($# > 1)) || usage
   case $1 in

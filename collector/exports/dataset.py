@@ -6,16 +6,21 @@ interrupted call left is gone on with, and a second call after a withdrawal repl
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import partial
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import wait
 from threading import Thread
 from typing import NamedTuple
+
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
 
 from collector.exports.keeping import Gone, Keeper, Place, refuse_gone, refuse_losses
 from collector.exports.layout import (
@@ -33,9 +38,9 @@ from collector.exports.layout import (
 from collector.exports.parts import Scope, Written, made_parts
 from collector.exports.store import Store
 from collector.reports.rules import RuleBook, Rules, require_same
-from collector.storage import queries
+from collector.storage import audit_log, queries
 from collector.storage.archived import stored_counts
-from collector.storage.database import Database
+from collector.storage.database import Database, one_line
 from collector.storage.migrating import opened
 from collector.storage.one_writer import Turn, only_writer
 from ldp_client.documents.errors import InputError, UsageError
@@ -46,6 +51,7 @@ REPORTS_PER_PROCESS = 500_000
 TEMPORARY = ".ldpkit-"
 # What a dataset that is being written, or deleted, has beside it.
 BEING_WRITTEN = b'{"see": "_manifest.json is written last"}\n'
+LOGGER = logging.getLogger("collector")
 # Of an order, how many buckets, through which day, and which bucket.
 Work = Callable[["Order", int, "date | None", int], "Done"]
 
@@ -106,7 +112,7 @@ def export_dataset(order: Order, tell: Callable[[int, int], None] = lambda _done
     """
     store = Store(order.address)
     with opened(order.database, order.busy_timeout) as database, only_writer(database, order.study) as turn:
-        return export_from(database, order, store, turn, tell)
+        return export_from(database, order, store, turn, tell, partial(_note, database, order.study))
 
 
 def export_from(
@@ -115,8 +121,12 @@ def export_from(
     store: Store,
     turn: Turn,
     tell: Callable[[int, int], None] = lambda _done, _of: None,
+    begin: Callable[[], None] = lambda: None,
 ) -> Exported:
-    """The same from a database that is open, whose study's turn this process has."""
+    """The same from a database that is open, whose study's turn this process has.
+
+    begin: is called where nothing is in the way, before anything is written.
+    """
     if order.buckets is not None and not is_bucket_count(order.buckets):
         raise UsageError(f"--buckets must be a power of two of at most {MOST_BUCKETS}, is {order.buckets}")
     folder = folder_of(order.study)
@@ -129,6 +139,7 @@ def export_from(
     keeper = Keeper(database, Place(store, order.study, scope.number), order.forget_before)
     if before is not None:
         refuse_losses(database, keeper.place, before, order.forget_before)
+    begin()
     # What it says is for people; that it can be written is known now.
     store.write(f"{folder}/{UNFINISHED}", BEING_WRITTEN)
     for rules in scope.rules.values():
@@ -147,6 +158,19 @@ def export_from(
     manifest = Manifest(order.study, documents, tuple(sorted(parts)), scope.buckets, through, identity)
     turn.require()
     return Exported(manifest, written, plan.is_open, gone.plus(finish(store, manifest, keeper)))
+
+
+def _note(database: Database, study_id: str) -> None:
+    """Have a line of today say that a study's reports are written out, as one does of an export by a key."""
+
+    def act(session: Session) -> None:
+        if not audit_log.is_said_today(session, audit_log.AT_DATABASE, "export", study_id, ""):
+            audit_log.record(session, audit_log.AT_DATABASE, "export", study_id)
+
+    try:
+        database.act(act)
+    except SQLAlchemyError as error:
+        LOGGER.warning("a line of the audit log cannot be written: %s", one_line(error))
 
 
 def finish(store: Store, manifest: Manifest, keeper: Keeper | None = None) -> Gone:
@@ -229,7 +253,7 @@ def plan_of(database: Database, order: Order, before: Manifest | None) -> Plan:
         state = queries.study_state(session, order.study)
         if state is None:
             raise InputError(f"there is no study {order.study[:64]!r} in {database.shown}")
-        refuse_gone(state, order.study)
+        refuse_gone(state, order.study, Store(order.address).shown(folder_of(order.study)) if before else "")
         is_open = not state.closed
         through = order.today - timedelta(1) if is_open and not order.with_today else None
         counts = stored_counts(session, state.number, through)

@@ -22,6 +22,7 @@ from collector.exports.store import PIECE, Store
 from collector.storage import queries
 from collector.storage.archived import stored_counts, withdrawn_counts
 from collector.storage.database import Database
+from collector.storage.emptying import count_expired
 from collector.storage.packing import PackedReport
 from ldp_client.documents.errors import InputError
 from ldp_client.words.text import counted
@@ -64,7 +65,8 @@ class Keeper:
     def require_exportable(self) -> None:
         """Raises InputError where the study was archived or deleted since: the files may be all there is."""
         with self.database.read() as session:
-            refuse_gone(queries.study_state(session, self.place.study), self.place.study)
+            state = queries.study_state(session, self.place.study)
+        refuse_gone(state, self.place.study, self.place.store.shown(folder_of(self.place.study)))
 
     def leaving(self, path: str, new: IO[bytes] | None) -> Gone:
         """The reports that leave the dataset with a file. new: what takes its place, None for nothing.
@@ -79,10 +81,11 @@ class Keeper:
         return found
 
 
-def refuse_gone(state: queries.StudyState | None, study_id: str) -> None:
-    """Raises InputError where a study's reports are not in the database any more."""
+def refuse_gone(state: queries.StudyState | None, study_id: str, left: str = "") -> None:
+    """Raises InputError where a study's reports are not in the database any more. left: where files are."""
     if state is not None and state.deleted:
-        raise InputError(f"{study_id} was deleted: there is nothing to export")
+        more = f", and {left} may still have reports of it, which nobody else deletes" if left else ""
+        raise InputError(f"{study_id} was deleted: there is nothing to export{more}")
     if state is not None and state.archived is not None:
         raise InputError(f"the reports of {study_id} are archived in {state.archived}: take them there")
 
@@ -141,8 +144,10 @@ def _found(database: Database, place: Place, missing: list[bytes]) -> Gone:
         some = missing[at : at + IDS_AT_ONCE]
         with database.read() as session:
             held = queries.held_reports(session, place.number, some)
-        withdrawn += sum(PackedReport._make(row).withdrawn for row in held.values())
-        forgotten += len(some) - len(held)
+            emptied = [one for one, row in held.items() if PackedReport._make(row).withdrawn]
+            expired = count_expired(session, place.number, emptied)
+        withdrawn += len(emptied) - expired
+        forgotten += len(some) - len(held) + expired
     return Gone(withdrawn, forgotten)
 
 

@@ -102,7 +102,8 @@ def _document(order: Order, done: Archived | None) -> dict[str, object]:
 
 def run_delete(arguments: argparse.Namespace) -> int:
     """ldpkit admin delete-study STUDY_ID (--yes | --dry-run)"""
-    from collector.operator.retention import count_reports, delete_study
+    from collector.operator.retention import count_reports
+    from collector.storage.one_writer import only_writer
 
     with opened_database(arguments) as database:
         address, archived = _archive_of(database, arguments.study)
@@ -115,14 +116,22 @@ def run_delete(arguments: argparse.Namespace) -> int:
             print(f"{found} would be deleted in {where}, and the study closed for good")
             return 0
         require_yes(arguments, f"deleting every report of {arguments.study} ({found}) in {where}")
-        deleted = 0
-        if address is not None:
-            from collector.operator.archiving import delete_archive
-
-            deleted = delete_archive(database, arguments.study, address)
-        deleted += delete_study(database, arguments.study)
+        with only_writer(database, arguments.study):
+            deleted = _deleted(database, arguments.study, address)
         print(f"{counted(deleted, 'report')} deleted in {where}")
     return 0
+
+
+def _deleted(database: Database, study_id: str, address: str | None) -> int:
+    """Delete a study, with its archive where it has one; how many reports."""
+    from collector.operator.retention import delete_study
+
+    deleted = 0
+    if address is not None:
+        from collector.operator.archiving import delete_archive
+
+        deleted = delete_archive(database, study_id, address)
+    return deleted + delete_study(database, study_id)
 
 
 def _archive_of(database: Database, study_id: str) -> tuple[str | None, int]:

@@ -235,7 +235,11 @@ def _begin(session: Session, order: Order, counts: Counts, reports: int) -> bool
     the rows of a closed study."""
     row = queries.locked_study(session, order.study)
     if row is None or not row.closed or row.deleted:
-        raise InputError(f"{order.study} was opened again or deleted meanwhile: nothing was dropped")
+        left = Store(order.address).shown(folder_of(order.study))
+        raise InputError(
+            f"{order.study} was opened again or deleted meanwhile: nothing was dropped, and {left} has a "
+            "copy of its reports"
+        )
     if row.archived is not None:
         raise InputError(f"{order.study} was archived in {row.archived} meanwhile: nothing was dropped")
     if stored_counts(session, row.number) != counts:
@@ -256,19 +260,18 @@ def _drop_page(session: Session, study_id: str) -> int:
 def delete_archive(database: Database, study_id: str, address: str) -> int:
     """Delete a study's archive, its counts and its summary; how many reports it had.
 
-    Raises InputError or TransferError where the archive cannot be reached: then it is still archived; and
-    InputError where another process writes or deletes it.
+    The caller holds the study's lock. Raises InputError or TransferError where the archive cannot be reached:
+    then it is still archived.
     """
-    with only_writer(database, study_id):
-        with database.read() as session:
-            state = queries.study_state(session, study_id)
-            versions = queries.published_versions(session, study_id)
-        if state is None or state.archived != address:
-            raise InputError(f"{study_id} is not archived in {address} any more: nothing was deleted")
-        _delete_files(Store(address), study_id, versions)
-        deleted = _forget(database, study_id)
-        Store(address).remove(f"{folder_of(study_id)}/{UNFINISHED}")
-        return deleted
+    with database.read() as session:
+        state = queries.study_state(session, study_id)
+        versions = queries.published_versions(session, study_id)
+    if state is None or state.archived != address:
+        raise InputError(f"{study_id} is not archived in {address} any more: nothing was deleted")
+    _delete_files(Store(address), study_id, versions)
+    deleted = _forget(database, study_id)
+    Store(address).remove(f"{folder_of(study_id)}/{UNFINISHED}")
+    return deleted
 
 
 def _delete_files(store: Store, study_id: str, versions: Iterable[int]) -> None:

@@ -24,6 +24,7 @@ from collector.reports.limits import TokenBucket
 from collector.reports.running_summary import take_back_reports
 from collector.storage import queries
 from collector.storage.archived import wait_for_archive
+from collector.storage.emptying import insert_withdrawn, withdraw_report
 from collector.storage.packing import PackedReport
 from collector.storage.upkeep import settled_day
 
@@ -75,15 +76,15 @@ def _withdraw_stored(
     collector: Collector, session: Session, study: queries.StudyState, report_id: bytes, by_device: bool
 ) -> PackedReport | None:
     """Leave a report's id alone in the database; what it was, if it has come."""
-    report = queries.withdraw_report(session, study.number, report_id)
+    day = settled_day(session, collector.today())
+    report = withdraw_report(session, study.number, day, report_id)
     if report is None and not by_device:
         raise ProblemError(REPORT_UNKNOWN, "no report with this id is stored")
     if report is None and not study.final:
         collector.deletions.take_unknown()
-        day = settled_day(session, collector.today())
-        if not queries.insert_withdrawn(session, study.number, day, report_id):
+        if not insert_withdrawn(session, study.number, day, report_id):
             # It came meanwhile.
-            report = queries.withdraw_report(session, study.number, report_id)
+            report = withdraw_report(session, study.number, day, report_id)
     return report
 
 

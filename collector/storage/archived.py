@@ -14,7 +14,7 @@ from typing import NamedTuple, cast
 from sqlalchemy import ColumnElement, Table, delete, func, select, update
 from sqlalchemy.orm import Session
 
-from collector.storage.models import ArchivedRow, StudyRow, WaitingRow
+from collector.storage.models import EXPIRED, ArchivedRow, StudyRow, WaitingRow
 from collector.storage.queries import REPORTS, STUDIES, StoredRow, insert_new, select_rows
 
 ARCHIVED = cast(Table, ArchivedRow.__table__)
@@ -51,9 +51,10 @@ def stored_counts(session: Session, study: int, through: date | None = None) -> 
 
 
 def withdrawn_counts(session: Session, study: int) -> Counts:
-    """The same of withdrawn reports; one that was withdrawn before it came counts for that day."""
+    """The same of withdrawn reports; one that was withdrawn before it came, or after it expired, counts for
+    that day."""
     keys = (REPORTS.c.version, REPORTS.c.day)
-    here = (REPORTS.c.study == study, REPORTS.c.payloads == b"")
+    here = (REPORTS.c.study == study, REPORTS.c.payloads == b"", REPORTS.c.day != EXPIRED)
     statement = select(*keys, func.count()).where(*here).group_by(*keys)
     return {(version, day): reports for version, day, reports in session.execute(statement)}
 

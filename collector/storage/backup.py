@@ -146,6 +146,9 @@ def _pg_dump(url: URL, file: BinaryIO, *options: str) -> None:
     _, parameters = url.get_dialect()().create_connect_args(url)
     # In the environment: arguments can be read by every user of the machine.
     password = parameters.pop("password", None)
+    if "sslpassword" in parameters:
+        advice = "libpq takes it from no environment: name a private key that has none (`openssl pkey`)"
+        raise InputError(f"sslpassword would be an argument of pg_dump, which all users can read; {advice}")
     environment = {**os.environ, "PGPASSWORD": password} if password else None
     command = [program, "--no-password", f"--dbname={make_conninfo(**parameters)}", *options]
     file.flush()

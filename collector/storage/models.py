@@ -11,6 +11,8 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 # The newest of the migrations: they are numbered.
 VERSIONS = Path(__file__).parent / "migrations" / "versions"
 REVISION = max(file.name[:4] for file in VERSIONS.glob("[0-9]*.py"))
+# The day of a report of which only the id is left as its time was over: none of arrival.
+EXPIRED = date.min
 
 
 class Base(DeclarativeBase):
@@ -114,8 +116,9 @@ class AuditRow(Base):
 
 
 class ReportRow(Base):
-    """One report. id: its 16 bytes. day: of arrival, UTC. payloads: see packing.py.
+    """One report. id: its 16 bytes. day: of arrival, UTC. payloads: see packing.py; none once it is gone.
 
+    Of one that is gone the day is EXPIRED where its time was over, and nobody withdrew it.
     On PostgreSQL in partitions, and without the foreign key: see partitions.py.
     """
 

@@ -257,23 +257,6 @@ def _insert_into_postgresql(
     return set(connection.exec_driver_sql(INSERT_INTO_POSTGRESQL, columns).scalars())
 
 
-def withdraw_report(session: Session, study: int, report_id: bytes) -> PackedReport | None:
-    """Leave nothing of a report but its id; what it was, if there is such a report, withdrawn or not."""
-    here = (REPORTS.c.study == study, REPORTS.c.id == report_id)
-    found = select(REPORTS.c.id, REPORTS.c.version, REPORTS.c.payloads).where(*here).with_for_update()
-    row = session.connection().execute(found).first()
-    if row is None:
-        return None
-    session.connection().execute(update(REPORTS).where(*here).values(payloads=b""))
-    return PackedReport(*row)
-
-
-def insert_withdrawn(session: Session, study: int, day: date, report_id: bytes) -> bool:
-    """Keep the id of a report that has not come, so that it is not taken when it comes; False if it has."""
-    version = session.scalars(select(StudyRow.version).where(StudyRow.number == study)).one()
-    return bool(insert_reports(session, study, day, [PackedReport(report_id, version, b"")]))
-
-
 class Chosen(NamedTuple):
     """Reports of a study, by its number: that came before a day, or on any; of one version, or of all."""
 

@@ -93,11 +93,10 @@ def page(study_id: str) -> Response:
     season = _season(published.state, collector.today())
     address = str(escape(_address(study_id))).encode()
     language = _language(_offered(rules.study), rules.study.languages)
-    text = _rendered(rules, rules.needs_invitation(published.state), season, language).replace(
-        ADDRESS.encode(), address
-    )
-    origins = {*_all_origins(), *origins_of(rules.study.channel)}
-    response = _secured(make_response(text), language, sorted(origins))
+    origins = tuple(sorted({*_all_origins(), *origins_of(rules.study.channel)}))
+    invited = rules.needs_invitation(published.state)
+    text = _rendered(rules, invited, season, language, origins).replace(ADDRESS.encode(), address)
+    response = _secured(make_response(text), language, origins)
     response.headers["Cache-Control"] = "no-cache"
     response.set_etag(hashlib.sha256(text).hexdigest())
     response.make_conditional(request)
@@ -137,7 +136,7 @@ def _season(state: StudyState, today: date) -> str:
 
 
 @lru_cache(maxsize=256)
-def _rendered(rules: Rules, invited: bool, season: str, language: str) -> bytes:
+def _rendered(rules: Rules, invited: bool, season: str, language: str, origins: tuple[str, ...]) -> bytes:
     """The page's bytes, with ADDRESS for the study's: the same for everybody who asks on a day.
 
     What a sender chooses, as the Host header, must not choose how much is rendered or kept.
@@ -167,6 +166,7 @@ def _rendered(rules: Rules, invited: bool, season: str, language: str) -> bytes:
         in_words=partial(in_words, words=words),
         hundred_of=partial(hundred_of, words=words, one_of=len(study.questions) if study.ask_one else 1),
         words=words.sentences("script."),
+        sender=_address_of("worker.js", origins),
         budget=BUDGET,
         address=ADDRESS,
         most_buttons=MOST_BUTTONS,
@@ -236,22 +236,18 @@ def asset(name: str) -> Response:
     """The page's own script and style."""
     if name not in ASSETS:
         abort(404)
-    found = _asset(name)
-    response = make_response(found.content)
+    # The worker sends for all studies, to where any of them wants.
+    origins = _all_origins() if name == "worker.js" else []
+    response = make_response(_asset(name).content)
     response.mimetype = ASSETS[name]
-    response.headers["Content-Security-Policy"] = WORKER_POLICY.format(connected=_connected_of(name))
-    if request.args.get("v") == found.version:
+    response.headers["Content-Security-Policy"] = WORKER_POLICY.format(connected=_connected(origins))
+    if request.args.get("v") == _version_of(name, origins):
         response.headers["Cache-Control"] = FOR_EVER
     return response
 
 
 def _connected(origins: Iterable[str]) -> str:
     return " ".join(["'self'", *origins])
-
-
-def _connected_of(name: str) -> str:
-    """What an asset may connect to: the worker, which sends for all studies, to where any of them wants."""
-    return _connected(_all_origins() if name == "worker.js" else [])
 
 
 def _all_origins() -> list[str]:
@@ -272,8 +268,14 @@ def _all_origins() -> list[str]:
     return found
 
 
-def _address_of(name: str) -> str:
-    return url_for("participant.asset", name=name, v=_asset(name).version)
+def _address_of(name: str, origins: Sequence[str] = ()) -> str:
+    return url_for("participant.asset", name=name, v=_version_of(name, origins))
+
+
+def _version_of(name: str, origins: Sequence[str]) -> str:
+    """Names what a browser gets; a worker's policy too: it takes a newer one from another address alone."""
+    version = _asset(name).version
+    return hashlib.sha256(" ".join([version, *origins]).encode()).hexdigest()[:16] if origins else version
 
 
 def _address(study_id: str) -> str:

@@ -12,6 +12,7 @@ from collector.reports.intake import Receipt
 from collector.reports.running_summary import take_back_reports
 from collector.reports.writer import Change, Upload
 from collector.storage import queries, upkeep
+from collector.storage.emptying import withdraw_report
 from collector.storage.sums import WrongSumsError
 from ldp_client.cli import main
 from tests.collector.answered import problem
@@ -69,7 +70,7 @@ def test_damaged_sums_of_one_study_refuse_its_reports_alone(counted):
     def withdraw(study_id, report_id):
         def act(session):
             number = queries.study_state(session, study_id, keep=True).number
-            report = queries.withdraw_report(session, number, report_id)
+            report = withdraw_report(session, number, TODAY, report_id)
             take_back_reports(session, collector.rules.find, study_id, number, [report])
 
         return Change((study_id, report_id), act)

@@ -9,14 +9,19 @@ from datetime import timedelta
 import pytest
 
 from collector.exports import dataset
+from collector.exports.dataset import Order, export_dataset
+from collector.oblivious.keys import GatewayKeys
 from collector.operator.archiving import archive, settled
 from collector.operator.retention import delete_reports
 from collector.storage.migrating import opened
 from ldp_client.documents.errors import InputError
 from tests.attacks.test_archives_overwritten import copied
+from tests.collector.answered import problem
 from tests.collector.commands import run
+from tests.collector.conftest import build_report
 from tests.collector.test_archives import archived_ids, closed, many  # noqa: F401
 from tests.collector.test_datasets import STUDY, contents
+from tests.oblivious.conftest import relayed_study
 
 
 def expire(many, day):  # noqa: F811
@@ -85,8 +90,11 @@ def test_as_many_others_hide_none_that_are_missing(many, make_report, tmp_path):
     other.collector.close()
     with pytest.raises(InputError, match="their file was left as it is"):
         dataset.export_dataset(replace(many.order(root, with_today=True), database=backup))
-    there = {one for path in (root / STUDY).rglob("*.parquet") for one in ids_in(path)}
-    assert there >= {one.id for one in after} | many.ids
+    assert ids_in_all(root) >= {one.id for one in after} | many.ids
+
+
+def ids_in_all(root):
+    return {one for path in (root / STUDY).rglob("*.parquet") for one in ids_in(path)}
 
 
 def ids_in(path):
@@ -139,3 +147,30 @@ def test_other_buckets_and_days_that_are_left_out_lose_nothing(many, tmp_path): 
         order = many.order(tmp_path / "out", with_today=with_today, today=today, buckets=buckets)
         assert dataset.export_dataset(order).gone[:2] == (0, 0)
     assert archived_ids(tmp_path / "out") == many.ids
+
+
+def test_what_expired_beside_a_relay_was_withdrawn_by_nobody(make_harness, database_url, tmp_path):
+    """Its ids stay, as those of withdrawn reports do; who withdraws one of them then is heard."""
+    keys, root = GatewayKeys.generate(), tmp_path / "out"
+    keys.save(tmp_path / "ohttp.keys")
+    harness = make_harness(database=database_url, busy_timeout=10, ohttp_keys=str(tmp_path / "ohttp.keys"))
+    study = relayed_study("https://relay.example/ldpkit", keys, id="habits")
+    assert harness.publish(study).status_code == 201
+    _, late, withdrawn = sent = [build_report(study) for _ in range(3)]
+    assert [harness.put(one).status_code for one in sent] == [201] * 3
+    day = harness.day
+    harness.day += timedelta(1)
+    order = Order(database_url, 10, "habits", str(root), harness.day, 1, processes=1)
+    export_dataset(order)
+    before = contents(root)
+    assert harness.withdraw(withdrawn.id, secret=withdrawn.secret).status_code == 200
+    assert delete_reports(harness.collector.database, "habits", harness.day) == 2
+    with pytest.raises(InputError, match=rf"has 2 reports that .* nobody withdrew \(2 of {day}\)"):
+        export_dataset(order)
+    assert contents(root) == before
+    assert harness.withdraw(late.id, secret=late.secret).status_code == 200
+    with pytest.raises(InputError, match=rf"has 1 report that .* nobody withdrew \(1 of {day}\)"):
+        export_dataset(order)
+    assert [problem(harness.put(one)) for one in sent] == [(410, "report-withdrawn")] * 3
+    gone = export_dataset(replace(order, forget_before=harness.day)).gone
+    assert (gone.withdrawn, gone.forgotten, ids_in_all(root)) == (2, 1, set())

@@ -19,6 +19,7 @@ from collector.reports.withdrawing import Deletions
 from collector.reports.writer import Change, Upload
 from collector.secure_sum import summing
 from collector.storage import queries, upkeep
+from collector.storage.emptying import insert_withdrawn
 from collector.storage.packing import PackedReport
 from collector.storage.sums import add_sums, read_sums
 from tests.collector.conftest import build_report, build_study
@@ -40,7 +41,7 @@ def test_two_processes_never_wait_in_a_circle_for_uploads_and_deletions(make_har
         def withdraw(session):
             both_uploaded.wait()
             stored = queries.study_state(session, study.id, keep=True)
-            return queries.insert_withdrawn(session, stored.number, collector.today(), other)
+            return insert_withdrawn(session, stored.number, collector.today(), other)
 
         packed = collector.rules.find(study.id, study.version).pack(reports[number])
         works = [Upload(study.id, [packed]), Change((study.id, other), withdraw)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from hashlib import sha256
 from pathlib import Path
@@ -59,10 +60,11 @@ def install(tmp_path):
     for number in (1, 2):
         make_release(tmp_path, number)
 
-    def run(number):
+    def run(number, *options, **more):
         command = ["bash", str(tmp_path / "install.sh"), "install", "--from", str(tmp_path / f"dist{number}")]
+        command += options
         path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
-        environment = {**os.environ, "PATH": path, "RUNNING": str(tmp_path / "running")}
+        environment = {**os.environ, "PATH": path, "RUNNING": str(tmp_path / "running"), **more}
         return subprocess.run(command, env=environment, check=False, capture_output=True, text=True)
 
     return run
@@ -149,3 +151,29 @@ def test_a_node_that_could_not_be_migrated_runs_when_the_upgrade_went_on(install
         assert release.startswith("2.0-") or backup.read_text() == "1\n", backup.name
         assert ("-resumed-" in release) == release.startswith("2.0-")
     assert len(list((tmp_path / "backups").iterdir())) == 4
+
+
+# Makes an environment whose pip notes what it was to install.
+PYTHON = """#!/bin/bash
+[ "$1 $2" = "-m venv" ] || exit 0
+mkdir -p "$3/bin"
+printf '#!/bin/bash\\nprintf "%%s\\\\n" "${@: -1}" >>"{0}/installed"\\n' >"$3/bin/pip"
+printf '#!/bin/bash\\ncase $1 in init) touch ldpkit.toml ;; backup) touch "$3" ;; esac\\n' >"$3/bin/ldpkit"
+chmod 755 "$3"/bin/*
+"""
+
+
+def test_who_names_no_extras_keeps_those_that_are_there(install, tmp_path):
+    """Else the next run, of the same release even, takes the programs away that fit and analyse."""
+    python, running = tmp_path / "python", tmp_path / "running"
+    python.write_text(PYTHON.replace("{0}", str(tmp_path)))
+    python.chmod(0o755)
+    running.write_text("")
+    for made in (tmp_path / "opt" / "releases").iterdir():
+        shutil.rmtree(made)
+    options = [(1, "--extras", "collector,s3"), (1,), (2,), (1, "--extras", "collector")]
+    for one in options:
+        done = install(*one, PYTHON=str(python))
+        assert done.returncode == 0, done.stderr
+    wheels = (tmp_path / "installed").read_text().split()
+    assert [wheel.partition("[")[2] for wheel in wheels] == ["collector,s3]", "collector,s3]", "collector]"]

@@ -16,7 +16,7 @@ from collector.exports import dataset
 from collector.exports.store import Store
 from collector.operator import archiving
 from collector.operator.archiving import archive, settled
-from collector.operator.retention import delete_reports
+from collector.operator.retention import delete_reports, delete_study
 from collector.storage.migrating import opened
 from collector.storage.one_writer import only_writer
 from ldp_client.documents.errors import InputError
@@ -99,9 +99,9 @@ def test_a_command_that_was_killed_keeps_nobody_away(either, command):
     assert (archived_ids(either.root), stored_ids(either)) == (either.ids, set())
 
 
-@pytest.mark.parametrize("act", ["export", "archive", "delete"])
+@pytest.mark.parametrize("act", ["export", "archive", "delete", "delete archived"])
 def test_one_at_a_time_exports_archives_or_deletes(either, act, tmp_path):
-    if act == "delete":
+    if act == "delete archived":
         archived(either)
     delete = ("admin", "delete-study", "habits", "--yes", "--database", either.url)
     acts = {
@@ -111,14 +111,34 @@ def test_one_at_a_time_exports_archives_or_deletes(either, act, tmp_path):
     }
     with opened(either.url, 5) as database, only_writer(database, "habits") as turn:
         with pytest.raises(InputError, match=BUSY):
-            acts[act]()
+            acts[act.split()[0]]()
         turn.require()
-    if act == "delete":
-        assert archived_ids(either.root) == either.ids
+    if act.startswith("delete"):
+        assert stored_ids(either) | archived_ids(either.root) == either.ids
         run(*delete)
+        assert stored_ids(either) | archived_ids(either.root) == set()
     else:
         assert not either.root.exists()
         archived(either)
+
+
+@pytest.mark.parametrize("act", ["export", "archive"])
+def test_what_a_study_leaves_that_was_deleted_all_the_same_is_named(closed, act, monkeypatch):  # noqa: F811
+    """As by somebody who calls the functions: no command can."""
+
+    module, name = {"export": (dataset, "write_bucket"), "archive": (archiving, "_is_whole")}[act]
+    genuine = getattr(module, name)
+
+    def late(*arguments):
+        monkeypatch.setattr(module, name, genuine)
+        found = genuine(*arguments)
+        delete_study(closed.harness.collector.database, "habits")
+        return found
+
+    monkeypatch.setattr(module, name, late)
+    with pytest.raises(InputError, match=f"deleted.* and {closed.root / STUDY} "):
+        archived(closed) if act == "archive" else dataset.export_dataset(closed.order(closed.root))
+    assert list(closed.root.rglob("*.parquet"))
 
 
 def unlocked(monkeypatch, *modules):

@@ -264,6 +264,10 @@ def test_a_password_is_no_argument_of_pg_dump(monkeypatch):
         assert "secret" not in " ".join(seen["command"])
         assert seen["env"]["PGPASSWORD"] == "secret"
         assert "sslmode=require" in " ".join(seen["command"])
+    seen.clear()
+    with pytest.raises(InputError, match="sslpassword would be an argument of pg_dump") as refused:
+        backup._pg_dump(Database("postgresql://me@host/name?sslpassword=secret", 1).url, io.BytesIO())
+    assert (seen, "secret" in str(refused.value)) == ({}, False)
 
 
 def test_a_backup_that_cannot_be_made_leaves_nothing(tmp_path, postgresql):

@@ -11,11 +11,13 @@ import pandas
 import pyarrow.dataset
 import pyarrow.parquet
 import pytest
+from sqlalchemy.exc import OperationalError
 
 from collector.exports import dataset, parts
 from collector.exports.dataset import Order, export_dataset
 from collector.exports.layout import bucket_of, choose_buckets, ids_of
 from collector.reports import paging
+from collector.storage import audit_log
 from ldp_client.documents.errors import InputError, UsageError
 from schemas import Report, Study
 from summaries.reading import summarize_files
@@ -283,3 +285,19 @@ def test_other_programs_read_the_folder_as_it_is(many, tmp_path):
         assert sorted(ids) == sorted(many.ids)
         assert versions.count(1) == versions.count(2) == 60
     assert set(table["study"].to_pylist()) == {"habits"}
+
+
+def test_one_line_a_day_says_that_reports_were_exported(many, tmp_path, monkeypatch, caplog):
+    for _ in range(2):
+        export_dataset(many.order(tmp_path))
+    with many.harness.collector.database.read() as session:
+        lines = audit_log.entries(session, 100)
+    assert [line[1:] for line in lines if line.action == "export"] == [("(database)", "export", "habits", "")]
+
+    def refuse(*_, **__):
+        raise OperationalError("INSERT", None, Exception("permission denied"))
+
+    # As to a user of the database that may only read it.
+    monkeypatch.setattr(audit_log, "is_said_today", refuse)
+    assert export_dataset(many.order(tmp_path)).manifest.reports == 120
+    assert "a line of the audit log cannot be written: " in caplog.text

@@ -7,6 +7,7 @@ import pytest
 from collector.studies.publishing import publish
 from tests import studies
 from tests.collector.conftest import TODAY, build_study
+from tests.portable.token_issuer import keys
 
 DAYS = {"opens": "2026-06-10", "closes": "2026-06-20"}
 
@@ -85,3 +86,27 @@ def test_the_pages_files_are_kept_for_ever_under_their_content_only(habits):
         assert "immutable" in habits.client.get(address).headers["Cache-Control"]
         assert habits.client.get(f"/assets/{name}").headers["Cache-Control"] == "no-store"
         assert habits.client.get(f"/assets/{name}?v=0").headers["Cache-Control"] == "no-store"
+
+
+def worker_of(harness):
+    """The address of the page's worker, and what it may connect to."""
+    address = next(part for part in page(harness).text.split('"') if "/assets/worker.js?v=" in part)
+    answer = harness.client.get(address)
+    assert "immutable" in answer.headers["Cache-Control"]
+    return address, answer.headers["Content-Security-Policy"].split("connect-src ")[1]
+
+
+def test_the_worker_has_another_address_once_it_may_ask_elsewhere(habits, monkeypatch):
+    """Browsers take the policy with the script, and fetch neither again from an address that they know."""
+    times = iter(range(100))
+    monkeypatch.setattr("collector.views.participant.time.monotonic", lambda: 10.0 * next(times))
+    before, allowed = worker_of(habits)
+    assert allowed == "'self'"
+    assert habits.publish(build_study(id="plain")).status_code == 201
+    assert worker_of(habits) == (before, allowed)
+    tokens = {"issuer": "https://issuer.example", "keys": [{"key": keys()[0].stated}]}
+    study = build_study(id="later", channel={"batches": {"hours": 24}, "tokens": tokens})
+    assert habits.publish(study).status_code == 201
+    after, allowed = worker_of(habits)
+    assert (after != before, allowed) == (True, "'self' https://issuer.example")
+    assert habits.client.get(before).headers["Cache-Control"] == "no-store"

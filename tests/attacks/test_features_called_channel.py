@@ -1,0 +1,67 @@
+"""A study that names something "channel", so that every participants' page of its collector fails."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import text
+
+from collector.oblivious.keys import GatewayKeys
+from collector.storage import queries
+from schemas import Study
+from tests import studies
+from tests.oblivious.conftest import relayed_study
+
+PRIOR = {"coefficients": {"channel": {"distribution": "normal", "loc": "0", "scale": "10"}}}
+SALES = {
+    "id": "spend",
+    "ask": "record",
+    "features": [{"id": "age", "bounds": ["18", "90"]}, {"id": "channel", "bounds": ["0", "1"]}],
+    "response": {"id": "money", "bounds": ["0", "200"]},
+    "norm": "2",
+    "mechanism": {"name": "gaussian_statistics", "epsilon": "1", "delta": "1e-6"},
+    "model": {"name": "linear_regression", "prior": PRIOR},
+}
+PAGES = ("/s/habits", "/s/sales", "/assets/worker.js")
+RELAY = "https://relay.example"
+
+
+@pytest.fixture
+def relayed(make_harness, study, tmp_path):
+    """A collector with the study `habits`, and one whose reports go through a relay."""
+    keys = GatewayKeys.generate()
+    keys.save(tmp_path / "ohttp.keys")
+    harness = make_harness(ohttp_keys=str(tmp_path / "ohttp.keys"))
+    for one in (study, relayed_study(f"{RELAY}/ldpkit", keys, id="relayed")):
+        assert harness.publish(one).status_code == 201
+    return harness
+
+
+def policies(harness):
+    answers = [harness.client.get(path) for path in PAGES]
+    assert [answer.status_code for answer in answers] == [200] * len(PAGES)
+    return [answer.headers["Content-Security-Policy"].split("connect-src ")[1] for answer in answers]
+
+
+def test_a_feature_called_channel_is_none(relayed):
+    assert relayed.publish(Study(studies.document(SALES, id="sales"))).status_code == 201
+    with relayed.collector.database.read() as session:
+        assert len(queries.documents_with(session, b'"channel":{')) == 2
+    for policy in policies(relayed):
+        assert policy.split(";")[0] == f"'self' {RELAY}"
+
+
+DAMAGED = [b'{"channel":{', b'\xff"channel":{', b'[{"channel":{}}]', b'{"channel":{}}']
+
+
+@pytest.mark.parametrize("damaged", DAMAGED)
+def test_a_document_that_cannot_be_read_costs_no_other_its_pages(relayed, damaged):
+    assert relayed.publish(Study(studies.document(SALES, id="sales"))).status_code == 201
+    assert relayed.publish(Study(studies.document(SALES, id="other"))).status_code == 201
+    assert relayed.client.get("/s/other").status_code == 200
+    with relayed.collector.database.write() as session:
+        of_other = "(SELECT number FROM studies WHERE id = 'other')"
+        statement = f"UPDATE documents SET canonical = :text WHERE study = {of_other}"
+        session.execute(text(statement), {"text": damaged})
+    relayed.app.extensions.pop("ldpkit-origins")
+    for policy in policies(relayed):
+        assert policy.split(";")[0] == f"'self' {RELAY}"
