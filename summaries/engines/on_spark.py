@@ -251,7 +251,7 @@ class _Waiting:
             self._is_told = True
             tell_waiting(
                 f"no worker of {self._master} has begun yet: it may have none, none that is free, or none "
-                "with as much memory as Spark asks for (spark.executor.memory in spark-defaults.conf; 1g)"
+                "with as much memory as Spark asks for (1g, or spark.executor.memory in spark-defaults.conf)"
             )
 
 
