@@ -1,7 +1,8 @@
-"""Progress of reading reports, which takes minutes where there are many millions."""
+"""Progress of reading reports, which takes minutes where there are many millions, and what holds it up."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from functools import cache
 
@@ -27,6 +28,11 @@ def columns_of(progress: Progress) -> Callable[[int, int], None]:
             progress(Step(f"{count:,} reports read", count, total))
 
     return tell
+
+
+def tell_waiting(line: str) -> None:
+    """Say on standard error what is waited for: who sees no progress should not have to guess."""
+    print(line, file=sys.stderr, flush=True)
 
 
 def _about_how_many(path: str) -> int:

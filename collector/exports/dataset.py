@@ -11,6 +11,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import partial
@@ -35,7 +36,7 @@ from collector.exports.layout import (
     folder_of,
     is_bucket_count,
 )
-from collector.exports.parts import Scope, Written, made_parts
+from collector.exports.parts import Scope, UndoneError, Written, made_parts
 from collector.exports.store import Store
 from collector.reports.rules import RuleBook, Rules, require_same
 from collector.storage import audit_log, queries
@@ -278,7 +279,7 @@ def rules_of(database: Database, study_id: str, digests: dict[int, str]) -> dict
 
 
 def each_bucket(order: Order, plan: Plan, work: Work) -> Iterator[Done]:
-    """What a function gives for each bucket, as it is done."""
+    """What a function gives for each bucket, as it is done. Raises UndoneError."""
     buckets = plan.scope.buckets
     processes = order.processes or _processes(plan.total)
     place = (order, buckets, plan.scope.through)
@@ -287,10 +288,15 @@ def each_bucket(order: Order, plan: Plan, work: Work) -> Iterator[Done]:
         return
     context = get_context("spawn")
     with ProcessPoolExecutor(min(processes, buckets), context, initializer=_begin_worker) as pool:
-        waiting = [pool.submit(work, *place, bucket) for bucket in range(buckets)]
         try:
+            waiting = [pool.submit(work, *place, bucket) for bucket in range(buckets)]
             for done in as_completed(waiting):
                 yield done.result()
+        except BrokenProcessPool:
+            raise UndoneError(
+                "a process that made the dataset's files was killed: take fewer of them (--processes 1), or "
+                "a machine with more memory; the same call goes on with what is there"
+            ) from None
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise

@@ -21,6 +21,8 @@ from collector.reports.rules import Rules
 from collector.storage.archived import range_page
 from collector.storage.database import Database
 from collector.storage.queries import StoredRow
+from ldp_client.documents.errors import InputError
+from summaries.engines.spilling import saying_no_room
 
 # Of a file that is being written, in memory.
 MOST_IN_MEMORY = 4 << 20
@@ -38,6 +40,10 @@ class Scope(NamedTuple):
     through: date | None
 
 
+class UndoneError(InputError):
+    """This machine lacked the memory or the room to make files: of those that are there that says nothing."""
+
+
 class Written(NamedTuple):
     """A file that was made. content: its bytes, until the next one is asked for."""
 
@@ -46,8 +52,8 @@ class Written(NamedTuple):
 
 
 def made_parts(database: Database, scope: Scope, bucket: int) -> Iterator[Written]:
-    """The files of a bucket, by version and day."""
-    with ExitStack() as stack:
+    """The files of a bucket, by version and day. Raises UndoneError where there is no room for them."""
+    with saying_no_room(UndoneError), ExitStack() as stack:
         files: dict[tuple[int, str], Growing] = {}
         for page in _pages(database, scope, bucket):
             for key, rows in _apart(page).items():

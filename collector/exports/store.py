@@ -13,10 +13,9 @@ from urllib.parse import urlsplit
 
 from ldp_client.documents.errors import InputError, LdpkitError, MissingExtraError, TransferError, UsageError
 from ldp_client.files.disk import replacing
+from summaries.engines.addresses import DISKS, line_of
 
 EXTRAS = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "az": "az", "abfs": "az", "abfss": "az"}
-# How else an address names a folder.
-FOLDERS = ("file", "local")
 PIECE = 1 << 20
 # What is longer goes to a store in several parts, and appears when the last one is there.
 ONE_PUT = 32 << 20
@@ -135,9 +134,8 @@ class Store:
         except LdpkitError:
             raise
         except Exception as error:
-            why = " ".join(str(getattr(error, "strerror", None) or error).split()) or type(error).__name__
             kind = InputError if self.is_local else TransferError
-            raise kind(f"cannot {what} {self.shown(path)}: {why[:500]}") from None
+            raise kind(f"cannot {what} {self.shown(path)}: {line_of(error)}") from None
 
 
 def _flush(folder: str | Path) -> None:
@@ -170,7 +168,7 @@ def _filesystem(address: str) -> tuple[Any, str]:
         advice = "set it in the environment, as the store's own programs read it"
         raise UsageError(f"an address must not hold a password, which would be written down: {advice}")
     # Of all that fsspec reads, memory and caches among it, what keeps what is written.
-    if protocol not in (*FOLDERS, *EXTRAS) or "::" in address:
+    if protocol not in (*DISKS, *EXTRAS) or "::" in address:
         what = "::" if "::" in address else f"{protocol}://"
         known = "a folder, s3://…, gs://…, az://…"
         raise InputError(f"{address}: {what} is no place that files are written to; {known}")
@@ -181,7 +179,7 @@ def _filesystem(address: str) -> tuple[Any, str]:
     try:
         filesystem, root = url_to_fs(address)
     except ImportError:
-        if protocol in FOLDERS:
+        if protocol in DISKS:
             raise
         raise MissingExtraError(EXTRAS[protocol], _module_of(protocol)) from None
     return filesystem, str(root)

@@ -31,7 +31,8 @@ from collector.exports.dataset import (
 )
 from collector.exports.keeping import Keeper, Place, counts_of
 from collector.exports.layout import MANIFEST, PART, UNFINISHED, Manifest, Part, document_name, folder_of
-from collector.exports.store import FOLDERS, Store
+from collector.exports.parts import UndoneError
+from collector.exports.store import Store
 from collector.operator.archive_withdrawals import manifest_of, take_out
 from collector.operator.retention import REPORTS_AT_ONCE
 from collector.reports.rules import Rules
@@ -42,6 +43,7 @@ from collector.storage.one_writer import Turn, only_writer
 from collector.storage.sums import forget_sums
 from ldp_client.documents.errors import InputError, LdpkitError
 from ldp_client.words.text import counted
+from summaries.engines.addresses import DISKS
 
 # Reports may be withdrawn while they are exported and checked.
 MOST_TRIES = 5
@@ -71,7 +73,7 @@ class Standing(NamedTuple):
 def settled(order: Order) -> Order:
     """The order with an address that means the same in every folder."""
     protocol, separator, path = order.address.partition("://")
-    if separator and protocol not in FOLDERS:
+    if separator and protocol not in DISKS:
         return replace(order, address=order.address.rstrip("/"))
     return replace(order, address=os.path.abspath(path if separator else order.address))
 
@@ -213,6 +215,8 @@ def _is_whole(database: Database, order: Order, store: Store, manifest: Manifest
             parts += found.parts
             done = sum(part.reports for part in parts)
             tell("read again", done, max(manifest.reports, done))
+    except UndoneError:
+        raise
     except InputError:
         # What is damaged is no finished dataset, while it is this export's.
         Keeper(database, Place(store, order.study, plan.scope.number), None).require_exportable()

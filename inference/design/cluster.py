@@ -10,16 +10,17 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from threading import Lock
 from typing import Any
 
 from inference.design.many import DECIDING, Here, Place, Prepared, Progress, Task, Tell, versions
-from ldp_client.documents.errors import InputError, MissingExtraError, TransferError, UsageError
+from ldp_client.documents.errors import MissingExtraError, TransferError, UsageError
+from summaries.engines.clusters import connected, require_workers, unlike
 
 LOCAL = "local:"
 SCHEMES = ("tcp://", "tls://")
-SECONDS_TO_CONNECT = 10
+# What a worker must be able to load.
+NEEDED = f"{__name__}:LOCAL"
 MOST_PROCESSES = 1024
 # Programs that a worker holds at once.
 MOST_PREPARED = 4
@@ -51,9 +52,8 @@ def place_of(address: str | None, progress: Progress = lambda _line: None) -> It
         import distributed
     except ModuleNotFoundError as error:
         raise MissingExtraError("dask", error.name or "distributed") from None
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
     if processes is None:
-        with _client(distributed, address) as client:
+        with connected(distributed, address, is_default=False) as client:
             yield Dask(client, address, progress)
         return
     import dask
@@ -68,7 +68,7 @@ def place_of(address: str | None, progress: Progress = lambda _line: None) -> It
             dashboard_address=None,
             silence_logs=logging.CRITICAL,
         ) as cluster,
-        _client(distributed, cluster.scheduler_address) as client,
+        connected(distributed, cluster.scheduler_address, is_default=False) as client,
     ):
         yield Dask(client, address, progress)
 
@@ -86,35 +86,14 @@ def _checked(address: str) -> int | None:
     )
 
 
-@contextmanager
-def _client(distributed: Any, address: str) -> Iterator[Any]:
-    try:
-        client = distributed.Client(address, timeout=SECONDS_TO_CONNECT, set_as_default=False)
-    except (OSError, ValueError, RuntimeError) as error:
-        said = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise TransferError(f"no Dask scheduler answers at {address}: {said}") from None
-    with client:
-        yield client
-
-
 class Dask:
     """A cluster as a place for tasks."""
 
     def __init__(self, client: Any, address: str, progress: Progress) -> None:
         self._client, self._address = client, address
-        self._check_workers()
+        require_workers(client, dict(zip(DECIDING, versions(), strict=True)), NEEDED)
         if not client.nthreads():
             progress(f"{address} has no worker yet: waiting for one")
-
-    def _check_workers(self) -> None:
-        """Raises InputError for a worker that has not what this process has; later ones say it themselves."""
-        for name, own in zip(DECIDING, versions(), strict=True):
-            # A function that workers without ldpkit have too.
-            for worker, other in self._client.run(version, name, on_error="return").items():
-                if isinstance(other, PackageNotFoundError):
-                    raise InputError(f"worker {worker} has no {name}: install {name} {own} there")
-                if isinstance(other, str) and other != own:
-                    raise _unlike(worker, name, other, own)
 
     def results(self, tasks: Sequence[Task], tell: Tell) -> Iterator[tuple[Task, Any]]:
         """Each task as it is done. Raises TransferError where the cluster is lost."""
@@ -163,9 +142,5 @@ def _known(told: tuple[str, list[str], Any], wanted: list[str]) -> Any:
     worker, own, found = told
     for name, other, here in zip(DECIDING, own, wanted, strict=True):
         if other != here:
-            raise _unlike(worker, name, other, here)
+            raise unlike(worker, name, other, here)
     return found
-
-
-def _unlike(worker: str, name: str, other: str, own: str) -> InputError:
-    return InputError(f"worker {worker} has {name} {other}, this process {own}: install the same there")

@@ -11,14 +11,14 @@ import glob
 import json
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
 from hashlib import sha256
 from os import PathLike
 from pathlib import Path
-from typing import IO, Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
-from ldp_client.documents.errors import InputError, MissingExtraError
+from ldp_client.documents.errors import InputError
 from schemas import Study
+from summaries.engines.addresses import fsspec, is_in_store, line_of, opened, saying, whole
 
 FORMAT = "ldpkit.dataset/1"
 MANIFEST = "_manifest.json"
@@ -33,7 +33,7 @@ class ReportFile(NamedTuple):
         number: its place among all that are read.
         path: its path, or its address.
         bucket: the number of its part; None outside a dataset.
-        reports: how many the manifest says; None without one.
+        reports: how many the manifest says, or itself where there is none; None where that is not known.
         size: bytes, as the manifest says.
         digest: their SHA-256, as the manifest says.
     """
@@ -80,12 +80,13 @@ def find_dataset(study: Study, addresses: str | PathLike[str] | Sequence[str | P
     Raises:
         InputError: there are none, or a dataset is unfinished, or another study's.
         MissingExtraError: an address needs fsspec.
+        TransferError: a store cannot be reached, or says no.
     """
     given = [addresses] if isinstance(addresses, str | PathLike) else list(addresses)
     paths = [str(one).rstrip("/") for one in given]
     if len(paths) == 1 and not paths[0].lower().endswith(".parquet"):
-        return _of_manifest(study, paths[0])
-    named = [path for one in paths for path in _matching(one)]
+        return _of_manifest(study, whole(paths[0]))
+    named = [whole(path) for one in paths for path in _matching(one)]
     wrong = [path for path in named if not path.lower().endswith(".parquet")]
     if wrong:
         raise InputError(
@@ -95,11 +96,12 @@ def find_dataset(study: Study, addresses: str | PathLike[str] | Sequence[str | P
 
 
 def _matching(path: str) -> list[str]:
-    if not set("*?[") & set(path) or ("://" not in path and Path(path).exists()):
+    if not set("*?[") & set(path) or (not is_in_store(path) and Path(path).exists()):
         return [path]
-    if "://" in path:
-        files = _fsspec().open_files(path, "rb")
-        found = [file.fs.unstrip_protocol(file.path) for file in files]
+    if is_in_store(path):
+        with saying(path):
+            files = fsspec().open_files(path, "rb")
+            found = [file.fs.unstrip_protocol(file.path) for file in files]
     else:
         found = sorted(glob.glob(path, recursive=True))
     if not found:
@@ -110,12 +112,12 @@ def _matching(path: str) -> list[str]:
 def _of_manifest(study: Study, root: str) -> Dataset:
     for folder in (f"{root}/study_id={study.id}", root):
         try:
-            with open_address(f"{folder}/{MANIFEST}") as file:
+            with opened(f"{folder}/{MANIFEST}") as file:
                 text = file.read()
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
-            raise InputError(f"cannot read {folder}/{MANIFEST}: {error.strerror or error}") from None
+            raise InputError(f"cannot read {folder}/{MANIFEST}: {line_of(error)}") from None
         return _listed(study, folder, text)
     raise InputError(
         f"{root} has no {MANIFEST} of study {study.id}: the dataset is unfinished or lies elsewhere. Finish "
@@ -164,30 +166,12 @@ def _listed(study: Study, folder: str, text: bytes) -> Dataset:
     return Dataset(files, left_out)
 
 
-def open_address(path: str) -> AbstractContextManager[IO[bytes]]:
-    """Open a file, or what fsspec finds at an address, to read. Raises OSError, MissingExtraError."""
-    if "://" not in path:
-        return open(path, "rb")
-    try:
-        return cast(AbstractContextManager[IO[bytes]], _fsspec().open(path, "rb"))
-    except (ImportError, ValueError) as error:
-        raise InputError(f"cannot read {path}: {error}") from None
-
-
-def _fsspec() -> Any:
-    try:
-        import fsspec
-    except ImportError:
-        raise MissingExtraError("tables", "fsspec") from None
-    return fsspec
-
-
 def refuse_changed(file: ReportFile) -> None:
-    """Raises InputError where a file's bytes are not those that the manifest speaks of, OSError."""
+    """Raises InputError where a file's bytes are not those of its manifest, OSError, TransferError."""
     if not file.digest:
         return
     found, size = sha256(), 0
-    with open_address(file.path) as source:
+    with opened(file.path) as source:
         while chunk := source.read(_CHUNK):
             found.update(chunk)
             size += len(chunk)

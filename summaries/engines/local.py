@@ -8,16 +8,15 @@ from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from multiprocessing import get_context
-from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 
 from ldp_client.documents.errors import InputError
 from summaries.engines.dataset import Dataset, ReportFile
 from summaries.engines.parts import Part
-from summaries.engines.planning import TASKS, bits_for, groups_of, rows_in
+from summaries.engines.planning import TASKS, bits_for, groups_of, rows_of
 from summaries.engines.rows import RowLayout
-from summaries.engines.spilling import spill, spilled, spilled_rows
+from summaries.engines.spilling import spill, spilled, spilled_rows, spilling_folder
 from summaries.engines.work import Ending, Job, split_files, summarize_buckets
 
 # So many are read before other processes have begun.
@@ -41,11 +40,11 @@ def run_local(job: Job, dataset: Dataset, workers: int | None, told: Told) -> li
     Raises:
         InputError: processes were killed, and again when their work was done anew.
     """
-    many = workers or (1 if sum(map(rows_in, dataset.files)) < FEW else os.cpu_count() or 1)
+    many = workers or (1 if rows_of(dataset) < FEW else os.cpu_count() or 1)
     groups, bits = groups_of(dataset, many * TASKS), bits_for(job, dataset)
     if dataset.is_bucketed:
         return _done([partial(summarize_buckets, job, files, bits) for files in groups], many, told)
-    with TemporaryDirectory(prefix="ldpkit-") as folder:
+    with spilling_folder() as folder:
         split = [partial(_split, job, files, bits, folder, at) for at, files in enumerate(groups)]
         first = _done(split, many, told)
         buckets = spilled(folder)

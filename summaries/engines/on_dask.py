@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
+from importlib.metadata import version
 from logging import ERROR
 from typing import Any
 
@@ -15,8 +16,9 @@ import pandas as pd
 import pyarrow as pa
 
 from ldp_client import mechanisms_of
-from ldp_client.documents.errors import InputError, MissingExtraError
+from ldp_client.documents.errors import MissingExtraError
 from schemas import Study
+from summaries.engines.clusters import await_worker, connected, require_workers, saying_losses
 from summaries.engines.dataset import Dataset, ReportFile
 from summaries.engines.packing import COLUMNS, Packer
 from summaries.engines.parts import Part, merged, refuse_kept_reports
@@ -24,6 +26,7 @@ from summaries.engines.planning import TASKS, bits_for, groups_of
 from summaries.engines.rows import ROW_BITS, RowLayout, Rows
 from summaries.engines.work import BATCH, Ending, Job, split_files, split_rows, summarize_buckets
 from summaries.summary import Summary
+from summaries.telling import tell_waiting
 
 # Of what a worker found, beside the buckets of rows: a bucket of its own.
 FOUND = -1
@@ -35,8 +38,8 @@ SETTINGS = {"dataframe.convert-string": False}
 OWN = {"distributed.worker.profile.enabled": False}
 # Of the page on how a cluster fares: any port that is free, on this machine alone.
 HERE = "127.0.0.1:0"
-# Seconds until a scheduler has answered.
-PATIENCE = 10
+# What a worker must be able to load, and packages of which it must have this version.
+NEEDED, SAME = f"{__name__}:FOUND", ("ldpkit",)
 
 
 def run_dask(
@@ -56,9 +59,14 @@ def run_dask(
 
     Raises:
         MissingExtraError: Dask is not installed.
-        InputError: there is no scheduler, or workers were lost too often.
+        TransferError: no scheduler answers, or it was lost.
+        InputError: a worker has not what it needs, or workers were lost too often.
     """
-    with _client(workers, cluster) as client:
+    address = cluster or "Dask"
+    with _client(workers, cluster) as client, saying_losses(client, address):
+        if cluster is not None:
+            await_worker(client, cluster, tell_waiting)
+            require_workers(client, {name: version(name) for name in SAME}, NEEDED)
         many = max(1, len(client.nthreads())) * TASKS
         groups = groups_of(dataset, many)
         bits = bits_for(job, dataset)
@@ -121,11 +129,7 @@ def _client(workers: int | None, cluster: str | None) -> Iterator[Any]:
             with own_cluster(workers) as own, distributed.Client(own) as client:
                 yield client
             return
-        try:
-            client = distributed.Client(cluster, timeout=PATIENCE)
-        except (OSError, ValueError) as error:
-            raise InputError(f"no Dask scheduler at {cluster}: {error}") from None
-        with client:
+        with connected(distributed, cluster) as client:
             yield client
 
 
@@ -146,14 +150,12 @@ def _awaited(futures: Sequence[Any], told: Callable[[int], None]) -> list[Part]:
     """What tasks found, as they end; each gives a Part, or a frame of them."""
     distributed = _distributed()
     parts: list[Part] = []
-    try:
-        for _, found in distributed.as_completed(futures, with_results=True):
-            parts += [found] if isinstance(found, Part) else _parts_in(found)
-            told(sum(part.read for part in parts))
-    except distributed.KilledWorker:
-        raise InputError(
-            "workers that read reports were killed again and again: give each more memory, or take more"
-        ) from None
+    for _, found in distributed.as_completed(futures, with_results=True):
+        if isinstance(found, BaseException):
+            # Dask gives it as a result where the scheduler was lost.
+            raise found
+        parts += [found] if isinstance(found, Part) else _parts_in(found)
+        told(sum(part.read for part in parts))
     return parts
 
 

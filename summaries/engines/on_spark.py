@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from shutil import which
-from threading import Event, Thread
+from threading import Event, Lock, Thread
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -22,10 +23,11 @@ from schemas import Study
 from summaries.engines.dataset import Dataset, ReportFile
 from summaries.engines.packing import COLUMNS, Packer
 from summaries.engines.parts import Part, merged, refuse_kept_reports
-from summaries.engines.planning import TASKS, bits_for, groups_of, rows_in
+from summaries.engines.planning import TASKS, bits_for, groups_of, rows_of
 from summaries.engines.rows import ROW_BITS, RowLayout, Rows
 from summaries.engines.work import Ending, Job, split_files, split_rows, summarize_buckets
 from summaries.summary import Summary
+from summaries.telling import tell_waiting
 
 # What goes between workers: buckets' numbers, and their rows as bytes; or, as a bucket of its own, what was
 # found.
@@ -51,7 +53,12 @@ HERE = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.driver.host": "localhost",
 }
+# Seconds until it is said that no worker has begun.
+SECONDS_UNTIL_TOLD = 15
 Batches = Iterator[pa.RecordBatch]
+
+# A process has one Spark: while one call has begun its own, another would take it for the program's.
+_one_at_a_time = Lock()
 
 
 def run_spark(
@@ -77,7 +84,7 @@ def run_spark(
         many = spark.sparkContext.defaultParallelism * TASKS
         groups = groups_of(dataset, many)
         tasks = spark.range(0, len(groups), 1, len(groups))
-        total = sum(map(rows_in, dataset.files))
+        total = rows_of(dataset)
         bits = bits_for(job, dataset)
         if dataset.is_bucketed:
             ended = tasks.mapInArrow(partial(_summarize, job, groups, bits), SCHEMA)
@@ -123,16 +130,35 @@ def _partitions(frame: Any) -> int:
 @contextmanager
 def _session(workers: int | None, cluster: str | None) -> Iterator[Any]:
     """A session: the one that there is, or one that is started here, and stopped."""
+    with _one_at_a_time:
+        running = _running_session()
+        if running is None:
+            with _own_session(workers, cluster) as own:
+                yield own
+            return
+    _refuse_other(running, cluster)
+    yield running
+
+
+def _running_session() -> Any:
+    """The session of whatever this program has begun, in any of its threads; else None."""
     try:
-        from pyspark.errors import PySparkException
+        from pyspark import SparkContext
         from pyspark.sql import SparkSession
     except ImportError:
         raise MissingExtraError("spark", "pyspark") from None
-    running = SparkSession.getActiveSession()
-    if running is not None:
-        _refuse_other(running, cluster)
-        yield running
-        return
+    # Nothing public tells of a context without beginning one; `getActiveSession` knows this thread's alone.
+    if SparkContext._active_spark_context is None:
+        return None
+    return SparkSession.builder.getOrCreate()
+
+
+@contextmanager
+def _own_session(workers: int | None, cluster: str | None) -> Iterator[Any]:
+    """A session that is started here, and stopped. Raises InputError."""
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
     java = os.environ.get("JAVA_HOME")
     if which("java", path=os.path.join(java, "bin") if java else None) is None:
         raise InputError(
@@ -181,14 +207,18 @@ def _first_line(error: BaseException) -> str:
 
 @contextmanager
 def _watched(spark: Any, tasks: int, total: int, told: Callable[[int], None]) -> Iterator[None]:
-    """Tell how many rows were read, as far as the tasks that read them have ended."""
-    over = Event()
+    """Tell how many rows were read, as far as the tasks that read them have ended, or that none has begun."""
+    over, waiting = Event(), _Waiting(spark.sparkContext.master)
     tracker = spark.sparkContext.statusTracker()
 
     def look() -> None:
         while not over.wait(SECONDS_BETWEEN_LOOKS):
-            for stage in map(tracker.getStageInfo, tracker.getActiveStageIds()):
-                if stage is not None and stage.numTasks == tasks:
+            stages = [
+                one for one in map(tracker.getStageInfo, tracker.getActiveStageIds()) if one is not None
+            ]
+            waiting.look(stages)
+            for stage in stages:
+                if stage.numTasks == tasks and not waiting.is_idle:
                     told(total * stage.numCompletedTasks // tasks)
 
     watcher = Thread(target=look, daemon=True)
@@ -199,6 +229,30 @@ def _watched(spark: Any, tasks: int, total: int, told: Callable[[int], None]) ->
         over.set()
         watcher.join()
     told(total)
+
+
+class _Waiting:
+    """Says once that no worker takes up the work."""
+
+    def __init__(self, master: str) -> None:
+        self.is_idle = True
+        self._master, self._is_told = master, False
+        self._since: float | None = None
+
+    def look(self, stages: Sequence[Any]) -> None:
+        """Look at the stages that there are to do."""
+        if any(one.numActiveTasks or one.numCompletedTasks for one in stages):
+            self.is_idle = False
+        if not (stages and self.is_idle) or self._is_told:
+            return
+        now = monotonic()
+        self._since = now if self._since is None else self._since
+        if now - self._since >= SECONDS_UNTIL_TOLD:
+            self._is_told = True
+            tell_waiting(
+                f"no worker of {self._master} has begun yet: it may have none, none that is free, or none "
+                "with as much memory as Spark asks for (1g, or spark.executor.memory in spark-defaults.conf)"
+            )
 
 
 def _collected(spark: Any, ended: Any) -> list[Part]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ldp_client import Mechanism
-from ldp_client.documents.errors import InputError, SummaryError
+from ldp_client.documents.errors import InputError, LdpkitError, SummaryError, TransferError
 from ldp_client.words.text import counted
 from schemas import Study
 from summaries.reductions import REDUCTIONS
@@ -29,6 +29,7 @@ class Part:
         repeated: how many came again.
         read: how many rows were read.
         damaged: what is wrong with which files, by their numbers.
+        is_away: whether a store could not be reached: the rest of the files was not asked for.
         span: of files that should have one bucket's reports, {bucket: (lowest, highest id)}, of half an id.
         summary: of the reports that count.
         counts: where equal reports were counted, {public places and payloads: how many}.
@@ -40,6 +41,7 @@ class Part:
     repeated: int = 0
     read: int = 0
     damaged: dict[int, str] = field(default_factory=dict)
+    is_away: bool = False
     span: dict[int, tuple[int, int]] = field(default_factory=dict)
     summary: Summary | None = None
     counts: dict[bytes, int] = field(default_factory=dict)
@@ -62,6 +64,7 @@ class Part:
         self.repeated += other.repeated
         self.read += other.read
         self.damaged.update(other.damaged)
+        self.is_away |= other.is_away
         for bucket, ends in other.span.items():
             self.note_span(bucket, *ends)
         if other.summary is not None:
@@ -76,13 +79,13 @@ def merged(
     """Add up what all workers found, and say what a reader must know.
 
     left_out: reports on other versions that nobody read. Raises InputError for damaged files, for reports
-    that are refused, and where none answers the study.
+    that are refused, and where none answers the study; TransferError where a store could not be reached.
     """
     whole = Part.empty(study)
     whole.others.versions.update(left_out or {})
     for part in parts:
         whole.merge(part)
-    _refuse_damaged(whole.damaged)
+    _refuse_damaged(whole.damaged, TransferError if whole.is_away else InputError)
     _refuse_overlap(whole.span)
     refuse_bad(whole.good, whole.repeated, whole.bad, whole.others)
     if not whole.good:
@@ -93,15 +96,15 @@ def merged(
     return whole
 
 
-def _refuse_damaged(damaged: Mapping[int, str]) -> None:
-    """Raises InputError that names the files."""
+def _refuse_damaged(damaged: Mapping[int, str], kind: type[LdpkitError]) -> None:
+    """Raises an error of this kind that names the files."""
     if not damaged:
         return
     said = [damaged[number] for number in sorted(damaged)]
     if len(said) == 1:
-        raise InputError(said[0])
+        raise kind(said[0])
     more = f"; and {counted(len(said) - MOST_NAMED, 'other')}" if len(said) > MOST_NAMED else ""
-    raise InputError(f"{len(said)} files cannot be read: {'; '.join(said[:MOST_NAMED])}{more}")
+    raise kind(f"{len(said)} files cannot be read: {'; '.join(said[:MOST_NAMED])}{more}")
 
 
 def _refuse_overlap(span: Mapping[int, tuple[int, int]]) -> None:

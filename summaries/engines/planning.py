@@ -7,7 +7,8 @@ from collections import defaultdict
 from pyarrow import ArrowException
 from pyarrow.parquet import read_metadata
 
-from summaries.engines.dataset import Dataset, ReportFile, open_address
+from summaries.engines.addresses import opened
+from summaries.engines.dataset import Dataset, ReportFile
 from summaries.engines.rows import RowLayout
 from summaries.engines.work import BUCKET, Job
 
@@ -18,19 +19,32 @@ MOST_BITS = 12
 
 def bits_for(job: Job, dataset: Dataset) -> int:
     """Say by how many bits of their ids reports are split, so that each part fits in memory."""
-    size = sum(map(rows_in, dataset.files)) * RowLayout(job.study).width
+    size = rows_of(dataset) * RowLayout(job.study).width
     return min(MOST_BITS, max(0, size // BUCKET).bit_length())
 
 
-def rows_in(file: ReportFile) -> int:
-    """Count a file's rows by what it says of itself; 0 where it says nothing: reading tells what is wrong."""
+def counted(dataset: Dataset) -> Dataset:
+    """The same with the number of rows that each file says of itself, where no manifest says it.
+
+    Raises TransferError where a store cannot be reached.
+    """
+    return dataset._replace(files=[_counted(file) for file in dataset.files])
+
+
+def _counted(file: ReportFile) -> ReportFile:
+    """As it is where it says nothing: reading tells what is wrong."""
     if file.reports is not None:
-        return file.reports
+        return file
     try:
-        with open_address(file.path) as source:
-            return int(read_metadata(source).num_rows)
+        with opened(file.path) as source:
+            return file._replace(reports=int(read_metadata(source).num_rows))
     except (ArrowException, OSError):
-        return 0
+        return file
+
+
+def rows_of(dataset: Dataset) -> int:
+    """How many rows all files have, as far as that is known."""
+    return sum(file.reports or 0 for file in dataset.files)
 
 
 def groups_of(dataset: Dataset, most: int) -> list[list[ReportFile]]:

@@ -13,7 +13,7 @@ from summaries.engines.counting import Counting, ReportCounts, refuse_many
 from summaries.engines.dataset import Dataset, find_dataset
 from summaries.engines.local import run_local
 from summaries.engines.parts import Part, merged, refuse_kept_reports
-from summaries.engines.planning import rows_in
+from summaries.engines.planning import counted, rows_of
 from summaries.engines.work import Job
 from summaries.reading import study_of
 from summaries.refusing import left_out_notes
@@ -62,6 +62,7 @@ def summarize_dataset(
         InputError: files are damaged, which are named; reports cannot belong to the study, which are counted,
             and the first few shown; or there are none.
         SummaryError: the study needs its reports themselves.
+        TransferError: a store or a cluster cannot be reached, or was lost.
         MissingExtraError: the engine is not installed.
     """
     study = study_of(study)
@@ -133,9 +134,9 @@ def _run(
         raise UsageError("a cluster is for the engines dask and spark")
     if workers is not None and workers < 1:
         raise UsageError("workers must be 1 or more")
-    dataset = find_dataset(study, addresses)
+    dataset = counted(find_dataset(study, addresses))
     job = Job(study.to_json(), tuple(file.name for file in dataset.files), check, asked)
-    total = sum(map(rows_in, dataset.files))
+    total = rows_of(dataset)
     parts = _parts(job, dataset, engine, workers, cluster, lambda count: told(count, max(count, total)))
     whole = merged(study, parts, dataset.left_out)
     return whole, left_out_notes(whole.others.versions)

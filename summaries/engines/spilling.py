@@ -2,12 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory, gettempdir
 
 import numpy as np
 
+from ldp_client.documents.errors import InputError
+from summaries.engines.addresses import line_of
 from summaries.engines.rows import Rows
+
+
+@contextmanager
+def spilling_folder() -> Iterator[str]:
+    """A folder for rows, which goes with all in it. Raises InputError where none can be made."""
+    with saying_no_room():
+        folder = TemporaryDirectory(prefix="ldpkit-")
+    with folder as name:
+        yield name
+
+
+@contextmanager
+def saying_no_room(kind: type[InputError] = InputError) -> Iterator[None]:
+    """Raises an error of this kind for a disk's, which has no name of a file where it is full."""
+    try:
+        yield
+    except OSError as error:
+        try:
+            where = gettempdir()
+        except OSError:
+            where = "any folder"
+        raise kind(
+            f"cannot keep temporary files in {where}: {line_of(error)}; set TMPDIR to a folder with more room"
+        ) from None
 
 
 def spill(folder: str, name: str, split: Iterable[tuple[int, Rows]]) -> None:
@@ -17,13 +45,17 @@ def spill(folder: str, name: str, split: Iterable[tuple[int, Rows]]) -> None:
         folder: where to.
         name: of the files; what one of this name held before is replaced.
         split: each part's number, and some of its rows.
+
+    Raises:
+        InputError: the disk is full, or refuses otherwise.
     """
     begun: set[int] = set()
     for number, rows in split:
         path = Path(folder, str(number))
-        path.mkdir(exist_ok=True)
-        with open(path / name, "ab" if number in begun else "wb") as file:
-            file.write(rows.tobytes())
+        with saying_no_room():
+            path.mkdir(exist_ok=True)
+            with open(path / name, "ab" if number in begun else "wb") as file:
+                file.write(rows.tobytes())
         begun.add(number)
 
 

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from pyarrow.parquet import ParquetFile
 
-from ldp_client.documents.errors import InputError
+from ldp_client.documents.errors import InputError, TransferError
 from schemas import Study
+from summaries.engines.addresses import opened
 from summaries.engines.counting import Counting
-from summaries.engines.dataset import ReportFile, open_address, refuse_changed
+from summaries.engines.dataset import ReportFile, refuse_changed
 from summaries.engines.memory import keep_memory
 from summaries.engines.once import once
 from summaries.engines.packing import COLUMNS, Packer
 from summaries.engines.parts import Part
 from summaries.engines.reducer import Reducer
 from summaries.engines.rows import ROW_BITS, Rows, halves_of, parts_of
-from summaries.engines.spilling import spill, spilled, spilled_rows
+from summaries.engines.spilling import spill, spilled, spilled_rows, spilling_folder
 
 # Rows of a bucket, in bytes; while they are counted and reduced a worker holds about five times as much.
 BUCKET = 1 << 25
@@ -61,15 +61,11 @@ class Job(NamedTuple):
 
 
 def batches_of(file: ReportFile) -> Iterator[pa.RecordBatch]:
-    """Read the columns of a file that reports have. Raises InputError for a damaged one."""
+    """Read the columns of a file that reports have. Raises InputError for a damaged one, TransferError."""
     try:
-        with open_address(file.path) as source:
+        with opened(file.path) as source:
             table = ParquetFile(source, page_checksum_verification=True)
-            if file.reports is not None and table.metadata.num_rows != file.reports:
-                raise InputError(
-                    f"{file.path} has {table.metadata.num_rows} reports, the manifest says {file.reports}: "
-                    "export it again"
-                )
+            _refuse_other_count(file, table.metadata.num_rows)
             there = [name for name in table.schema_arrow.names if name in COLUMNS]
             whole = None if len(there) < len(COLUMNS) - 1 else there
             yield from table.iter_batches(BATCH, columns=whole, use_threads=False)
@@ -80,9 +76,26 @@ def batches_of(file: ReportFile) -> Iterator[pa.RecordBatch]:
         raise InputError(f"{file.path} is damaged, or is not a Parquet file: export it again") from None
 
 
+def _refuse_other_count(file: ReportFile, found: int) -> None:
+    """Raises InputError where a file has not as many rows as it should have."""
+    if file.reports in (None, found):
+        return
+    if file.bucket is not None:
+        raise InputError(
+            f"{file.path} has {found} reports, the manifest says {file.reports}: export it again"
+        )
+    raise InputError(
+        f"{file.path} has {found} reports where a worker opened it, and {file.reports} where the work began: "
+        "name files that every worker reaches and that nobody writes to"
+    )
+
+
 def rows_of_file(job: Job, packer: Packer, file: ReportFile) -> Iterator[Rows]:
     """Read a file's good reports; what is wrong goes to the packer's findings, as a damaged file does."""
     place = file.number << ROW_BITS
+    if packer.found.is_away:
+        # Each of its files would take as long to be given up.
+        return
     try:
         if job.check:
             refuse_changed(file)
@@ -93,6 +106,9 @@ def rows_of_file(job: Job, packer: Packer, file: ReportFile) -> Iterator[Rows]:
                 yield rows
     except InputError as error:
         packer.found.damaged[file.number] = str(error)
+    except TransferError as error:
+        packer.found.damaged[file.number] = str(error)
+        packer.found.is_away = True
     except OSError as error:
         packer.found.damaged[file.number] = f"cannot read {file.path}: {error.strerror or error}"
 
@@ -157,7 +173,7 @@ def summarize_buckets(job: Job, files: Sequence[ReportFile], bits: int) -> Part:
         if sum(file.reports or 0 for file in own) * packer.layout.width <= 2 * BUCKET:
             ending.add(found, list(rows))
             continue
-        with TemporaryDirectory(prefix="ldpkit-") as folder:
+        with spilling_folder() as folder:
             spill(folder, "rows", split_rows(rows, bits))
             for number in spilled(folder):
                 ending.add(found, spilled_rows(folder, number, packer.layout.width))

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
 from collections import Counter
 from dataclasses import replace
+from functools import partial
+from io import BytesIO
 
 import pytest
 from sqlalchemy import text
 
-from collector.exports import dataset
+from collector.exports import dataset, parts
 from collector.exports.store import Store
 from collector.operator import archive_withdrawals, archiving
 from collector.operator.archiving import archive, settled
@@ -22,6 +25,7 @@ from ldp_client.documents.errors import InputError
 from tests.collector.answered import problem
 from tests.collector.commands import run
 from tests.collector.test_datasets import STUDY, Many, contents, manifest_of, many, reports_in  # noqa: F401
+from tests.summaries.killing import bucket_after_killing
 
 
 @pytest.fixture
@@ -132,6 +136,35 @@ def test_a_store_that_did_not_keep_what_it_got_loses_no_report(closed, monkeypat
     monkeypatch.undo()
     assert archived(closed).dropped == 120
     assert archived_ids(closed.root) == closed.ids
+
+
+def test_a_process_that_is_killed_as_files_are_read_again_leaves_all_there(closed, monkeypatch, tmp_path):
+    kill = partial(bucket_after_killing, tmp_path / "mark", "check_bucket")
+    monkeypatch.setattr(archiving, "check_bucket", kill)
+    with pytest.raises(InputError, match="the same call goes on with what is there"):
+        archived(closed, processes=2)
+    # Nothing was found wrong with the files.
+    assert archived_ids(closed.root) == stored_ids(closed) == closed.ids
+    assert archived(closed, processes=2).dropped == 120
+
+
+def test_without_room_for_temporary_files_the_archive_stays_as_it_is(closed, monkeypatch):
+    class Full(BytesIO):
+        def write(self, _content):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    genuine = archiving.check_bucket
+
+    def check(*given):
+        monkeypatch.setattr(parts, "SpooledTemporaryFile", lambda _most: Full())
+        return genuine(*given)
+
+    monkeypatch.setattr(archiving, "check_bucket", check)
+    with pytest.raises(
+        InputError, match=r"^cannot keep temporary files in .*: No space left on device; set TMPDIR"
+    ):
+        archived(closed)
+    assert archived_ids(closed.root) == stored_ids(closed) == closed.ids
 
 
 def test_a_report_withdrawn_while_its_study_is_archived_is_in_neither_place(closed, monkeypatch):

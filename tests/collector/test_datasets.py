@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import date, timedelta
+from functools import partial
 from hashlib import sha256
 
 import dask.dataframe
@@ -18,10 +19,12 @@ from collector.exports.dataset import Order, export_dataset
 from collector.exports.layout import bucket_of, choose_buckets, ids_of
 from collector.reports import paging
 from collector.storage import audit_log
+from ldp_client.cli import main
 from ldp_client.documents.errors import InputError, UsageError
 from schemas import Report, Study
 from summaries.reading import summarize_files
 from tests.collector.commands import parsed, run
+from tests.summaries.killing import bucket_after_killing
 
 STUDY = "study_id=habits"
 
@@ -164,6 +167,19 @@ def test_an_interrupted_export_goes_on_with_what_is_there(many, tmp_path, monkey
     assert contents(root) == whole
     assert done.written == len(done.manifest.parts) - 4
     assert export_dataset(many.order(root)).written == 0
+
+
+def test_a_process_that_is_killed_is_one_line_and_the_same_call_goes_on(many, tmp_path, monkeypatch, capsys):
+    export_dataset(many.order(tmp_path / "whole"))
+    kill = partial(bucket_after_killing, tmp_path / "mark", "write_bucket")
+    monkeypatch.setattr(dataset, "write_bucket", kill)
+    to = ["--format", "parquet", "--out", f"{tmp_path}/cut", "--database", many.url, "-q"]
+    call = ["export", "habits", *to, "--buckets", "4", "--processes", "2"]
+    assert main(call) == 3
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith("the same call goes on with what is there")
+    assert main(call) == 0
+    assert contents(tmp_path / "cut") == contents(tmp_path / "whole")
 
 
 def test_a_withdrawn_report_leaves_the_dataset_with_the_next_export(many, tmp_path):

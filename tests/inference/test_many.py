@@ -17,6 +17,7 @@ from inference.limits import FEWEST_STUDIES
 from ldp_client.cli import main
 from ldp_client.documents.errors import InputError, MissingExtraError, TransferError, UsageError
 from schemas import Study
+from summaries.engines import clusters
 from tests import studies
 from tests.inference.sums import Sums, died
 
@@ -124,7 +125,7 @@ def test_an_address_of_no_cluster_is_one_line(address):
 
 
 def test_a_missing_extra_and_a_missing_scheduler_are_one_line(monkeypatch):
-    monkeypatch.setattr(cluster, "SECONDS_TO_CONNECT", 0.5)
+    monkeypatch.setattr(clusters, "PATIENCE", 0.5)
     with pytest.raises(TransferError, match=r"^no Dask scheduler answers at tcp://127.0.0.1:9: ") as raised:
         place_of("tcp://127.0.0.1:9").__enter__()
     assert "\n" not in str(raised.value)

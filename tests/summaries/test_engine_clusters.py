@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import dask.dataframe
 import pytest
 from distributed import Client, LocalCluster
 
 from ldp_client.cli import main
-from ldp_client.documents.errors import InputError, MissingExtraError, UsageError
+from ldp_client.documents.errors import InputError, MissingExtraError, TransferError, UsageError
 from summaries import count_dataset, dask_summary, spark_summary, summarize_dataset
 from summaries.engines import on_spark
 from summaries.engines.on_dask import HERE
@@ -123,6 +125,34 @@ def test_spark_summarises_frames_though_a_worker_is_killed(folder, spark, tmp_pa
     assert found.to_json() == RIGHT
 
 
+def test_spark_leaves_the_programs_session_alone_from_whichever_thread_it_is_called(folder, spark):
+    assert on_spark._running_session() is spark
+    with ThreadPoolExecutor(1) as pool:
+        call = pool.submit(summarize_dataset, STUDY, folder, "spark")
+        assert call.result().to_json() == RIGHT
+        refused = pool.submit(summarize_dataset, STUDY, folder, "spark", cluster="local[3]")
+        with pytest.raises(UsageError, match="this process has a Spark session"):
+            refused.result()
+    assert spark.range(5).count() == 5
+
+
+def test_what_waits_for_a_worker_of_spark_says_so_once(capsys, monkeypatch):
+    monkeypatch.setattr(on_spark, "SECONDS_UNTIL_TOLD", 0)
+    stage = SimpleNamespace(numActiveTasks=0, numCompletedTasks=0)
+    waiting = on_spark._Waiting("spark://there:7077")
+    waiting.look([])
+    assert capsys.readouterr().err == ""
+    for _ in range(3):
+        waiting.look([stage])
+    assert capsys.readouterr().err.startswith(
+        "no worker of spark://there:7077 has begun yet: it may have none,"
+    )
+    assert waiting.is_idle
+    stage.numActiveTasks = 1
+    waiting.look([stage])
+    assert not waiting.is_idle
+
+
 def test_spark_refuses(tmp_path, spark):
     assert spark is not None
     with pytest.raises(UsageError, match=r"session with the master local\[2,4\]: stop it, or use that one"):
@@ -140,11 +170,11 @@ def test_spark_refuses(tmp_path, spark):
 
 
 def test_what_is_missing_is_one_line(folder, monkeypatch):
-    monkeypatch.setattr("summaries.engines.on_dask.PATIENCE", 1)
-    with pytest.raises(InputError, match=r"^no Dask scheduler at tcp://127.0.0.1:9: "):
+    monkeypatch.setattr("summaries.engines.clusters.PATIENCE", 1)
+    with pytest.raises(TransferError, match=r"^no Dask scheduler answers at tcp://127.0.0.1:9: "):
         summarize_dataset(STUDY, folder, "dask", cluster="tcp://127.0.0.1:9")
     monkeypatch.setenv("JAVA_HOME", str(folder))
-    monkeypatch.setattr("pyspark.sql.SparkSession.getActiveSession", lambda: None)
+    monkeypatch.setattr("pyspark.SparkContext._active_spark_context", None)
     with pytest.raises(InputError, match=r"^Spark needs Java 17 or newer, and there is no java here"):
         summarize_dataset(STUDY, folder, "spark", cluster="local[2]")
     for engine, module in (("dask", "dask.dataframe"), ("spark", "pyspark.sql")):

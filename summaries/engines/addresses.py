@@ -1,0 +1,99 @@
+"""Where files are: on a disk, at paths that are the same in whichever folder a process runs; or in a store.
+
+Stores have errors of their own libraries, which all come to one line here.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, Any, cast
+
+from ldp_client.documents.errors import InputError, LdpkitError, MissingExtraError, TransferError
+
+# Before the path of a file on a disk, for fsspec.
+DISKS = ("file", "local")
+MOST_SAID = 500
+
+
+def is_in_store(path: str) -> bool:
+    """Whether fsspec opens it."""
+    return "://" in path
+
+
+def whole(path: str) -> str:
+    """The path from the root: other processes run in other folders. An address stays, but a disk's."""
+    protocol, mark, rest = path.partition("://")
+    if not mark:
+        return os.path.abspath(path)
+    return f"{protocol}://{os.path.abspath(rest)}" if protocol in DISKS and rest[:1] != "/" else path
+
+
+@contextmanager
+def opened(path: str) -> Iterator[IO[bytes]]:
+    """A file, or what fsspec finds at an address, to read.
+
+    Raises OSError of a disk, FileNotFoundError of a store too, else TransferError of what a store says.
+    """
+    if not is_in_store(path):
+        with open(path, "rb") as file:
+            yield file
+        return
+    with saying(path):
+        file = fsspec().open(path, "rb").open()
+    with file:
+        yield cast(IO[bytes], _Stored(path, file))
+
+
+class _Stored(io.RawIOBase):
+    """A store's file. What goes wrong in a store is told from what is wrong with a file's content."""
+
+    def __init__(self, path: str, file: IO[bytes]) -> None:
+        self._path, self._file = path, file
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        return self._file.seek(offset, whence)
+
+    def read(self, size: int = -1) -> bytes:
+        with saying(self._path):
+            return self._file.read(size)
+
+
+@contextmanager
+def saying(path: str) -> Iterator[None]:
+    """Raises TransferError, in a line, of what a store says; but FileNotFoundError as it is."""
+    try:
+        yield
+    except (LdpkitError, FileNotFoundError):
+        raise
+    except (ImportError, ValueError) as error:
+        # No library for such addresses, or none has such a form.
+        raise InputError(f"cannot read {path}: {line_of(error)}") from None
+    except Exception as error:
+        raise TransferError(f"cannot read {path}: {line_of(error)}") from None
+
+
+def line_of(error: BaseException) -> str:
+    """What an error of any library says, in one line."""
+    said = " ".join(str(getattr(error, "strerror", None) or error).split())
+    return said[:MOST_SAID] or type(error).__name__
+
+
+def fsspec() -> Any:
+    """Import it. Raises MissingExtraError."""
+    try:
+        import fsspec
+    except ImportError:
+        raise MissingExtraError("tables", "fsspec") from None
+    return fsspec

@@ -1,0 +1,169 @@
+"""Tries to have a command wait for ever, or end with a traceback: clusters without workers, without ldpkit on
+them, without room on their disks, and schedulers that go away."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from threading import Thread
+
+import pytest
+from distributed import Client
+
+from ldp_client.cli import main
+from ldp_client.documents.errors import EXIT_NETWORK, EXIT_REFUSED
+from summaries.engines import clusters
+from tests.summaries.engines_data import FEW, made, write, write_dataset
+
+SCHEDULER = "from distributed.cli.dask_scheduler import main; main()"
+# A worker of the same cluster on which nobody installed ldpkit.
+WITHOUT = "import sys; sys.modules |= dict.fromkeys(['ldp_client', 'summaries', 'inference', 'schemas'])\n"
+WORKER = "from distributed.cli.dask_worker import main; main()"
+SECONDS = 60
+
+
+def free_port():
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Starts programs of Dask, of which none is left behind."""
+    started = []
+
+    def start_one(program, *arguments, prefix=()):
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        command = [*prefix, sys.executable, "-c", program, *arguments, "--no-dashboard"]
+        with open(tmp_path / f"{len(started)}.log", "w") as log:
+            started.append(subprocess.Popen(command, stdout=log, stderr=log, cwd=tmp_path, env=environment))
+        return started[-1]
+
+    yield start_one
+    for one in started:
+        one.kill()
+        one.wait()
+
+
+@pytest.fixture
+def scheduler(start):
+    """A scheduler without workers: its address, and its process."""
+    port = free_port()
+    process = start(SCHEDULER, "--host", "127.0.0.1", "--port", str(port))
+    deadline = time.monotonic() + SECONDS
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+        except OSError:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        else:
+            return f"tcp://127.0.0.1:{port}", process
+
+
+@pytest.fixture
+def call(tmp_path):
+    """How `ldpkit summarize` is called, but for its cluster."""
+    write_dataset(tmp_path / "ds", made(FEW, 60))
+    (tmp_path / "study.json").write_text(FEW.to_json())
+
+    def called(address, where="ds"):
+        study, out = f"{tmp_path}/study.json", f"{tmp_path}/summary.json"
+        return main(
+            [
+                "summarize",
+                study,
+                f"{tmp_path}/{where}",
+                "--engine",
+                "dask",
+                "--cluster",
+                address,
+                "--out",
+                out,
+            ]
+        )
+
+    return called
+
+
+def workers_of(address, count):
+    with Client(address) as client:
+        client.wait_for_workers(count, timeout=SECONDS)
+        return len(client.nthreads())
+
+
+def test_workers_without_ldpkit_are_refused_and_live_on(start, scheduler, call, capsys):
+    address, _ = scheduler
+    start(WITHOUT + WORKER, address, "--no-nanny", "--nthreads", "1")
+    workers_of(address, 1)
+    assert call(address) == EXIT_REFUSED
+    (line,) = capsys.readouterr().err.splitlines()
+    assert re.search(r"worker tcp://\S+ cannot load summaries.engines.on_dask: .*install there", line)
+    assert workers_of(address, 1) == 1
+
+
+def test_a_worker_with_another_version_is_refused(start, scheduler, call, capsys, monkeypatch):
+    address, _ = scheduler
+    start(WORKER, address, "--no-nanny", "--nthreads", "1")
+    workers_of(address, 1)
+    monkeypatch.setattr("summaries.engines.on_dask.version", lambda _name: "0.0.7")
+    assert call(address) == EXIT_REFUSED
+    assert re.search(r"has ldpkit \S+, this process 0.0.7: install the same there", capsys.readouterr().err)
+
+
+def test_a_cluster_without_workers_is_spoken_of_and_waited_for(
+    start, scheduler, call, capsys, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(clusters, "SECONDS_UNTIL_TOLD", 0.5)
+    address, _ = scheduler
+    later = Thread(target=lambda: (time.sleep(2), start(WORKER, address, "--no-nanny", "--nthreads", "1")))
+    later.start()
+    assert call(address) == 0
+    later.join()
+    assert f"{address} has no worker yet: waiting for one (dask worker {address})" in capsys.readouterr().err
+    assert (tmp_path / "summary.json").exists()
+
+
+def test_a_scheduler_that_is_lost_is_one_line(scheduler, call, capsys, monkeypatch):
+    monkeypatch.setattr(clusters, "PATIENCE", 3)
+    monkeypatch.setattr(clusters, "SECONDS_UNTIL_TOLD", 0.5)
+    address, process = scheduler
+    Thread(target=lambda: (time.sleep(2), process.kill())).start()
+    assert call(address) == EXIT_NETWORK
+    assert (
+        capsys.readouterr().err.splitlines()[-1]
+        == f"ldpkit: {address}: the scheduler was lost; the same command begins anew"
+    )
+
+
+def test_a_scheduler_that_is_lost_while_tasks_run_is_one_line(start, scheduler, call, capsys, monkeypatch):
+    monkeypatch.setattr(clusters, "PATIENCE", 3)
+    address, process = scheduler
+    start(WORKER, address, "--no-nanny", "--nthreads", "1")
+    workers_of(address, 1)
+    genuine = clusters.require_workers
+
+    def kill_soon(*arguments):
+        genuine(*arguments)
+        process.kill()
+
+    monkeypatch.setattr("summaries.engines.on_dask.require_workers", kill_soon)
+    assert call(address) == EXIT_NETWORK
+    assert "the scheduler was lost; the same command begins anew" in capsys.readouterr().err
+
+
+def test_a_worker_without_room_on_its_disk_is_one_line(start, scheduler, call, capsys, tmp_path):
+    # Of several files rows go through the disks of workers.
+    for seed in (1, 2):
+        write(tmp_path / f"{seed}.parquet", made(FEW, 3000, seed))
+    address, _ = scheduler
+    limited = ("bash", "-c", 'ulimit -f 8; exec "$@"', "bash")
+    start(WORKER, address, "--no-nanny", "--nthreads", "1", prefix=limited)
+    workers_of(address, 1)
+    assert call(address, "?.parquet") == EXIT_REFUSED
+    assert "cannot keep its temporary files" in capsys.readouterr().err

@@ -1,0 +1,61 @@
+"""Tries to have workers read other files than those that were named: each opens paths in its own folder."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from ldp_client.documents.errors import InputError
+from summaries import summarize, summarize_dataset
+from summaries.engines import local
+from summaries.engines.dataset import find_dataset
+from tests.summaries.engines_data import FEW, made, write, write_dataset
+
+
+@pytest.fixture
+def reports(tmp_path, monkeypatch):
+    """Reports in a folder in which the process is, whose name has signs that elsewhere stand for others."""
+    folder = tmp_path / "a[1]"
+    reports = made(FEW, 60)
+    write_dataset(folder / "ds", reports)
+    write(folder / "files" / "one.parquet", reports)
+    monkeypatch.chdir(folder)
+    return reports
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["ds", "ds/study_id=survey/", "files/one.parquet", "files/*.parquet", Path("ds"), "file://ds", "local://ds"],
+)  # fmt: skip
+def test_what_workers_are_told_holds_in_any_folder(reports, given, tmp_path, monkeypatch):
+    if "://" in str(given):
+        pytest.importorskip("fsspec")
+    files = find_dataset(FEW, given).files
+    assert files
+    assert all(os.path.isabs(file.path.partition("://")[2] or file.path) for file in files)
+    genuine = local.run_local
+
+    def elsewhere(*arguments):
+        (tmp_path / "other").mkdir()
+        monkeypatch.chdir(tmp_path / "other")
+        return genuine(*arguments)
+
+    monkeypatch.setattr("summaries.engines.running.run_local", elsewhere)
+    assert summarize_dataset(FEW, given).to_json() == summarize(FEW, reports).to_json()
+
+
+@pytest.mark.usefixtures("reports")
+def test_a_file_of_that_name_on_another_machine_is_refused(monkeypatch):
+    genuine = local.run_local
+
+    def on_another_machine(job, dataset, *arguments):
+        write(Path(dataset.files[0].path), made(FEW, 40, seed=2))
+        return genuine(job, dataset, *arguments)
+
+    monkeypatch.setattr("summaries.engines.running.run_local", on_another_machine)
+    with pytest.raises(
+        InputError, match=r"one.parquet has 40 reports where a worker opened it, and 60 where"
+    ):
+        summarize_dataset(FEW, "files/one.parquet")

@@ -1,0 +1,110 @@
+"""Tries to end a summary with a traceback: a store that is away, breaks off, or knows nobody."""
+
+from __future__ import annotations
+
+import pytest
+
+from ldp_client.cli import main
+from ldp_client.documents.errors import EXIT_NETWORK, TransferError
+from summaries import summarize_dataset
+from tests.summaries.engines_data import FEW, made, write, write_dataset
+
+fsspec = pytest.importorskip("fsspec")
+MemoryFileSystem = pytest.importorskip("fsspec.implementations.memory").MemoryFileSystem
+
+
+class NoCredentialsError(Exception):
+    """As the libraries of stores have them: none of Python's own."""
+
+
+@pytest.fixture
+def store(tmp_path):
+    """A store with a dataset and files."""
+    memory = fsspec.filesystem("memory")
+    write_dataset(tmp_path, made(FEW, 60))
+    memory.put(f"{tmp_path}/study_id=survey", "/away/study_id=survey", recursive=True)
+    memory.put(write(tmp_path / "one.parquet", made(FEW, 60)), "/files/one.parquet")
+    yield memory
+    memory.rm("/away", recursive=True)
+    memory.rm("/files", recursive=True)
+
+
+def breaking(monkeypatch, after, error):
+    """After so many calls a method of the store fails, for files of reports."""
+    genuine, left = MemoryFileSystem.open, iter(range(after))
+
+    def method(self, path, *arguments, **named):
+        if path.endswith(".parquet") and next(left, None) is None:
+            raise error
+        return genuine(self, path, *arguments, **named)
+
+    monkeypatch.setattr(MemoryFileSystem, "open", method)
+
+
+@pytest.mark.usefixtures("store")
+@pytest.mark.parametrize("address", ["memory://away", "memory://files/*.parquet"])
+@pytest.mark.parametrize("after", [0, 1])
+@pytest.mark.parametrize("error", [NoCredentialsError("no credentials,\nnowhere"), TimeoutError()])
+def test_a_store_that_fails_is_one_line_and_the_networks_exit_code(
+    tmp_path, monkeypatch, capsys, address, after, error
+):
+    (tmp_path / "study.json").write_text(FEW.to_json())
+    breaking(monkeypatch, after, error)
+    call = ["summarize", f"{tmp_path}/study.json", address, "--out", f"{tmp_path}/summary.json", "-q"]
+    assert main(call) == EXIT_NETWORK
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "part-0" in line or "files/one.parquet" in line
+    assert "no credentials, nowhere" in line or "TimeoutError" in line
+    assert not (tmp_path / "summary.json").exists()
+
+
+@pytest.mark.usefixtures("store")
+def test_a_store_that_cannot_list_its_files(monkeypatch):
+    def refusing(*_arguments, **_named):
+        raise NoCredentialsError("no credentials")
+
+    monkeypatch.setattr(MemoryFileSystem, "glob", refusing)
+    with pytest.raises(TransferError, match=r"^cannot read memory://files/\*.parquet: no credentials$"):
+        summarize_dataset(FEW, "memory://files/*.parquet")
+
+
+@pytest.mark.usefixtures("store")
+def test_a_file_that_breaks_off_is_named_and_others_are_not_waited_for(monkeypatch):
+    opened = []
+
+    class Breaking:
+        def __init__(self, file, path):
+            self._file, self._path = file, path
+
+        def __getattr__(self, name):
+            return getattr(self._file, name)
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_error):
+            self._file.close()
+
+        def read(self, _size=-1):
+            opened.append(self._path)
+            raise ConnectionResetError("cut off")
+
+    genuine = MemoryFileSystem.open
+
+    def method(self, path, *arguments, **named):
+        file = genuine(self, path, *arguments, **named)
+        return Breaking(file, path) if path.endswith(".parquet") else file
+
+    monkeypatch.setattr(MemoryFileSystem, "open", method)
+    with pytest.raises(TransferError, match=r"part-0.*cut off"):
+        summarize_dataset(FEW, "memory://away", workers=1)
+    # A task of several files asks for one.
+    assert len(opened) == len(set(opened)) <= 4
+
+
+def test_damaged_content_is_still_told_from_a_store_that_fails(store, tmp_path, capsys):
+    store.pipe_file("/files/two.parquet", b"PAR1 and nothing")
+    (tmp_path / "study.json").write_text(FEW.to_json())
+    call = ["summarize", f"{tmp_path}/study.json", "memory://files/*.parquet", "--out", f"{tmp_path}/s.json"]
+    assert main([*call, "-q"]) == 3
+    assert "two.parquet is damaged, or is not a Parquet file" in capsys.readouterr().err
