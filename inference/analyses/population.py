@@ -11,7 +11,6 @@ import pandas as pd
 
 from inference.analyses.cells import distinct_rows, refuse_blanks
 from inference.analyses.census import in_kind_of, left_out, notes_of, refuse_below_itself, uncounted
-from inference.analyses.design_based import Sampled, sampled_of
 from inference.analyses.effects import pairs_of, safe, shown
 from inference.analyses.formula import known_column
 from inference.analyses.marks import refuse_marked
@@ -21,9 +20,10 @@ from inference.analyses.predicted import Predicted
 from inference.analyses.program import Assembled
 from inference.analyses.public_columns import as_taken
 from inference.analyses.result import Draws
+from inference.analyses.samples import Sampled, sampled_of
 from inference.analyses.table import Table, Values
 from inference.analyses.varying import level_text, levels_of
-from inference.analyses.weights import ReplicateWeights, positive, probabilities
+from inference.analyses.weights import ReplicateWeights, of_others, positive, probabilities
 from inference.models.base import Draws as Sites
 from inference.results.diagnostics import listed
 from inference.results.quantity import Quantity
@@ -105,7 +105,8 @@ class Population:
 
     def notes(self, table: Table) -> tuple[str, ...]:
         """What a reader must know of weights, and of what replicate weights were used for."""
-        found = (*self.heavy(table), *self._scaled(table))
+        found = (*self.heavy(table), *self._scaled(table.everybody))
+        found += of_others(table) if self.weighted else ()
         if self.replicates is None or self.weights is None:
             return found
         return (*found, self.replicates.of(table, self.weights).in_words(self.replicates.kind))
