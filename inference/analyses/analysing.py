@@ -40,7 +40,7 @@ from inference.limits import check_sampling
 from inference.models.base import Draws, Model
 from inference.models.plain_means import beyond_notes
 from inference.results.diagnostics import Diagnostics, listed
-from inference.results.identified import check_share
+from inference.results.identified import IdentifiedSets, all_on_one, check_share
 from inference.results.predictive import Predictive
 from inference.results.quantity import Quantity
 from inference.samplers import CHAINS, SAMPLERS
@@ -147,7 +147,12 @@ def _in_doubt(
         return {**analysis.parameters(sites), **{one.name: one.draws for one in follows(sites)}}
 
     reported = {**found.draws, **{one.name: one.draws for one in found.quantities}}
-    sets = analysis_sets(analysis, sites, reported, evaluated, share, without)
+    part = None if table.others is None else table.n / table.everybody.n
+
+    def of_these(own: float) -> IdentifiedSets | None:
+        return analysis_sets(analysis, sites, reported, evaluated, own, without)
+
+    sets = all_on_one(share, part, of_these)
     return replace(found, identified=sets).doubted(table.doubts)
 
 
