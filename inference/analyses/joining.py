@@ -44,7 +44,9 @@ def joined(tables: Mapping[str, Table], column: str) -> Table:
     doubts = [f"{column} {name}, {line}" for name, table in tables.items() for line in table.doubts]
     once = tuple(dict.fromkeys(notes))
     frame, digest = pd.DataFrame(public), digest_of(digests)
-    return Table(frame, private, counts, once, digest, tuple(noise), tuple(doubts), others=others)
+    alike = {name: pair for table in tables.values() for name, pair in table.alike.items()}
+    found = Table(frame, private, counts, once, digest, tuple(noise), tuple(doubts), others=others)
+    return replace(found, alike=alike)
 
 
 def _others(tables: Mapping[str, Table], column: str, public: Mapping[str, pd.Series]) -> Others | None:

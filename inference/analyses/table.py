@@ -87,6 +87,7 @@ class Table:
     waves: the public column whose values were drawn as samples of their own, "" where all is one sample.
     others: where each device answers one question of several, those that answered another; else None.
     with_others: whether these stand among the rows, without a report.
+    alike: of public columns of numbers two that the file wrote unlike, such as 1.1 and 1.10.
     """
 
     public: pd.DataFrame
@@ -99,6 +100,7 @@ class Table:
     waves: str = ""
     others: Others | None = None
     with_others: bool = False
+    alike: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         both = [name for name in self.private if name in self.public.columns]
