@@ -191,7 +191,8 @@ def _as_analysis(
     public = dict(zip(beside.names, (row[0] for row in beside.linear.priors), strict=True))
     prior = {**found.prior, "coefficients": {**found.prior["coefficients"], **public}}
     same = {one.name: getattr(found, one.name) for one in fields(found)}
-    same |= {"question": asked.outcome, "prior": prior}
+    # An analysis counts the reports that it takes.
+    same |= {"question": asked.outcome, "prior": prior, "questions": 1}
     return AnalysisPosterior(
         **same,
         formula=asked.text,
