@@ -178,11 +178,19 @@ def _fit_each(
             yield question.id, fit_table(study, question, part, how)
             continue
         mechanism = mechanisms[question.id]
-        doubt = partial(identified_sets, question, mechanism, part, how.false_share)
+        doubt = partial(
+            identified_sets, question, mechanism, part, how.false_share, part_of(study, summary, question.id)
+        )
         found = draw_posterior(
             study, question, models[question.id], part.n, how.seed, how.method, how.draws, doubt, how.chains
         )
         yield question.id, held_against_noise(found, mechanism, part)
+
+
+def part_of(study: Study, summary: Summary, question: str) -> float | None:
+    """How many of all reports answer a question, where each answers one; else None."""
+    every = sum(one.n for one in summary.questions.values())
+    return summary.questions[question].n / every if study.ask_one and every else None
 
 
 def held_against_noise(found: Posterior, mechanism: Mechanism, part: QuestionSummary) -> Posterior:

@@ -71,4 +71,5 @@ def judged(study: Study, question: Question, drawing: Drawing, n: int, seed: int
         prior=drawing.prior,
         prior_draws=drawing.prior_draws,
         diverging=drawing.drawn.diverging if drawing.drawn.chained else None,
+        questions=len(study.questions) if study.ask_one else 1,
     )

@@ -96,9 +96,11 @@ def run_summarize(arguments: argparse.Namespace) -> int:
     with replacing(arguments.out, read=read) as file:
         file.write(summary.to_json() + "\n")
     lines = [_cells_in_words(study, summary)] if study.public else []
+    every = sum(part.n for part in summary.questions.values())
     for name, mechanism in mechanisms_of(study).items():
-        words = influence_in_words(mechanism, FALSE_SHARE)
-        lines.append(f"{name}: {summary.questions[name].n} reports. {words}")
+        n = summary.questions[name].n
+        words = influence_in_words(mechanism, FALSE_SHARE, n / every if study.ask_one and n else 1.0)
+        lines.append(f"{name}: {n} reports. {words}")
     counts = {name: part.n for name, part in summary.questions.items()}
     document = {"study": study.id, "version": study.version, "digest": study.digest, "file": arguments.out}
     show(arguments, lines, {**document, "reports": counts})

@@ -65,9 +65,15 @@ def feature_influence(mechanism: GaussianRecord) -> float:
     return 2 * (mechanism.radius + NOISE_REACH) / mechanism.grid
 
 
-def influence_in_words(mechanism: Mechanism, false_share: float) -> str:
-    """Say for people how far a share of false reports could move one question's estimates."""
+def influence_in_words(mechanism: Mechanism, false_share: float, part: float = 1.0) -> str:
+    """Say for people how far a share of false reports could move one question's estimates.
+
+    part: how many of all reports answer it, where each device answers one and so may choose which.
+    """
     senders = f"If {100 * false_share:g} % of the reports were false"
+    if part < 1:
+        senders += ", all of them on this question"
+    false_share = min(1.0, false_share / part)
     if isinstance(mechanism, ChoiceMechanism):
         moved = min(1.0, false_share * share_influence(mechanism))
         return (

@@ -26,6 +26,7 @@ from summaries import Summary, check_report, check_study
 from summaries.csv_rows import csv_rows, is_csv
 from summaries.reducing import CheckedReports, Seen, good_reports, reduce_reports
 from summaries.refusing import Others, Refused, left_out_notes, refuse_bad
+from summaries.spelling import Labels
 from summaries.tables import ArrowTable, Placed, in_documents, in_table, is_table, report_of_row
 
 # Where `evidence_of` finds reports: in files, tables, documents, lines.
@@ -132,7 +133,7 @@ def evidence_of(study: Study, given: object) -> Summary | Iterable[Report]:
     if isinstance(given, str | PathLike):
         return load_evidence(study, given)
     if is_table(given):
-        return ReadReports(study, partial(in_table, given))
+        return ReadReports(study, partial(in_table, given, Labels.in_study(study)))
     if isinstance(given, Report | Mapping | bytes) or not isinstance(given, Iterable):
         raise InputError(
             f"reports must be a path, a table, a Summary or a series of Report, not a {type(given).__name__}"
@@ -151,15 +152,19 @@ def _in_series(study: Study, series: Iterator[object]) -> Iterable[Report]:
     if isinstance(first, PathLike) or (isinstance(first, str) and not is_line):
         return ReportFiles(study, [checked_path(path) for path in whole])
     if isinstance(first, str | bytes | Mapping):
-        return ReadReports(study, partial(in_documents, whole))
+        return ReadReports(study, partial(in_documents, whole, labels=Labels.in_study(study)))
     return cast(Iterable[Report], whole)
 
 
 def checked_path(path: object) -> str:
-    """Return the path as text, - as that of a copy of standard input. Raises InputError for no path."""
+    """Return a file's path as text, - as that of a copy of standard input. Raises InputError for others."""
     if not isinstance(path, str | PathLike):
         raise InputError(f"a path is wanted, not a {type(path).__name__}")
     refuse_workbook(path)
+    if Path(path).is_fifo():
+        raise InputError(
+            f"{path} is a stream, and reports are looked at twice: pipe them in and name - in its place"
+        )
     return _copied_input() if str(path) == STREAM else str(path)
 
 
@@ -244,21 +249,21 @@ class ReportFiles(ReadReports):
     """All good reports on one document in files."""
 
     def __init__(self, study: Study, paths: Iterable[str], told: Told = _to_nobody) -> None:
-        super().__init__(study, partial(_all_reports, paths), told)
+        super().__init__(study, partial(_all_reports, paths, Labels.in_study(study)), told)
 
 
-def _all_reports(paths: Iterable[str]) -> Iterator[Placed]:
+def _all_reports(paths: Iterable[str], labels: Labels) -> Iterator[Placed]:
     """Where each report stands, and how to parse it."""
     for path in paths:
         try:
-            yield from _rows_of(path)(path)
+            yield from _rows_of(path, labels)(path)
         except OSError as error:
             raise InputError(f"cannot read {path}: {error.strerror or error}") from None
 
 
-def _rows_of(path: str) -> Callable[[str], Iterator[Placed]]:
+def _rows_of(path: str, labels: Labels) -> Callable[[str], Iterator[Placed]]:
     if _is_parquet(path):
-        return _parquet_rows
+        return partial(_parquet_rows, labels)
     return csv_rows if is_csv(path) else _ndjson_lines
 
 
@@ -300,12 +305,12 @@ def _check_end(line: bytes, count: int, where: str) -> None:
     )
 
 
-def _parquet_rows(path: str) -> Iterator[Placed]:
+def _parquet_rows(labels: Labels, path: str) -> Iterator[Placed]:
     number = 0
     for rows in _parquet_batches(path):
         for row in rows:
             number += 1
-            yield f"{Path(path).name}, row {number}", partial(report_of_row, row)
+            yield f"{Path(path).name}, row {number}", partial(report_of_row, row, labels)
 
 
 def _parquet_batches(path: str) -> Iterator[list[dict[str, Any]]]:

@@ -14,7 +14,9 @@ from ldp_client.documents.export_end import FORMAT as END_FORMAT
 from ldp_client.documents.fields import printable
 from ldp_client.words.text import counted
 from schemas import Report
+from summaries.spelling import Labels
 
+NO_LABELS = Labels()
 # Where a report stands, and how to read it there.
 Placed = tuple[str, Callable[[], Report]]
 
@@ -43,18 +45,22 @@ def is_table(given: object) -> bool:
     return hasattr(given, "__arrow_c_stream__") or hasattr(given, "__arrow_c_array__")
 
 
-def in_table(table: Any) -> Iterator[Placed]:
-    """Read the reports of a table. Raises InputError where its columns are no reports'."""
+def in_table(table: Any, labels: Labels = NO_LABELS) -> Iterator[Placed]:
+    """Read the reports of a table. Raises InputError where its columns are no reports', or lost a label."""
+    if _is_pandas(table):
+        labels.refuse_lost(table)
     names = [str(name) for name in (table.columns if _is_pandas(table) else _arrow(table).column_names)]
     heads = {name.partition(".")[0] for name in names}
     missing = [name for name in COLUMNS if name not in heads]
     if missing:
         shown = ", ".join(printable(name) for name in names[:8])
         raise InputError(f"the table has no column {missing[0]}, but {shown or 'none'}: {NO_REPORTS}")
-    return in_documents(_rows(table), "row")
+    return in_documents(_rows(table), "row", labels)
 
 
-def in_documents(documents: Iterable[object], what: str = "entry") -> Iterator[Placed]:
+def in_documents(
+    documents: Iterable[object], what: str = "entry", labels: Labels = NO_LABELS
+) -> Iterator[Placed]:
     """Read reports, each a Report, its document or its line of JSON; `what` each is called.
 
     Raises InputError for what is none of these, and where an end of an export says another number.
@@ -70,7 +76,7 @@ def in_documents(documents: Iterable[object], what: str = "entry") -> Iterator[P
             end = dict(found) if isinstance(found, Mapping) and found.get("format") == END_FORMAT else None
         if end is None:
             count += 1
-            yield where, partial(_report_of, found, where)
+            yield where, partial(_report_of, found, where, labels)
         elif end.get("reports") == count:
             count = 0
         else:
@@ -80,13 +86,14 @@ def in_documents(documents: Iterable[object], what: str = "entry") -> Iterator[P
             )
 
 
-def report_of_row(row: Mapping[str, Any]) -> Report:
+def report_of_row(row: Mapping[str, Any], labels: Labels = NO_LABELS) -> Report:
     """A report from the columns that `ldpkit export` writes, or from those of its JSON.
 
     `payloads` has a field for each question, of which None and not-a-numbers are nothing; or each question
     has a column, `payloads.ever`, in base64, as in CSV. Other columns, such as decoded ones, stay out.
+    labels: of the study, for those that somebody's reader of CSV took for numbers.
     """
-    row = _nested(_there(row))
+    row = _nested(_there(row), labels)
     if "report_id" not in row and "id" in row:
         values = {name: _there(row[name]) for name in ("payloads", "public") if row.get(name)}
         return Report.from_document({**row, **values})
@@ -102,7 +109,7 @@ def report_of_row(row: Mapping[str, Any]) -> Report:
     return Report.from_document(report.to_document())
 
 
-def _nested(row: dict[str, Any]) -> dict[str, Any]:
+def _nested(row: dict[str, Any], labels: Labels) -> dict[str, Any]:
     """The row with columns such as `payloads.ever` in one entry. Raises ReportError."""
     flat = [name for name in row if name.startswith((PAYLOADS, PUBLIC))]
     if not flat:
@@ -116,7 +123,8 @@ def _nested(row: dict[str, Any]) -> dict[str, Any]:
     # Some readers of CSV take all for text, others values such as 18 for numbers.
     if isinstance(version, str) and version.isdecimal() and len(version) < 10:
         rest["version"] = int(version)
-    public = {name[len(PUBLIC) :]: str(row[name]) for name in there if name.startswith(PUBLIC)}
+    fields = {name: name[len(PUBLIC) :] for name in there if name.startswith(PUBLIC)}
+    public = {field: labels.text(row.get("digest"), field, row[name]) for name, field in fields.items()}
     return {**rest, "public": public} if public else rest
 
 
@@ -129,7 +137,7 @@ def _decoded(name: str, cell: object) -> bytes:
         raise ReportError(name, "must be base64, as `ldpkit export` writes it") from None
 
 
-def _report_of(found: object, where: str) -> Report:
+def _report_of(found: object, where: str, labels: Labels) -> Report:
     if isinstance(found, Report):
         return found
     if isinstance(found, str | bytes):
@@ -140,7 +148,7 @@ def _report_of(found: object, where: str) -> Report:
         str(name).startswith(PAYLOADS) for name in found
     ):
         raise InputError(f"{where} has no payloads: {NO_REPORTS}")
-    return report_of_row(found)
+    return report_of_row(found, labels)
 
 
 def _end_in(line: str | bytes) -> dict[str, Any] | None:

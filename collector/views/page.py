@@ -231,13 +231,15 @@ def _state(study: StudyOverview, today: date) -> str:
 
 
 def _questions(rules: Rules, fitted: Fitted | None, reports: int) -> list[dict[str, Any]]:
+    # Each device draws its question by chance: about so many of all reports are on each.
+    part = 1 / len(rules.study.questions) if rules.study.ask_one else 1.0
     return [
         {
             "id": question.id,
             "text": question.full_text or ASKS[question.ask].format(len(question.choices)),
             "words": rules.mechanisms[question.id].in_words(),
             "epsilon": rounded_up(float(rules.mechanisms[question.id].privacy.epsilon)),
-            "influence": influence_in_words(rules.mechanisms[question.id], FALSE_SHARE),
+            "influence": influence_in_words(rules.mechanisms[question.id], FALSE_SHARE, part),
             "posterior": _posterior_view(fitted, question.id, reports),
         }
         for question in rules.study.questions

@@ -40,7 +40,7 @@ from inference.limits import check_sampling
 from inference.models.base import Draws, Model
 from inference.models.plain_means import beyond_notes
 from inference.results.diagnostics import Diagnostics, listed
-from inference.results.identified import check_share
+from inference.results.identified import IdentifiedSets, all_on_one, check_share
 from inference.results.predictive import Predictive
 from inference.results.quantity import Quantity
 from inference.samplers import CHAINS, SAMPLERS
@@ -82,7 +82,7 @@ def analyse_table(
     share = check_share(false_reports)
     use_compile_cache()
     analysis = assemble(table, formula, priors, family)
-    over = (population or Population()).checked(table)
+    over = (population or Population()).checked(table.everybody)
     people = people_of(analysis, table, over)
     table = replace(table, notes=(*table.notes, *notes_over(analysis, people, over), *over.notes(table)))
     if progress:
@@ -120,7 +120,8 @@ def _check_sampling(seed: int, method: str | None, draws: int, chains: int) -> N
 def _by_weights(table: Table, analysis: Assembled, over: Population) -> list[Quantity]:
     """Estimates without a model, where it is known how people were drawn."""
     if over.drawn and analysis.response is not None:
-        return design_based(table, analysis.formula.outcome, over.sampled(table), over.by)
+        whole = table.everybody
+        return design_based(whole, analysis.formula.outcome, over.sampled(whole), over.by)
     if over.replicates is not None:
         raise InputError("replicate weights are for estimates without a model, of a private outcome alone")
     if over.drawn and not over.weighted:
@@ -146,7 +147,12 @@ def _in_doubt(
         return {**analysis.parameters(sites), **{one.name: one.draws for one in follows(sites)}}
 
     reported = {**found.draws, **{one.name: one.draws for one in found.quantities}}
-    sets = analysis_sets(analysis, sites, reported, evaluated, share, without)
+    part = None if table.others is None else table.n / table.everybody.n
+
+    def of_these(own: float) -> IdentifiedSets | None:
+        return analysis_sets(analysis, sites, reported, evaluated, own, without)
+
+    sets = all_on_one(share, part, of_these)
     return replace(found, identified=sets).doubted(table.doubts)
 
 

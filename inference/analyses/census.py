@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
 
 from inference.analyses.arms import ARM
+from inference.analyses.formula import levels_in
 from inference.analyses.joining import WAVE
 from inference.analyses.program import Assembled
+from inference.analyses.public_columns import as_labels
 from inference.analyses.table import Values
 from inference.analyses.varying import level_text
 from inference.results.diagnostics import listed
@@ -38,14 +40,34 @@ def _often(census: pd.DataFrame) -> list[int]:
     return [int(one) for one in texts.value_counts(dropna=False)]
 
 
+def unseen(census: pd.DataFrame, analysis: Assembled) -> str:
+    """Which level of the census no report has, in words; "" where that is not what is wrong."""
+    known = analysis.cells.frame
+    for name in map(str, known.columns):
+        new = sorted(set(census[name].map(level_text)) - set(known[name].map(level_text)))
+        if new and not pd.api.types.is_numeric_dtype(known[name]):
+            return (
+                f"the census: {name} has {new[0]!r}, a level that no report has: nothing was learnt of it; "
+                f"leave those people out, or write (1 | {name}) in place of {name}, which draws them from "
+                "the groups' law"
+            )
+    return ""
+
+
+def levels_among(analysis: Assembled, by: str | None) -> list[str]:
+    """The census's columns whose values are levels: of groups, of factors, of `by`, and labels of reports."""
+    frame = analysis.cells.frame
+    labels = [str(name) for name, column in frame.items() if not pd.api.types.is_numeric_dtype(column)]
+    named = levels_in(analysis.formula, list(map(str, frame.columns)))
+    return [*labels, *named, *([by] if by is not None else [])]
+
+
 def in_kind_of(census: pd.Series, table: pd.Series, name: str) -> pd.Series:
     """A census column in the kind of the reports'. Raises InputError for what is none of its values."""
     numbers = pd.api.types.is_numeric_dtype(census)
     if isinstance(table.dtype, pd.CategoricalDtype):
         # A file's years, and codes such as 01, are numbers; a wave's or a choice's are labels.
-        labels = census.map(level_text)
-        if numbers:
-            labels = labels.replace(_by_number(list(table.cat.categories)))
+        labels = as_labels(census, list(table.cat.categories), f"the census: {name}")
         odd = sorted(set(labels) - set(table.cat.categories))
         if odd:
             raise InputError(f"the census: {name} has {odd[0]!r}, which is none of its values")
@@ -55,12 +77,6 @@ def in_kind_of(census: pd.Series, table: pd.Series, name: str) -> pd.Series:
             raise InputError(f"the census: {name} must hold numbers, as it does in the reports")
         return census
     return census.map(level_text) if numbers and not pd.api.types.is_bool_dtype(census) else census
-
-
-def _by_number(labels: Sequence[str]) -> dict[str, str]:
-    """{its number: a label with zeros before it}, where no other label has that number."""
-    found = {label.lstrip("0") or "0": label for label in labels if label.isdecimal()}
-    return found if len(found) == sum(map(str.isdecimal, labels)) else {}
 
 
 def notes_of(census: pd.DataFrame, counts: Values, reports: int) -> Iterator[str]:

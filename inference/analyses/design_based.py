@@ -11,18 +11,17 @@ it: that of R's `RRTCS`. Intervals are wide where the model's are not.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
 from inference.analyses.few_reports import Lacking, People, bounds_of, lacking
+from inference.analyses.samples import Sampled, codes_of_levels
 from inference.analyses.table import Codes, Private, Table, Values
-from inference.analyses.varying import levels_of
-from inference.analyses.weights import Moved, Replicates
+from inference.analyses.weights import Moved
 from inference.results.quantity import Quantity
 from ldp_client.documents.errors import InputError
 
@@ -31,68 +30,10 @@ CHAINS, DRAWS = 4, 1000
 MOST_CONTRASTS = 60
 
 
-@dataclass(frozen=True)
-class Sampled:
-    """How rows were drawn. weights: (rows,) people that a row stands for. strata, clusters: (rows,) or None.
-
-    scaled: whether weights add up to people, so that totals mean something. levels: names of the strata.
-    unit: what was drawn within them. chances: (rows,) with which people were drawn; None for clusters.
-    replicates: replicate weights that say it in place of strata and clusters.
-    """
-
-    weights: Values
-    strata: Codes | None = None
-    clusters: Codes | None = None
-    scaled: bool = False
-    levels: tuple[str, ...] = ()
-    unit: str = "report"
-    chances: Values | None = None
-    replicates: Replicates | None = None
-
-
-def sampled_of(
-    table: Table,
-    weights: Values,
-    strata: str | None,
-    cluster: str | None,
-    scaled: bool,
-    chances: Values | None = None,
-) -> Sampled:
-    """How a table was drawn, of its public columns. Raises InputError for a cluster in two strata."""
-    within = [name for name in (table.waves, strata) if name]
-    own, levels = _crossed(table, within) if within else (None, ())
-    units = _crossed(table, [name for name in (table.waves, cluster) if name])[0] if cluster else None
-    if strata is not None and units is not None:
-        pairs = pd.DataFrame({"stratum": own, "unit": units}).drop_duplicates()
-        often = pairs["unit"].value_counts()
-        if often.iloc[0] > 1:
-            name = table.public[cluster].iloc[int(np.flatnonzero(units == often.index[0])[0])]
-            raise InputError(
-                f"{cluster} {name} stands in {often.iloc[0]} strata: clusters lie within strata; where these "
-                "are others of the same name, give each a name of its own"
-            )
-    chances = chances if units is None else None
-    return Sampled(weights, own, units, scaled, levels, cluster or "report", chances)
-
-
-def _crossed(table: Table, names: Sequence[str]) -> tuple[Codes, tuple[str, ...]]:
-    """Which combination of values each row has, and those in words."""
-    parts = [_codes(table, name) for name in names]
-    whole, places = np.unique(np.column_stack([codes for codes, _ in parts]), axis=0, return_inverse=True)
-    words = [
-        ", ".join(
-            f"{name} = {levels[place]}" for name, (_, levels), place in zip(names, parts, row, strict=True)
-        )
-        for row in whole
-    ]
-    return places.ravel().astype(np.int64), tuple(words)
-
-
-def _codes(table: Table, name: str) -> tuple[Codes, tuple[str, ...]]:
-    """The levels of a column that some row has, numbered."""
-    codes, levels = levels_of(table.public[name])
-    kept, places = np.unique(codes, return_inverse=True)
-    return places.astype(np.int64), tuple(levels[place] for place in kept)
+def _answered(column: Private) -> Values:
+    """(rows,) 1 where there is a report; those without have the last vector."""
+    reports = len(column.vectors) - (column.missing > 0)
+    return np.asarray(column.codes < reports, np.float64)
 
 
 def design_based(table: Table, name: str, sampled: Sampled, by: str | None = None) -> list[Quantity]:
@@ -106,15 +47,19 @@ def design_based(table: Table, name: str, sampled: Sampled, by: str | None = Non
         raise InputError(
             f"{name}: its design leaves a share open, and an estimate with weights needs it known"
         )
-    if column.missing:
+    if column.missing and not table.with_others:
         raise InputError(f"{name} has rows without a report: leave them out before weights are used")
-    asked = _Asked(column, scores_of(column), bounds_of(column), table.counts, sampled, bool(table.waves))
+    if table.with_others:
+        # Deville's variance knows nothing of the question that each drew; and the others may not be here.
+        sampled = replace(sampled, chances=None, scaled=sampled.scaled and bool(column.missing))
+    apart, answered = bool(table.waves), _answered(column)
+    asked = _Asked(column, scores_of(column), bounds_of(column), table.counts, sampled, answered, apart)
     if table.waves:
         # Each is a sample of its own: together they are a sample of nobody.
-        return list(asked.of_groups(table.waves, *_codes(table, table.waves)))
+        return list(asked.of_groups(table.waves, *codes_of_levels(table, table.waves)))
     found = list(asked.of_all())
     if by is not None:
-        found += asked.of_groups(by, *_codes(table, by))
+        found += asked.of_groups(by, *codes_of_levels(table, by))
     return found
 
 
@@ -125,6 +70,8 @@ class _Asked:
     bounds: Sequence[tuple[float, float]]
     counts: Codes
     sampled: Sampled
+    # (rows,) 1 where a report answers the question, 0 where it answers another, which was drawn by chance.
+    answered: Values
     # Whether groups are samples of their own.
     apart: bool = False
 
@@ -137,8 +84,8 @@ class _Asked:
         """Shares and totals of everybody."""
         rows = np.ones(len(self.counts))
         whole = float(self.counts @ self.sampled.weights)
-        shares, moved = self._share(rows)
-        lacks = self._lacking(moved, rows)
+        shares, moved = self._share(self.answered)
+        lacks = self._lacking(moved, self.answered)
         yield from self._each("share {}", "share of {}", shares, moved, 1 / whole, lacks)
         if self.sampled.scaled:
             lacks = [one.times(whole) for one in lacks]
@@ -154,12 +101,25 @@ class _Asked:
         return shares, Moved(linear, np.zeros(linear.shape[1]))
 
     def _total(self, rows: Values) -> tuple[Values, Moved]:
-        """Weighted sums, as `_share`."""
+        """Weighted sums, as `_share`, over all of these rows, whichever question each answers."""
+        if not self.answered.all():
+            return self._projected(rows)
         if self.sampled.replicates is not None:
             inside = self.sampled.replicates.inside(rows)
             return inside.total(self.scores, self.counts, noise_of(self.scores))
         each = (self.sampled.weights * rows)[:, None] * self.scores
         return self.counts @ each, Moved(each, np.zeros(each.shape[1]))
+
+    def _projected(self, rows: Values) -> tuple[Values, Moved]:
+        """The share among those asked times the weight of all: a ratio estimate, as each drew by chance."""
+        shares, moved = self._share(rows * self.answered)
+        weights = self.sampled.weights * rows
+        whole = float(self.counts @ weights)
+        if self.sampled.replicates is None:
+            return whole * shares, Moved(whole * moved.parts + weights[:, None] * shares, moved.noise)
+        wholes = self.counts @ self.sampled.replicates.inside(rows).weights
+        parts = wholes[:, None] * (shares + moved.parts) - whole * shares
+        return whole * shares, Moved(parts, whole**2 * moved.noise)
 
     def _lacking(self, moved: Moved, rows: Values) -> list[Lacking]:
         """Of each answer what the variance of its share lacks."""
@@ -194,9 +154,11 @@ class _Asked:
 
     def of_groups(self, by: str, codes: Codes, levels: tuple[str, ...]) -> Iterator[Quantity]:
         """Shares and totals of each group, and differences: units outside a group count as zeros."""
-        inside = [(codes == place).astype(np.float64) for place in range(len(levels))]
-        shares, moved = zip(*(self._share(rows) for rows in inside), strict=True)
-        lacks = [self._lacking(*pair) for pair in zip(moved, inside, strict=True)]
+        every = [(codes == place).astype(np.float64) for place in range(len(levels))]
+        told = [place for place, rows in enumerate(every) if (rows * self.answered).any()]
+        levels, inside = tuple(levels[place] for place in told), [every[place] for place in told]
+        shares, moved = zip(*(self._share(rows * self.answered) for rows in inside), strict=True)
+        lacks = [self._lacking(one, rows * self.answered) for one, rows in zip(moved, inside, strict=True)]
         for place, answer in ((one, self.column.answers[one]) for one in self._places):
             what = f"{self.column.name} = {answer}"
             for group, rows in enumerate(inside):

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from inference.analyses.design_based import Sampled, covariance_of, linearised
+from inference.analyses.design_based import covariance_of, linearised
+from inference.analyses.samples import Sampled
 from inference.analyses.table import Codes, Values
 from ldp_client.documents.errors import InputError
 

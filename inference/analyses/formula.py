@@ -12,6 +12,8 @@ from ldp_client.words.text import nearest
 _POWER = re.compile(r"(?<![\w.)])([A-Za-z_][\w.]*)\s*(?:\^|\*\*)\s*\d")
 
 _NUMBER = re.compile(r"[\d.]+")
+# What C(x) takes as levels.
+_FACTOR = re.compile(r"(?<![\w.])C\(\s*(`[^`]+`|[\w.]+)")
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,12 @@ def parse(text: str, columns: Sequence[str]) -> Formula:
     known_column(outcome, columns, "the outcome must be one column; ")
     fixed, groups = _without_groups(sides[1], text)
     return Formula(text, outcome, _checked(fixed, text), tuple(_varying(one, columns) for one in groups))
+
+
+def levels_in(formula: Formula, columns: Sequence[str]) -> list[str]:
+    """The columns whose values it takes as levels, whatever they are: those of C(x) and of (… | x)."""
+    called = {found.strip().strip("`") for found in _FACTOR.findall(formula.text)}
+    return [name for name in columns if name in {*called, *(one.group for one in formula.varying)}]
 
 
 def known_column(name: str, columns: Sequence[str], lead: str = "") -> str:

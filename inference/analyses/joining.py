@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from inference.analyses.private_numbers import NumberChannel
-from inference.analyses.table import Codes, Looks, Private, Table, Values, with_missing
+from inference.analyses.table import Codes, Looks, Others, Private, Table, Values, with_missing
 from inference.models.plain_means import PlainMean, pooled
 from ldp_client.documents.errors import InputError
 
@@ -38,11 +38,29 @@ def joined(tables: Mapping[str, Table], column: str) -> Table:
         public[str(name)], said = _public(str(name), tables, column)
         notes += said
     counts = np.concatenate([table.counts for table in tables.values()])
+    others = _others(tables, column, public)
     noise = [f"{column} {name}: {line}" for name, table in tables.items() for line in table.noise]
     digests = {name: table.digest for name, table in tables.items()}
     doubts = [f"{column} {name}, {line}" for name, table in tables.items() for line in table.doubts]
     once = tuple(dict.fromkeys(notes))
-    return Table(pd.DataFrame(public), private, counts, once, digest_of(digests), tuple(noise), tuple(doubts))
+    frame, digest = pd.DataFrame(public), digest_of(digests)
+    alike = {name: pair for table in tables.values() for name, pair in table.alike.items()}
+    found = Table(frame, private, counts, once, digest, tuple(noise), tuple(doubts), others=others)
+    return replace(found, alike=alike)
+
+
+def _others(tables: Mapping[str, Table], column: str, public: Mapping[str, pd.Series]) -> Others | None:
+    """Those of all tables who answered another question, in columns of the same kinds as the others'."""
+    known = {name: table.others for name, table in tables.items() if table.others is not None}
+    if not known:
+        return None
+    if not all(one.counts.sum() for one in known.values()):
+        # Of one table nothing is known of them: neither is it of all.
+        known = {name: Others(one.public[:0], one.counts[:0]) for name, one in known.items()}
+    frames = [one.public.assign(**{column: name}) for name, one in known.items()]
+    whole = pd.concat([frame.astype(object) for frame in frames], ignore_index=True)
+    kinds = {name: kept.dtype for name, kept in public.items()}
+    return Others(whole[list(kinds)].astype(kinds), np.concatenate([one.counts for one in known.values()]))
 
 
 def digest_of(digests: Mapping[str, str]) -> str:

@@ -10,20 +10,28 @@ import numpy as np
 import pandas as pd
 
 from inference.analyses.cells import distinct_rows, refuse_blanks
-from inference.analyses.census import in_kind_of, left_out, notes_of, refuse_below_itself, uncounted
-from inference.analyses.design_based import Sampled, sampled_of
+from inference.analyses.census import (
+    in_kind_of,
+    left_out,
+    levels_among,
+    notes_of,
+    refuse_below_itself,
+    uncounted,
+    unseen,
+)
 from inference.analyses.effects import pairs_of, safe, shown
 from inference.analyses.formula import known_column
-from inference.analyses.marks import refuse_marked
+from inference.analyses.marks import ALIKE, refuse_alike, refuse_marked
 from inference.analyses.matrices import again
 from inference.analyses.naming import Name, expanded
 from inference.analyses.predicted import Predicted
 from inference.analyses.program import Assembled
 from inference.analyses.public_columns import as_taken
 from inference.analyses.result import Draws
+from inference.analyses.samples import Sampled, sampled_of
 from inference.analyses.table import Table, Values
 from inference.analyses.varying import level_text, levels_of
-from inference.analyses.weights import ReplicateWeights, positive, probabilities
+from inference.analyses.weights import ReplicateWeights, of_others, positive, probabilities
 from inference.models.base import Draws as Sites
 from inference.results.diagnostics import listed
 from inference.results.quantity import Quantity
@@ -105,7 +113,8 @@ class Population:
 
     def notes(self, table: Table) -> tuple[str, ...]:
         """What a reader must know of weights, and of what replicate weights were used for."""
-        found = (*self.heavy(table), *self._scaled(table))
+        found = (*self.heavy(table), *self._scaled(table.everybody))
+        found += of_others(table) if self.weighted else ()
         if self.replicates is None or self.weights is None:
             return found
         return (*found, self.replicates.of(table, self.weights).in_words(self.replicates.kind))
@@ -155,6 +164,7 @@ class Population:
         for name in columns:
             known_column(name, [str(column) for column in table.public.columns])
             refuse_blanks(table.public[name], name)
+        refuse_alike(table.alike, (self.by, self.strata, self.cluster))
         self._check_weights(table)
         return self
 
@@ -214,6 +224,7 @@ def people_of(analysis: Assembled, table: Table, population: Population) -> Peop
         known_column(name, [str(column) for column in census.columns], "the census: ")
         refuse_blanks(census[name], f"{name} of the census")
     refuse_marked(census, [*needed, held], "the census: ")
+    refuse_alike(census.attrs.get(ALIKE, {}), levels_among(analysis, population.by), "the census: ")
     census = as_taken(census, [*needed, held], "the census: ")
     counts = positive(census[held], f"{held} of the census", 0.0)
     if not counts.sum():
@@ -224,7 +235,7 @@ def people_of(analysis: Assembled, table: Table, population: Population) -> Peop
     try:
         again(analysis.law.matrix, frame, analysis.predictors)
     except InputError as error:
-        raise InputError(_unseen(frame, analysis) or str(error)) from None
+        raise InputError(unseen(frame, analysis) or str(error)) from None
     _refuse_many(frame, population.by)
     return frame, counts
 
@@ -235,20 +246,6 @@ def _as_frame(census: Any) -> pd.DataFrame:
     if not isinstance(found, pd.DataFrame):
         raise InputError("the census must be a frame of pandas, Polars or Arrow: read its file first")
     return found
-
-
-def _unseen(census: pd.DataFrame, analysis: Assembled) -> str:
-    """Which level of the census no report has, in words; "" where that is not what is wrong."""
-    known = analysis.cells.frame
-    for name in map(str, known.columns):
-        new = sorted(set(census[name].map(level_text)) - set(known[name].map(level_text)))
-        if new and not pd.api.types.is_numeric_dtype(known[name]):
-            return (
-                f"the census: {name} has {new[0]!r}, a level that no report has: nothing was learnt of it; "
-                f"leave those people out, or write (1 | {name}) in place of {name}, which draws them from "
-                "the groups' law"
-            )
-    return ""
 
 
 def _held_in(needed: Sequence[str], census: pd.DataFrame) -> str:

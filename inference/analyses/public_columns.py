@@ -11,6 +11,7 @@ from unicodedata import category, normalize
 import numpy as np
 import pandas as pd
 
+from inference.analyses.marks import two_codes
 from inference.analyses.varying import level_text
 from ldp_client.documents.errors import InputError
 from ldp_client.files.answers import MARKED_THOUSANDS
@@ -116,10 +117,27 @@ def _refuse_zeros(cells: Sequence[object], name: str) -> None:
     for cell in map(str, cells):
         first = seen.setdefault(plain_whole(cell), cell)
         if first != cell:
-            raise InputError(
-                f"column {name} has {first} and {cell}, which are one number but two codes: write both the "
-                f"same way, or put a letter before each where they are codes (c{first})"
-            )
+            raise InputError(two_codes(name, first, cell))
+
+
+def as_labels(column: pd.Series, labels: Sequence[str], lead: str) -> pd.Series:
+    """A column's values as text; numbers as the one label that is this number, such as 01 or 0.10.
+
+    Raises InputError for a number that several labels are.
+    """
+    texts = column.map(level_text)
+    if not pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
+        return texts
+    known: dict[str, list[str]] = {}
+    for label in filter(_NUMERAL.fullmatch, labels):
+        if "," not in label:
+            known.setdefault(level_text(float(label)), []).append(label)
+    for text in dict.fromkeys(texts):
+        # Whole numbers mostly come without zeros before them, so that their text is the label.
+        if len(known.get(text, ())) > 1 and not text.isdecimal():
+            which = " and ".join(known[text])
+            raise InputError(f"{lead} has the number {text}, which {which} are: give it as text, in Parquet")
+    return texts.replace({text: some[0] for text, some in known.items() if len(some) == 1})
 
 
 def _is_marked(cell: str) -> bool:

@@ -75,7 +75,9 @@ def fit_record(
     if progress:
         progress(f"fitting {asked.text}: {question.model.name} from {form}")
     model = regression_beside(question, mechanism, beside)
-    doubt = partial(identified_sets, question, mechanism, total, share)
+    # As each device draws its question by chance, about so many of all reports are on this one.
+    part = 1 / len(study.questions) if study.ask_one else None
+    doubt = partial(identified_sets, question, mechanism, total, share, part)
     found = draw_posterior(study, question, model, total.n, seed, method, draws, doubt, chains)
     found = held_against_noise(found, mechanism, total)
     wrong = not_conforming({question.id: mechanism}, {question.id: total}, lambda _: None)
@@ -189,7 +191,8 @@ def _as_analysis(
     public = dict(zip(beside.names, (row[0] for row in beside.linear.priors), strict=True))
     prior = {**found.prior, "coefficients": {**found.prior["coefficients"], **public}}
     same = {one.name: getattr(found, one.name) for one in fields(found)}
-    same |= {"question": asked.outcome, "prior": prior}
+    # An analysis counts the reports that it takes.
+    same |= {"question": asked.outcome, "prior": prior, "questions": 1}
     return AnalysisPosterior(
         **same,
         formula=asked.text,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from inference.analyses.matrices import columns_of
 from inference.analyses.naming import Name
 from inference.analyses.private_numbers import private_number_of
-from inference.analyses.table import Codes, Looks, Private, Table, Values, with_missing
+from inference.analyses.table import Codes, Looks, Others, Private, Table, Values, with_missing
 from inference.false_reports.conformance import not_conforming
 from inference.false_reports.details import Detail, detail_of
 from ldp_client import mechanism_for
@@ -56,7 +57,8 @@ def table_of_reports(study: Study, reports: Iterable[Report] | Summary, names: S
         )
     fields = [field for field in study.public if field.id in names]
     seen = _seen(study, reports, asked, fields)
-    others = sum(count for (_, payloads), count in seen.items() if asked and not any(payloads))
+    rest = [key for key in seen if asked and not any(key[1])]
+    others = sum(seen[key] for key in rest)
     keys = [key for key in seen if not asked or any(key[1])]
     if not keys:
         raise InputError(f"no report answers {' or '.join(question.id for question in asked) or 'the study'}")
@@ -70,9 +72,19 @@ def table_of_reports(study: Study, reports: Iterable[Report] | Summary, names: S
     if others:
         notes = (*notes, f"{counted(others, 'report')} answered another question and tell nothing here")
     came = {one.id: [key[1][place] for key in keys] for place, one in enumerate(asked)}
-    return Table(
-        public, private, counts, notes, study.digest, noise_in_words(asked), _doubts(asked, came, counts)
-    )
+    doubts = _doubts(asked, came, counts)
+    found = Table(public, private, counts, notes, study.digest, noise_in_words(asked), doubts)
+    return with_rest(study, found, fields, {key[0]: seen[key] for key in rest}) if asked else found
+
+
+def with_rest(
+    study: Study, table: Table, fields: Sequence[Any], rest: Mapping[tuple[str, ...], int]
+) -> Table:
+    """The table with those who answered another question: so many with each combination of public values."""
+    if not study.ask_one:
+        return table
+    counts = np.asarray(list(rest.values()), np.int64)
+    return replace(table, others=Others(public_frame(fields, list(rest)), counts))
 
 
 def _seen(
@@ -132,8 +144,10 @@ def table_of_summary(
         )
     places = [study.public.index(field) for field in fields]
     seen: Counter[tuple[tuple[str, ...], int]] = Counter()
-    for cell, values in _by_cell(study, summary, question):
+    rest: Counter[tuple[str, ...]] = Counter()
+    for cell, values, elsewhere in _by_cell(study, summary, question):
         own = tuple(cell[place] for place in places)
+        rest[own] += elsewhere
         for place in np.flatnonzero(values):
             seen[own, int(place)] += int(values[place])
     if not seen:
@@ -145,13 +159,18 @@ def table_of_summary(
     counts = np.asarray(list(seen.values()), np.int64)
     doubts = not_conforming({question.id: mechanism}, summary.questions, lambda _name: None)
     reasons = tuple(doubts.get(question.id, ()))
-    return Table(public, {question.id: private}, counts, (), study.digest, noise_in_words(asked), reasons)
+    noise = noise_in_words(asked)
+    found = Table(public, {question.id: private}, counts, (), study.digest, noise, reasons)
+    return with_rest(study, found, fields, +rest)
 
 
 def _by_cell(
     study: Study, summary: Summary, question: Question
-) -> Iterator[tuple[tuple[str, ...], NDArray[np.int64]]]:
-    """Each cell's counts of a question. Raises InputError where they are not of what each report said."""
+) -> Iterator[tuple[tuple[str, ...], NDArray[np.int64], int]]:
+    """Each cell's counts of a question, and how many of its reports answered another, where each answers one.
+
+    Raises InputError where they are not of what each report said.
+    """
     mechanism = choice_mechanism(question)
     kind = REDUCTIONS[mechanism.name].counts(mechanism)
     if kind not in ("choices", "columns") and not keeps_patterns(mechanism.choices):
@@ -161,7 +180,8 @@ def _by_cell(
         )
     cells = cell_summaries(study, summary) if study.public else {(): summary.questions}
     for cell, parts in cells.items():
-        yield cell, parts[question.id].values
+        elsewhere = sum(part.n for name, part in parts.items() if study.ask_one and name != question.id)
+        yield cell, parts[question.id].values, elsewhere
 
 
 def reported_sets(mechanism: ChoiceMechanism, places: NDArray[np.int64]) -> NDArray[np.uint8]:

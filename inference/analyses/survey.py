@@ -17,7 +17,7 @@ import pandas as pd
 from inference.analyses.design_file import ColumnDesign, Design, read_design
 from inference.analyses.formula import known_column
 from inference.analyses.joining import POOLED, WAVE
-from inference.analyses.marks import BLANK_CELLS, MARKED, marked, refuse_marked
+from inference.analyses.marks import ALIKE, BLANK_CELLS, MARKED, alike, marked, refuse_alike, refuse_marked
 from inference.analyses.matrices import columns_of
 from inference.analyses.naming import Name
 from inference.analyses.public_columns import INEXACT, as_taken, notes_of, plain_whole
@@ -28,6 +28,7 @@ from ldp_client.words.text import counted
 
 REFUSE, LEAVE_OUT = "refuse", "leave-out"
 BLANKS = (REFUSE, LEAVE_OUT)
+PARQUET = (".parquet", ".pq")
 # From so many numbers on, a column is one of numbers.
 MIXED = 0.5
 _WHOLE = re.compile(r"[+-]?[0-9]+")
@@ -86,12 +87,24 @@ def load_waves(
     _refuse_unlike(frames, used)
     common = [column for column in known if all(column in frame.columns for frame in frames.values())]
     whole = pd.concat([frame[common] for frame in frames.values()], ignore_index=True)
+    whole.attrs[ALIKE] = _alike_in_all(list(waves.values()), [one for one in used if one != WAVE])
     parts = [f"{name}\0".encode() + _bytes_of(path) for name, path in waves.items()]
     digest = hashlib.sha256(b"\0".join([design_text, *parts])).hexdigest()
     own = Design(tuple(one for one in design.columns if one.name in common), design.priors, design.document)
     table = survey_of(whole, own, used, blanks, digest)
     notes = (*table.notes, *alike, *(() if WAVE in used else (POOLED,)))
     return replace(table, notes=notes, waves=WAVE), design
+
+
+def _alike_in_all(paths: Sequence[str], used: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Of columns of numbers, two cells that are one number, each of any file."""
+    cells: dict[str, list[str]] = {}
+    for path in paths:
+        if not path.lower().endswith(PARQUET):
+            header, rows = read_rows(path)
+            for name in used:
+                cells.setdefault(name, []).extend(row[header.index(name)] for row in rows)
+    return alike({name: column for name, column in cells.items() if typed(column).dtype == float})
 
 
 def _refuse_unlike(frames: Mapping[str, pd.DataFrame], used: Sequence[str]) -> None:
@@ -123,6 +136,8 @@ def survey_of(
     read = [name for name in frame.columns if used is None or name in used]
     open_ones = [str(name) for name in read if name not in {one.name for one in design.columns}]
     refuse_marked(frame, open_ones)
+    pairs = dict(frame.attrs.get(ALIKE, {}))
+    refuse_alike(pairs, sorted(grouping))
     frame = as_taken(frame, [*open_ones, *sorted(grouping - {*open_ones})])
     twice = often_twice(frame)
     frame, notes = _without_blanks(frame, [*read, *(name for name in grouping if name not in read)], blanks)
@@ -136,7 +151,7 @@ def survey_of(
         *notes_of(frame, open_ones),
         *(note for one in design.columns if one.name in read for note in one.notes),
     )
-    return table_of(public, private, notes, digest, noise)
+    return replace(table_of(public, private, notes, digest, noise), alike=pairs)
 
 
 def _bytes_of(path: str) -> bytes:
@@ -148,7 +163,7 @@ def _bytes_of(path: str) -> bytes:
 
 def read_frame(path: str) -> pd.DataFrame:
     """A CSV or Parquet file as it is. Raises InputError."""
-    if path.lower().endswith((".parquet", ".pq")):
+    if path.lower().endswith(PARQUET):
         try:
             frame = pd.read_parquet(path)
         except OSError as error:
@@ -160,6 +175,7 @@ def read_frame(path: str) -> pd.DataFrame:
     columns = dict(zip(header, zip(*rows, strict=True) if rows else [()] * len(header), strict=True))
     frame = pd.DataFrame({name: typed(column) for name, column in columns.items()})
     frame.attrs[MARKED] = marked(columns)
+    frame.attrs[ALIKE] = alike({name: cells for name, cells in columns.items() if frame[name].dtype == float})
     return frame
 
 
@@ -318,12 +334,19 @@ def _floats(matrix: Sequence[Sequence[object]]) -> Values:
 def codes_of(column: pd.Series, labels: Sequence[str], name: str) -> Codes:
     """Of each cell its label's place; a number may be written in another way. Raises InputError."""
     places: dict[object, int] = {}
+    several: set[float] = set()
     for place, label in enumerate(labels):
         places[label] = place
-        if _number(label) is not None:
-            places.setdefault(_number(label), place)
+        number = _number(label)
+        if number is not None and places.setdefault(number, place) != place:
+            several.add(number)
     found = np.full(len(column), -1, np.int64)
     for row, cell in enumerate(column):
+        if not isinstance(cell, str) and cell in several:
+            raise InputError(
+                f"{name}, row {row + 1}: the number {cell:g} is several reports of the design: put a letter "
+                "before each"
+            )
         text = str(cell).lower() if isinstance(cell, bool) else str(cell)
         place = places.get(text, places.get(_number(cell), -1))
         if place < 0:

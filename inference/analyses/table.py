@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -70,6 +70,13 @@ class Private:
     points: Values | None = None
 
 
+class Others(NamedTuple):
+    """Those whose reports answered another question, drawn by chance: what is public of them, and counts."""
+
+    public: pd.DataFrame
+    counts: Codes
+
+
 @dataclass(frozen=True)
 class Table:
     """public: a row for each report, or for each group of equal ones; private: by name, in the same rows.
@@ -78,6 +85,9 @@ class Table:
     digest: of the documents that it came from. noise: what the design or the study says of it, in words.
     doubts: why the reports cannot all be what their mechanisms send.
     waves: the public column whose values were drawn as samples of their own, "" where all is one sample.
+    others: where each device answers one question of several, those that answered another; else None.
+    with_others: whether these stand among the rows, without a report.
+    alike: of public columns of numbers two that the file wrote unlike, such as 1.1 and 1.10.
     """
 
     public: pd.DataFrame
@@ -88,6 +98,9 @@ class Table:
     noise: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
     waves: str = ""
+    others: Others | None = None
+    with_others: bool = False
+    alike: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         both = [name for name in self.private if name in self.public.columns]
@@ -100,6 +113,20 @@ class Table:
     def n(self) -> int:
         """How many reports."""
         return int(self.counts.sum())
+
+    @property
+    def everybody(self) -> Table:
+        """The table with those who answered another question, as rows without a report."""
+        if self.others is None:
+            return self
+        public = pd.concat([self.public, self.others.public], ignore_index=True)
+        counts = np.concatenate([self.counts, self.others.counts])
+        silent = np.full(len(self.others.counts), -1, np.int64)
+        private = {
+            name: with_missing(replace(one, codes=np.concatenate([one.codes, silent])))
+            for name, one in self.private.items()
+        }
+        return replace(self, public=public, counts=counts, private=private, with_others=True)
 
     @property
     def names(self) -> list[str]:

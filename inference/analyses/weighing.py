@@ -9,10 +9,11 @@ from scipy import stats
 
 from inference.analyses.arms import FALSE_ALARM
 from inference.analyses.cells import distinct_rows
-from inference.analyses.design_based import Sampled, covariance_of, freedom, scores_of
+from inference.analyses.design_based import covariance_of, freedom, scores_of
 from inference.analyses.population import Population
 from inference.analyses.predicted import Predicted
 from inference.analyses.program import Assembled
+from inference.analyses.samples import Sampled
 from inference.analyses.table import Codes, Table, Values
 from inference.analyses.varying import levels_of
 from inference.models.base import Draws as Sites

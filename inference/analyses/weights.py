@@ -55,6 +55,21 @@ def probabilities(column: pd.Series, name: str) -> None:
         raise InputError(f"{name} must be probabilities, at most 1: look at row {over[0] + 1}")
 
 
+def of_others(table: Table) -> tuple[str, ...]:
+    """What totals take of those who answered another question, for a note."""
+    if table.others is None:
+        return ()
+    if not table.others.counts.sum():
+        return (
+            "each person answered one question of this study, and no report of another question is here: "
+            "totals are left out, as nothing tells how many people did not answer this one",
+        )
+    return (
+        "each person answered one question of this study, drawn by chance: totals are the share among those "
+        "who answered this one times the weight of all who answered any",
+    )
+
+
 class Moved(NamedTuple):
     """How an estimate's parts move. parts: (rows or replicates, answers). noise: variance that these lack."""
 

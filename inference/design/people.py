@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
@@ -12,10 +12,10 @@ import pandas as pd
 
 from inference.analyses.cells import distinct_rows, refuse_blanks
 from inference.analyses.formula import known_column
+from inference.analyses.marks import ALIKE, refuse_alike, refuse_marked
 from inference.analyses.population import COUNT
-from inference.analyses.public_columns import as_taken
+from inference.analyses.public_columns import as_labels, as_taken
 from inference.analyses.table import Codes
-from inference.analyses.varying import level_text
 from inference.analyses.weights import positive
 from ldp_client.documents.errors import InputError
 from ldp_client.documents.public import PublicField
@@ -28,18 +28,22 @@ WHOLE = 10**9
 
 @dataclass(frozen=True)
 class People:
-    """frame: distinct rows of public columns. shares: (rows,) of people, in whole numbers. words: whose."""
+    """frame: distinct rows of public columns. shares: (rows,) of people, in whole numbers. words: whose.
+
+    alike: as of a Table.
+    """
 
     frame: pd.DataFrame
     shares: Codes
     words: tuple[str, ...]
+    alike: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     def with_levels(self, name: str, levels: Sequence[Any]) -> People:
         """Every row once for each value of a further column, which is to be summed over."""
         rows = np.repeat(np.arange(len(self.frame)), len(levels))
         frame = self.frame.loc[rows].reset_index(drop=True)
         frame[name] = pd.Categorical(list(levels) * len(self.frame), categories=list(levels))
-        return People(frame, np.repeat(self.shares, len(levels)), self.words)
+        return People(frame, np.repeat(self.shares, len(levels)), self.words, self.alike)
 
 
 def people_of_table(known: pd.DataFrame, names: Sequence[str]) -> People:
@@ -52,6 +56,8 @@ def people_of_table(known: pd.DataFrame, names: Sequence[str]) -> People:
         known_column(name, columns, "the table of people: ")
         refuse_blanks(known[name], f"{name} of the table of people")
     weighted = COUNT in columns and COUNT not in names
+    refuse_marked(known, [*names, *([COUNT] if weighted else [])], "the table of people: ")
+    pairs = dict(known.attrs.get(ALIKE, {}))
     known = as_taken(known, [*names, *([COUNT] if weighted else [])], "the table of people: ")
     weights = np.ones(len(known))
     if weighted:
@@ -64,16 +70,17 @@ def people_of_table(known: pd.DataFrame, names: Sequence[str]) -> People:
     shares = np.rint(found / found.sum() * WHOLE).astype(np.int64)
     there = np.flatnonzero(shares)
     words = (f"{', '.join(names)}: as in the table of {weights.sum():,.0f} people",) if names else ()
-    return People(frame.iloc[there].reset_index(drop=True), shares[there], words)
+    return People(frame.iloc[there].reset_index(drop=True), shares[there], words, pairs)
 
 
 def as_the_study_says(found: People, fields: Sequence[PublicField]) -> People:
     """People whose columns are a study's fields. Raises InputError for a value that a field does not have."""
     frame = found.frame
+    refuse_alike(found.alike, [one.id for one in fields if one.choices], "the table of people: ")
     for one in fields:
         column = frame[one.id]
         if one.choices:
-            labels = [level_text(value) for value in column]
+            labels = as_labels(column, list(one.choices), f"the table of people: {one.id}").tolist()
             odd = [label for label in labels if label not in one.choices]
         else:
             numbers = pd.api.types.is_numeric_dtype(column)
@@ -83,7 +90,7 @@ def as_the_study_says(found: People, fields: Sequence[PublicField]) -> People:
             raise InputError(f"the table of people: {one.id} has {odd[0]!r}, which the study does not have")
         if one.choices:
             frame = frame.assign(**{one.id: pd.Categorical(labels, categories=list(one.choices))})
-    return People(frame, found.shares, found.words)
+    return replace(found, frame=frame)
 
 
 def uniform_people(fields: Sequence[PublicField], cells: int) -> People:

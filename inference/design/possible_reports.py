@@ -16,6 +16,7 @@ import pandas as pd
 
 from inference.analyses.design_file import Design
 from inference.analyses.formula import known_column, parse
+from inference.analyses.marks import refuse_alike, refuse_marked
 from inference.analyses.matrices import columns_of
 from inference.analyses.population import COUNT
 from inference.analyses.private_numbers import possible_numbers
@@ -111,8 +112,10 @@ def possible_of_design(design: Design, formula: str, known: pd.DataFrame) -> Pos
     for name in grouping:
         known_column(name, columns, "the design's rows: ")
     people = people_of_table(known, [one for one in columns if one != outcome and one in {*names, *grouping}])
+    refuse_alike(people.alike, sorted(grouping), "the table of people: ")
     rows = 1
     if outcome not in own:
+        refuse_marked(known, [outcome], "the table of people: ")
         told = as_taken(known, [outcome], "the table of people: ")
         levels = _levels_in(told[outcome], outcome)
         people, rows = people.with_levels(outcome, levels), len(levels)
@@ -122,7 +125,7 @@ def possible_of_design(design: Design, formula: str, known: pd.DataFrame) -> Pos
     for place, one in enumerate(used):
         frame[one.name] = [label[place] for label in labels] * len(people.frame)
     table = survey_of(frame, replace(design, columns=tuple(used)), names, REFUSE)
-    table = replace(table, counts=np.repeat(people.shares, len(labels)))
+    table = replace(table, counts=np.repeat(people.shares, len(labels)), alike=people.alike)
     return Possible(table, rows * len(labels), {}, people.words)
 
 

@@ -12,7 +12,7 @@ from inference.false_reports.functionals import TAILS
 from inference.false_reports.influence import law_sets
 from inference.false_reports.numbers import moment_sets
 from inference.models.base import Draws, Model
-from inference.results.identified import IdentifiedSets
+from inference.results.identified import IdentifiedSets, all_on_one
 from ldp_client import Mechanism
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.number import NumberMechanism
@@ -39,16 +39,34 @@ def identified_sets(
     mechanism: Mechanism,
     summary: QuestionSummary,
     share: float,
+    part: float | None,
     model: Model,
     parameters: Parameters,
     sites: Draws,
 ) -> IdentifiedSets | None:
     """The set of every parameter that has one; None where the share is zero, or nothing came.
 
-    parameters: draws in own units; sites: the same draws of the model's sites.
+    part: as of `all_on_one`. parameters: draws in own units; sites: the same draws of the model's sites.
     """
     if not share or not summary.n:
         return None
+
+    def of_these(own: float) -> IdentifiedSets:
+        return _sets(question, mechanism, summary, own, model, parameters, sites)
+
+    return all_on_one(share, part, of_these)
+
+
+def _sets(
+    question: Question,
+    mechanism: Mechanism,
+    summary: QuestionSummary,
+    share: float,
+    model: Model,
+    parameters: Parameters,
+    sites: Draws,
+) -> IdentifiedSets:
+    """Of a share of the reports on the question."""
     if question.route is not None:
         return IdentifiedSets(share, open=OF_A_SUM)
     intervals = {name: interval_of(draws) for name, draws in parameters.items()}

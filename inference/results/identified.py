@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ldp_client.documents.errors import UsageError
@@ -11,6 +11,7 @@ from summaries.influence import FALSE_SHARE
 
 # From here on false reports could say anything: no set is narrower than what is possible at all.
 MOST_FALSE = 0.5
+TOO_MANY_HERE = "false reports could be half of those on this question, and say anything"
 
 
 class Bounds(tuple[float, float]):
@@ -27,18 +28,25 @@ class IdentifiedSets:
     """What follows where at most this share of the reports came from anything at all.
 
     share: of false reports. sets: {quantity: its bounds}; what: {quantity: what it is, in words}. open: why
-    some quantities have none, in words; nothing where all have one.
+    some quantities have none, in words; nothing where all have one. here: where each device answers one
+    question of several, and so may choose it, the share that all of them are of this one's reports.
     """
 
     share: float
     sets: Mapping[str, Bounds] = field(default_factory=dict)
     what: Mapping[str, str] = field(default_factory=dict)
     open: str = ""
+    here: float | None = None
 
     @property
     def condition(self) -> str:
         """The assumption, in words."""
-        return f"if at most {100 * self.share:g} % of the reports were false"
+        said = f"if at most {100 * self.share:g} % of the reports"
+        if self.here is None:
+            return f"{said} were false"
+        if self.here == self.share:
+            return f"{said} on this question were false"
+        return f"{said} were false, all of them on this question ({100 * self.here:.3g} % of its reports)"
 
     def in_words(self, name: str) -> str:
         """A quantity's set, in words that can be quoted."""
@@ -63,7 +71,24 @@ class IdentifiedSets:
             name: {"low": low, "high": high, "words": self.in_words(name)}
             for name, (low, high) in self.sets.items()
         }
-        return {"share": self.share, "sets": sets, **({"open": self.open} if self.open else {})}
+        here = {} if self.here is None else {"of_this_question": self.here}
+        return {"share": self.share, **here, "sets": sets, **({"open": self.open} if self.open else {})}
+
+
+def all_on_one(
+    share: float, part: float | None, sets: Callable[[float], IdentifiedSets | None]
+) -> IdentifiedSets | None:
+    """The sets where all false reports may answer one question.
+
+    share: of all reports; part: how many of all answer it, None where all do. sets: of a share of these.
+    """
+    if part is None or not share:
+        return sets(share)
+    here = share / part
+    if here >= MOST_FALSE:
+        return IdentifiedSets(share, open=TOO_MANY_HERE, here=here)
+    found = sets(here)
+    return None if found is None else replace(found, share=share, here=here)
 
 
 def set_of(found: IdentifiedSets | None, name: str) -> Bounds | None:

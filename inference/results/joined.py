@@ -79,7 +79,7 @@ def read_earlier(
         if planned is not None:
             lines += [_planned(study, one, planned.get(name)) for name, one in posteriors.items()]
         if calibrated is not None:
-            lines += [_calibrated(name, calibrated.get(name)) for name in posteriors]
+            lines += [_calibrated(study, name, calibrated.get(name)) for name in posteriors]
         if audits is not None:
             lines += list(_audited(audits, posteriors))
         return Earlier(tuple(lines), calibrated is not None, tuple(files))
@@ -152,7 +152,7 @@ def _planned(study: Study, posterior: Posterior, entry: Any) -> Joined:
         name,
         "plan",
         "",
-        f"expected of {parameter} {', '.join(said)}; reached ± {reached} from {posterior.size_in_words()} "
+        f"expected of {parameter} {', '.join(said)}; reached ± {reached} from {_size(posterior)} "
         "(halves of the 90 % interval)",
     )
 
@@ -162,7 +162,16 @@ def _width(posterior: Posterior, name: str, width: float) -> str:
     return f"{written(width, share)}{' points' if share else ''}"
 
 
-def _calibrated(name: str, entry: Any) -> Joined:
+def _size(posterior: Posterior) -> str:
+    """What a result is from, and of how many devices, where each answers one question of several."""
+    said = posterior.size_in_words()
+    if posterior.questions == 1:
+        return said
+    about = posterior.n * posterior.questions
+    return f"{said}, as of about {about:,} devices that answer one of {posterior.questions} questions each"
+
+
+def _calibrated(study: Study, name: str, entry: Any) -> Joined:
     if not isinstance(entry, dict):
         return Joined(name, "calibration", "", "not calibrated")
     try:
@@ -172,7 +181,8 @@ def _calibrated(name: str, entry: Any) -> Joined:
             if min(covered) == max(covered)
             else f"{min(covered):.0%} to {max(covered):.0%}"
         )
-        studies = f"{int(entry['studies'])} simulated studies of {int(entry['n']):,} devices"
+        who = "answers to it" if study.ask_one else "devices"
+        studies = f"{int(entry['studies'])} simulated studies of {int(entry['n']):,} {who}"
         ok, reasons = entry["ok"] is True, [str(one) for one in entry["reasons"]]
     except (KeyError, TypeError, ValueError):
         raise InputError(

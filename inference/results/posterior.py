@@ -54,6 +54,7 @@ class Posterior:
         identified: what false reports leave possible; None where that was not asked.
         implied: of a number's law what follows from it; None where it has none.
         diverging: of shape (chains, draws), which transitions did; None of other methods than NUTS.
+        questions: of how many a device answers this one, where it draws one by chance; else 1.
     """
 
     question: str
@@ -73,6 +74,7 @@ class Posterior:
     identified: IdentifiedSets | None = None
     implied: Implied | None = field(default=None, compare=False)
     diverging: NDArray[np.bool_] | None = None
+    questions: int = 1
 
     @property
     def verdict(self) -> Verdict:
@@ -229,7 +231,8 @@ class Posterior:
         """Estimate how many devices, or holders like these, would halve each parameter's interval.
 
         Information adds up: 1/sd² = 1/prior_sd² + n·i, so half the sd needs n(1 + 3 share⁻¹) devices,
-        where share is the part of 1/sd² that came from the reports.
+        where share is the part of 1/sd² that came from the reports; m times as many where each device answers
+        one of m questions.
 
         Returns:
             {parameter: about how many}; inf where reports taught nothing, or where nothing is left to narrow.
@@ -238,7 +241,7 @@ class Posterior:
         for name, draws in self.draws.items():
             share = 1 - draws.var() / self.prior_sd[name] ** 2
             needed[name] = (
-                (self.holders or self.n) * (1 + 3 / share)
+                (self.holders or self.n) * self.questions * (1 + 3 / share)
                 if share > 0.05 and not is_fixed(draws)
                 else float("inf")
             )

@@ -32,6 +32,7 @@ from summaries.engines.rows import (
 )
 from summaries.reducing import check_report
 from summaries.refusing import SHOWN
+from summaries.spelling import Labels
 from summaries.tables import report_of_row
 
 COLUMNS = ("report_id", "study", "version", "digest", "public", "payloads")
@@ -62,6 +63,7 @@ class Packer:
         self.found = found
         self._study = study
         self._mechanisms = mechanisms_of(study)
+        self._labels = Labels.in_study(study)
         self._places: list[dict[str | None, int]] = [{} for _ in study.public]
 
     def pack(self, batch: pa.RecordBatch, first: int, where: str) -> Rows:
@@ -161,7 +163,7 @@ class Packer:
         for kind in range(len(kinds)):
             rows = others[which.ravel() == kind]
             try:
-                report = report_of_row(batch.slice(int(rows[0]), 1).to_pylist()[0])
+                report = report_of_row(batch.slice(int(rows[0]), 1).to_pylist()[0], self._labels)
             except ReportError:
                 continue
             if report.digest == self._study.digest:
@@ -180,7 +182,7 @@ class Packer:
             for row, document in zip(some.tolist(), batch.take(pa.array(some)).to_pylist()):
                 place = first + row
                 try:
-                    report = report_of_row(document)
+                    report = report_of_row(document, self._labels)
                     if self.found.others.hold(report, _named(where, place), place):
                         continue
                     check_report(self._study, self._mechanisms, report)

@@ -10,8 +10,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from inference.analyses.design_based import Sampled, design_based, freedom, sampled_of
+from inference.analyses.design_based import design_based, freedom
 from inference.analyses.few_reports import SAID_OF_ONE
+from inference.analyses.samples import Sampled, sampled_of
 from inference.analyses.table import Table, known_channel, table_of
 from inference.analyses.weights import ReplicateWeights
 from inference.results.quantity import Quantity

@@ -14,10 +14,10 @@ import pytest
 
 from inference.analyses.assembling import assemble
 from inference.analyses.census import in_kind_of
-from inference.analyses.design_based import Sampled
 from inference.analyses.design_file import read_design
 from inference.analyses.population import Population, notes_over, people_of
 from inference.analyses.same_rows import often_twice
+from inference.analyses.samples import Sampled
 from inference.analyses.survey import load_survey, read_frame, survey_of, typed
 from inference.analyses.table import Table
 from ldp_client.documents.errors import InputError

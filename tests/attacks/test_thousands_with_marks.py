@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from inference.analyses.survey import load_survey
+from inference.analyses.survey import load_survey, read_frame
 from inference.analyses.table import Table
+from inference.design.people import people_of_table
 from ldp_client.documents.errors import AnswerError, InputError
 from ldp_client.files.answers import answers_from_text
 from schemas import Study
@@ -80,3 +81,11 @@ def test_marks_between_thousands_are_refused_in_tables(tmp_path: Path) -> None:
         lambda row: str(900 + row),
     ):
         assert load(tmp_path, plain).n == 60
+
+
+@pytest.mark.parametrize("rows", ["south,1.200\nwest,2.400\n", 'south,"1,200"\nwest,"2,400"\n'])
+def test_marks_between_thousands_are_refused_in_a_table_of_people(rows: str, tmp_path: Path) -> None:
+    """A plan counted 1.2 people in the south, and 950 in the north."""
+    (tmp_path / "people.csv").write_text("region,count\nnorth,950\n" + rows)
+    with pytest.raises(InputError, match=r"the table of people: column count .* which may be 1200 or not"):
+        people_of_table(read_frame(str(tmp_path / "people.csv")), ["region"])

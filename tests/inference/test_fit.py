@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -151,6 +152,8 @@ def test_devices_to_halve_an_interval():
     posterior = Posterior("q", "normal", 100, draws, {"x": 2.0, "y": 1.0}, found, "digest", 0)
     assert posterior.devices_to_halve()["x"] == pytest.approx(100 * (1 + 3 / 0.75))
     assert posterior.devices_to_halve()["y"] == float("inf")
+    # Each of whom answers one of ten questions.
+    assert replace(posterior, questions=10).devices_to_halve()["x"] == pytest.approx(1000 * (1 + 3 / 0.75))
 
 
 def write_half(target):

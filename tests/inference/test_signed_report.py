@@ -234,6 +234,15 @@ def test_a_headline_says_of_whom_a_share_is_where_people_may_refuse():
     assert "the share who prefer not to say is 30.1 % (" in says
 
 
+def test_where_each_device_answers_one_question_a_plan_is_told_of_devices(tmp_path):
+    study = Study({**STUDY.document, "ask_one": True})
+    one = {"ever": replace(POSTERIORS["ever"], questions=10, n=400)}
+    found = read_earlier(study, *earlier(tmp_path, study.digest))(one)
+    said = {line.what: line.says for line in found.lines if line.question == "ever"}
+    assert "from 400 reports, as of about 4,000 devices that answer one of 10 questions each" in said["plan"]
+    assert re.search(r"simulated studies of [\d,]+ answers to it 90 %", said["calibration"])
+
+
 def test_plan_calibration_and_audit_stand_beside_the_result(tmp_path, pictures):
     found = read_earlier(STUDY, *earlier(tmp_path))(POSTERIORS)
     assert found.ok

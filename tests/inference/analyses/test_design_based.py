@@ -12,7 +12,6 @@ from scipy import stats
 
 from inference.analyses.analysing import analyse_table
 from inference.analyses.design_based import (
-    Sampled,
     as_draws,
     covariance_of,
     design_based,
@@ -27,6 +26,7 @@ from inference.analyses.joining import joined
 from inference.analyses.page import sentence
 from inference.analyses.population import Population
 from inference.analyses.reports import private_of, table_of_reports
+from inference.analyses.samples import Sampled
 from inference.analyses.table import known_channel, table_of
 from ldp_client import mechanisms_of
 from ldp_client.answering import perturb_answers

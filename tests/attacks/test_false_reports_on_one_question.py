@@ -1,0 +1,88 @@
+"""Send all false reports on one question of a study that asks each device one: the device chooses which."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from inference import analyse, fit, summarize
+from ldp_client import mechanisms_of
+from ldp_client.answering import perturb_answers
+from ldp_client.cli import main
+from ldp_client.core.randomness import NotForRealAnswers
+from ldp_client.mechanisms.choice import ChoiceMechanism
+from schemas import Report, Study
+from summaries.influence import influence_in_words
+from tests import studies
+
+NAMES = "abcdefghij"
+ASKED = {**studies.YES_NO, "mechanism": {"name": "randomized_response", "epsilon": "4"}}
+STUDY = Study(studies.document(*({**ASKED, "id": name} for name in NAMES), ask_one=True))
+HONEST, FALSE, TRUTH = 2970, 30, 0.1
+FEW: dict[str, Any] = {"method": "laplace", "draws": 200, "chains": 2}
+
+
+@pytest.fixture(scope="module")
+def reports() -> list[Report]:
+    """One in a hundred is false, and all of these say yes to `a`."""
+    random = np.random.default_rng(5)
+    source, mechanisms = NotForRealAnswers(random.bytes), mechanisms_of(STUDY)
+
+    wanted = cast(ChoiceMechanism, mechanisms["a"])
+
+    def sent(share: float) -> Report:
+        answers = {name: bool(random.random() < share) for name in NAMES}
+        return perturb_answers(STUDY, mechanisms, answers, source)
+
+    found = [sent(TRUTH) for _ in range(HONEST)]
+    while len(found) < HONEST + FALSE:
+        one = sent(1.0)
+        if "a" in one.payloads and wanted.supported(one.payloads["a"], 1):
+            found.append(one)
+    return found
+
+
+def test_the_set_of_a_fit_holds_what_all_of_them_can_do(reports: list[Report]) -> None:
+    """A twelfth of the reports on `a` may be false; of one in a hundred the set ended above."""
+    found = fit(STUDY, summarize(STUDY, reports), questions=["a"], **FEW)["a"].identified
+    assert found is not None
+    low, high = found.sets["p"]
+    assert low <= TRUTH <= high
+    assert "all of them on this question (8.33 % of its reports)" in found.condition
+    assert found.to_document()["of_this_question"] == pytest.approx(1 / 12)
+
+
+def test_so_does_that_of_an_analysis(reports: list[Report]) -> None:
+    found = analyse(STUDY, reports, "a ~ 1", **FEW).identified
+    assert found is not None
+    (share,) = (name for name in found.sets if name.startswith("share"))
+    low, high = found.sets[share]
+    assert low <= TRUTH <= high
+    alone = analyse(STUDY, [one for one in reports if "a" in one.payloads], "a ~ 1", **FEW).identified
+    assert alone is not None
+    assert alone.condition == "if at most 1 % of the reports on this question were false"
+
+
+def test_where_they_could_be_half_of_a_question_nothing_is_said(reports: list[Report]) -> None:
+    found = fit(STUDY, summarize(STUDY, reports), questions=["b"], false_reports=0.06, **FEW)["b"].identified
+    assert found is not None
+    assert not found.sets
+    assert "could be half of those on this question" in found.on_page()
+
+
+def test_summaries_say_how_far_all_of_them_could_move_one(
+    reports: list[Report], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mechanism = mechanisms_of(STUDY)["a"]
+    assert "If 1 % of the reports were false, all of them on this question, the share" in influence_in_words(
+        mechanism, 0.01, 0.1
+    )
+    monkeypatch.chdir(tmp_path)
+    Path("study.json").write_text(STUDY.to_json())
+    Path("reports.ndjson").write_text("".join(f"{one.to_json()}\n" for one in reports))
+    assert main(["summarize", "study.json", "reports.ndjson", "--out", "summary.json"]) == 0
+    said = capsys.readouterr().out
+    assert said.count("all of them on this question") == len(NAMES)

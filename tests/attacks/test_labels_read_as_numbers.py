@@ -1,0 +1,83 @@
+"""Read an export's CSV with pandas or pyarrow, which take public labels for numbers, or for nothing."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from pyarrow import csv as arrow_csv
+
+from collector.remote.writing import write_reports
+from ldp_client.documents.errors import InputError
+from schemas import Report, Study
+from summaries import cell_summaries
+from summaries.reading import load_evidence
+from tests import studies
+
+READERS = {
+    "pandas": pd.read_csv,
+    "pyarrow": arrow_csv.read_csv,
+    "dictionaries": lambda path: pd.read_csv(path).to_dict("records"),
+}
+
+
+def exported(folder: Path, labels: list[str]) -> tuple[Study, str]:
+    """A report of the first label, two of the second, and so on."""
+    study = Study(studies.document(studies.YES_NO, public=[{"id": "release", "choices": labels}]))
+    head = (study.id, study.version, study.digest, {"ever": b"\x01"})
+    some = [label for place, label in enumerate(labels, 1) for _ in range(place)]
+    reports = [Report(f"{place:031x}a", *head, public={"release": one}) for place, one in enumerate(some)]
+    path = folder / "reports.csv"
+    write_reports(reports, path)
+    return study, str(path)
+
+
+def counts(study: Study, given: object) -> list[int]:
+    """How many reports each label has, 0 for none."""
+    found = cell_summaries(study, given)  # type: ignore[arg-type]
+    return [found[label,]["ever"].n if (label,) in found else 0 for label in study.public[0].choices]
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("labels", [["1.1", "1.2", "1.10"], ["1.0", "1"], ["1e3", "1000"], ["01", "1"]])
+def test_labels_that_are_one_number_are_refused(labels: list[str], reader: str, tmp_path: Path) -> None:
+    study, path = exported(tmp_path, labels)
+    assert counts(study, path) == list(range(1, len(labels) + 1))
+    with pytest.raises(InputError, match=r"the labels .* both are: read the column as text \(dtype=str\)"):
+        counts(study, READERS[reader](path))
+    assert counts(study, pd.read_csv(path, dtype=str)) == list(range(1, len(labels) + 1))
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("labels", [["0.10", "0.25"], ["01", "02", "11"], ["true", "false"], ["1.1", "1.2"]])
+def test_a_label_that_alone_is_the_number_is_taken(labels: list[str], reader: str, tmp_path: Path) -> None:
+    study, path = exported(tmp_path, labels)
+    assert counts(study, READERS[reader](path)) == list(range(1, len(labels) + 1))
+
+
+@pytest.mark.parametrize(("labels", "told"), [(["1.1", "1.10"], False), (["0.10", "01"], True)])
+def test_so_it_is_of_parquet_that_was_made_of_them(labels: list[str], told: bool, tmp_path: Path) -> None:
+    study, path = exported(tmp_path, labels)
+    pd.read_csv(path).to_parquet(tmp_path / "reports.parquet")
+    if told:
+        assert counts(study, str(tmp_path / "reports.parquet")) == [1, 2]
+        return
+    with pytest.raises(InputError, match="read the column as text"):
+        counts(study, str(tmp_path / "reports.parquet"))
+
+
+@pytest.mark.parametrize("label", ["NA", "None", "nan"])
+def test_labels_that_pandas_drops_are_named(label: str, tmp_path: Path) -> None:
+    study, path = exported(tmp_path, [label, "DE"])
+    with pytest.raises(InputError, match=f"pandas took the label {label} for a missing cell; .*keep_default"):
+        counts(study, pd.read_csv(path))
+    assert counts(study, pd.read_csv(path, keep_default_na=False)) == [1, 2]
+
+
+def test_streams_are_refused_with_the_cure(tmp_path: Path) -> None:
+    study, _ = exported(tmp_path, ["a", "b"])
+    os.mkfifo(tmp_path / "63")
+    with pytest.raises(InputError, match=r"63 is a stream, .* name - in its place"):
+        load_evidence(study, tmp_path / "63")
