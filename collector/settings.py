@@ -235,7 +235,7 @@ def _url(database: str) -> URL | None:
 
     try:
         return make_url(database)
-    except ArgumentError:
+    except (ArgumentError, ValueError):
         return None
 
 

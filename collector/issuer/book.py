@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple, cast
 
-from sqlalchemy import CursorResult, Table, Update, delete, func, insert, or_, select, update
+from sqlalchemy import CursorResult, Delete, Table, Update, delete, func, insert, or_, select, update
 from sqlalchemy.orm import Session
 
 from collector.issuer.models import CodeRow, IssuerRow, TokenKeyRow
@@ -85,7 +85,7 @@ def accept_copy(session: Session, is_ending: bool) -> int:
     return _updated(session, update(CodeRow).where(*UNUSED).values(ended=True)) if is_ending else 0
 
 
-def _updated(session: Session, statement: Update) -> int:
+def _updated(session: Session, statement: Update | Delete) -> int:
     return int(cast("CursorResult[Any]", session.execute(statement)).rowcount)
 
 
@@ -98,6 +98,17 @@ def end_unused(session: Session, study_id: str, names: Collection[str]) -> None:
         # One that got its token meanwhile stays.
         ending = delete(CodeRow).where(some, *UNUSED).execution_options(synchronize_session=False)
         session.execute(ending)
+
+
+def end_unnamed(session: Session, study_id: str, public: Mapping[str, str]) -> tuple[int, int]:
+    """Have a stratum's codes of people without names get no token, where they got none yet.
+
+    How many ended, and how many are left: they got a token, or may have.
+    """
+    places = [row.place for row in keys_of(session, study_id) if json.loads(row.public) == dict(public)]
+    unnamed = (CodeRow.study == study_id, CodeRow.place.in_(places), CodeRow.name == "")
+    ended = _updated(session, delete(CodeRow).where(*unnamed, *UNUSED))
+    return ended, session.scalars(select(func.count(CodeRow.hash)).where(*unnamed)).one()
 
 
 def keys_of(session: Session, study_id: str) -> list[TokenKeyRow]:

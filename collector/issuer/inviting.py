@@ -18,7 +18,7 @@ from ldp_client.files.disk import STREAM, read_bytes, standard_output, write_new
 from ldp_client.words.text import counted, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from sqlalchemy.orm import Session
 
@@ -37,6 +37,11 @@ HAS_TOKEN = (
 MAY_HAVE_TOKEN = (
     "{name} may have got a token after the backup that was put back here: with another that person may send "
     "two reports. Where they say that they have none, say --second-token"
+)
+UNNAMED_TOKENS = (
+    "{count} of people without names got a token already, or may have: nobody knows to which of them another "
+    "one goes, and each may send two reports. Where that is meant, for a new version of the study, say "
+    "--second-token"
 )
 SHOWN = 5
 
@@ -57,7 +62,7 @@ def add_invite(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help=f"people: a column {NAME!r}, and one for each public field",
     )
     invite.add_argument("--public", action="append", default=[], metavar="FIELD=VALUE", help="the stratum's")
-    text = "also those who have a code: an unused one ends"
+    text = "also those who have a code: an unused one ends; with --count all of people without names"
     invite.add_argument("--again", action="store_true", help=text)
     text = "with --again, also whose code got its token: that person may send two reports"
     invite.add_argument("--second-token", action="store_true", help=text)
@@ -80,6 +85,8 @@ def run_invite(arguments: argparse.Namespace) -> int:
     """ldpkit issuer invite STUDY_ID --count N --out FILE.csv"""
     from collector.issuer.book import add_codes, refuse_copy
 
+    if arguments.second_token and not arguments.again:
+        raise UsageError("--second-token goes with --again")
     if arguments.out != STREAM and Path(arguments.out).exists():
         raise InputError(f"{arguments.out}: is there already")
     people = _people(arguments)
@@ -89,6 +96,8 @@ def run_invite(arguments: argparse.Namespace) -> int:
         refuse_copy(session, is_changing=True)
         if wanted:
             _refuse_named(session, arguments, wanted)
+        elif arguments.again:
+            _end_unnamed(session, arguments, people[0].public)
         codes = add_codes(session, arguments.study, people)
         # Before the codes are good: a list that cannot be written leaves none.
         _write(arguments.out, people, codes)
@@ -158,6 +167,19 @@ def _refuse_named(session: Session, arguments: argparse.Namespace, wanted: Seque
     if not arguments.second_token:
         # Only now: a token that was given until the codes ended counts.
         _refuse_tokens(wanted, names_of(session, arguments.study, with_token=True))
+
+
+def _end_unnamed(session: Session, arguments: argparse.Namespace, public: Mapping[str, str]) -> None:
+    """End what `--again` replaces: who of those without names has which code nobody knows.
+
+    Raises InputError where somebody would get two tokens unasked.
+    """
+    from collector.issuer.book import end_unnamed
+
+    ended, left = end_unnamed(session, arguments.study, public)
+    if left and not arguments.second_token:
+        raise InputError(UNNAMED_TOKENS.format(count=counted(left, "code")))
+    print(f"{counted(ended, 'code')} of people without names ended", file=sys.stderr)
 
 
 def _refuse_known(wanted: Iterable[tuple[str, str]], seen: dict[str, str]) -> None:

@@ -232,7 +232,7 @@ def _file_of(url: URL) -> Path | None:
 def _parse_url(text: str) -> URL:
     try:
         url = make_url(text)
-    except ArgumentError:
+    except (ArgumentError, ValueError):
         raise UsageError("setting database: not a database URL, such as sqlite:///ldpkit.sqlite3") from None
     if url.get_backend_name() not in SUPPORTED:
         raise UsageError(f"setting database: {url.get_backend_name()!r} is not one of {', '.join(SUPPORTED)}")

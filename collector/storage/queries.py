@@ -157,20 +157,12 @@ def unfinished_documents(session: Session) -> list[tuple[bytes, bool]]:
     return [(canonical, not closed) for canonical, closed in rows]
 
 
-def documents_with(session: Session, part: bytes) -> list[tuple[int, bytes]]:
-    """(number, canonical bytes) of each version of a study that is not deleted, where they have that part."""
-    columns = (DocumentRow.study, DocumentRow.canonical)
-    statement = select(*columns).where(DocumentRow.study == StudyRow.number, StudyRow.deleted.is_(False))
-    # Not in SQL: databases compare bytes each in their own way.
-    return [(study, canonical) for study, canonical in session.execute(statement) if part in canonical]
-
-
-def all_versions(session: Session) -> list[tuple[int, int]]:
-    """(number, version) of every version of every study that is not deleted, in their order."""
-    columns = (DocumentRow.study, DocumentRow.version)
+def all_versions(session: Session) -> list[tuple[int, int, str]]:
+    """(number, version, digest) of every version of every study that is not deleted, in their order."""
+    columns = (DocumentRow.study, DocumentRow.version, DocumentRow.digest)
     joined = select(*columns).join(StudyRow, DocumentRow.study == StudyRow.number)
-    rows = session.execute(joined.where(StudyRow.deleted.is_(False)).order_by(*columns))
-    return [(study, version) for study, version in rows]
+    rows = session.execute(joined.where(StudyRow.deleted.is_(False)).order_by(*columns[:2]))
+    return [(study, version, digest) for study, version, digest in rows]
 
 
 def canonical_bytes(session: Session, study_id: str, version: int) -> bytes | None:

@@ -8,10 +8,12 @@ from __future__ import annotations
 import json
 from urllib.parse import urlsplit
 
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from collector.problems import STUDY_INVALID, ProblemError
 from collector.storage import queries
+from collector.storage.models import DocumentRow
 from ldp_client.documents.channel import CHANNEL, Channel
 from ldp_client.documents.errors import StudyError
 
@@ -20,7 +22,9 @@ MOST_IN_ALL = 2048
 # Of one study's versions: two origins of any length; a key of one study leaves the others their room.
 MOST_OF_A_STUDY = 600
 # Every document with a channel has it, and some without.
-CHANNEL_KEY = '"channel":{'
+CHANNEL_KEY = b'"channel":{'
+# By a document's digest.
+_OF_DOCUMENTS: dict[str, tuple[str, ...]] = {}
 
 
 def origins_of(channel: Channel | None) -> list[str]:
@@ -33,10 +37,17 @@ def origins_of(channel: Channel | None) -> list[str]:
 
 
 def published_origins(session: Session) -> dict[int, set[str]]:
-    """Those of every study that is not deleted, by its number: of all its versions."""
+    """Those of every study that is not deleted, by its number: of all its versions.
+
+    A document is read once in a process: a key of one study may publish very many, and long ones.
+    """
     found: dict[int, set[str]] = {}
-    for study, text in queries.documents_with(session, CHANNEL_KEY.encode()):
-        found.setdefault(study, set()).update(origins_of(_channel_in(text)))
+    for study, version, digest in queries.all_versions(session):
+        if digest not in _OF_DOCUMENTS:
+            wanted = (DocumentRow.study == study, DocumentRow.version == version)
+            text = session.scalars(select(DocumentRow.canonical).where(*wanted)).one()
+            _OF_DOCUMENTS[digest] = tuple(origins_of(_channel_in(text)))
+        found.setdefault(study, set()).update(_OF_DOCUMENTS[digest])
     return found
 
 
@@ -74,6 +85,8 @@ def _channel_in(text: bytes) -> Channel | None:
 
     The text alone does not tell: a feature may be called so too. What cannot be read costs no other study.
     """
+    if CHANNEL_KEY not in text:
+        return None
     try:
         found = json.loads(text).get("channel")
         return None if found is None else Channel(CHANNEL.read(found, "channel", StudyError))

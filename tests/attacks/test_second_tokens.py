@@ -14,7 +14,7 @@ from sqlalchemy import event
 from collector.issuer import book
 from collector.issuer.app import create_issuer
 from collector.storage.database import Database
-from ldp_client.documents.errors import EXIT_REFUSED, InputError
+from ldp_client.documents.errors import EXIT_REFUSED, InputError, UsageError
 from tests.collector.commands import run
 from tests.collector.postgresql import restore
 from tests.collector.test_issuer import ask
@@ -231,3 +231,30 @@ def test_nothing_is_changed_in_a_copy_before_somebody_says_which_it_is(place, pu
     place.run("status")
     place.run("restored", "--keep")
     assert place.counts() == [(3, 0)]
+
+
+def unnamed(place, out, *more):
+    place.run("invite", "habits", "--count", "2", "--out", out, *more)
+    with open(out, newline="") as file:
+        return [row["code"] for row in csv.DictReader(file)]
+
+
+def test_earlier_codes_of_people_without_names_end(place, capsys):
+    """For a second version everybody gets another code: whoever kept the first unused had two."""
+    first = unnamed(place, "first.csv")
+    place.invite("named.csv")
+    second = unnamed(place, "second.csv", "--again")
+    assert "2 codes of people without names ended" in capsys.readouterr().err
+    assert [place.ask(code) for code in (*first, *second)] == [403, 403, 200, 200]
+    # Those with names are others.
+    assert place.counts() == [(5, 2)]
+    with pytest.raises(InputError, match="2 codes of people without names got a token already"):
+        unnamed(place, "third.csv", "--again")
+    assert place.counts() == [(5, 2)]
+    third = unnamed(place, "third.csv", "--again", "--second-token")
+    assert [place.ask(code) for code in third] == [200, 200]
+
+
+def test_a_second_token_goes_with_again(place):
+    with pytest.raises(UsageError, match="goes with --again"):
+        unnamed(place, "first.csv", "--second-token")
