@@ -124,7 +124,7 @@ def _by_weights(table: Table, analysis: Assembled, over: Population) -> list[Qua
         return design_based(whole, analysis.formula.outcome, over.sampled(whole), over.by)
     if over.replicates is not None:
         raise InputError("replicate weights are for estimates without a model, of a private outcome alone")
-    if over.drawn and not over.weighted:
+    if over.strata is not None or over.cluster is not None:
         raise InputError("strata and clusters are for estimates without a model, of a private outcome alone")
     return []
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -144,15 +144,13 @@ def matrix_of(
     if len(frame) * len(answers) > MOST_ENTRIES:
         raise InputError("the private predictors have too many answers for so many public cells: name fewer")
     expanded = _renamed(_expanded(frame, predictors, answers), names)
-    found = _evaluated(_read(side, names), expanded, side)
+    found = _evaluated(_read(side, names), expanded, repr(side))
     if found.model_spec.transform_state:
         found = _over_reports(side, names, expanded, sizes, len(answers))
     values = np.asarray(found, np.float64)
     if values.size > MOST_ENTRIES:
         raise InputError(f"the design matrix has {values.size:,} entries: at most {MOST_ENTRIES:,} fit")
-    if not np.isfinite(values).all():
-        odd = names.restored(str(found.columns[np.flatnonzero(~np.isfinite(values).all(axis=0))[0]]))
-        raise InputError(f"the term {odd} is not a finite number in some rows: change the term or the rows")
+    _refuse_infinite(values, found.columns, names)
     _refuse_other_rows(found, expanded, names)
     terms, levels = _labels(found.model_spec, names)
     shaped = values.reshape(len(frame), len(answers), -1)
@@ -162,17 +160,27 @@ def matrix_of(
 def again(matrix: Matrix, frame: pd.DataFrame, predictors: Sequence[Private] = ()) -> Values:
     """The same columns over another frame, (rows, combinations, columns).
 
-    Raises InputError for levels that the first one had not.
+    Raises InputError for levels that the first one had not, and where a term is no finite number: a share
+    would be 0 or 1 whatever its slope is.
     """
     names = Names([*map(str, frame.columns), *(one.name for one in predictors)])
     expanded = _renamed(_expanded(frame, predictors, matrix.combinations), names)
-    found = np.asarray(_evaluated(matrix.spec, expanded, "the formula"), np.float64)
-    values = found.reshape(len(frame), len(matrix.combinations), -1)
+    found = _evaluated(matrix.spec, expanded, "the formula")
+    values = np.asarray(found, np.float64)
+    _refuse_infinite(values, found.columns, names)
+    values = values.reshape(len(frame), len(matrix.combinations), -1)
     if matrix.taken is None:
         return values
     values = values[:, :1, list(matrix.taken)]
     ones = np.ones((len(frame), 1, int(matrix.intercept_added)))
     return np.concatenate([ones, values], axis=2)
+
+
+def _refuse_infinite(values: Values, columns: Iterable[object], names: Names) -> None:
+    odd = np.flatnonzero(~np.isfinite(values).all(axis=0))
+    if len(odd):
+        term = names.restored(str(list(columns)[odd[0]]))
+        raise InputError(f"the term {term} is not a finite number in some rows: change the term or the rows")
 
 
 def combinations(predictors: Sequence[Private]) -> tuple[tuple[str, ...], ...]:
@@ -237,8 +245,8 @@ def _over_reports(side: str, names: Names, expanded: pd.DataFrame, sizes: Codes 
             "column of it yourself"
         )
     whole = expanded.loc[np.repeat(np.asarray(expanded.index), repeats)].reset_index(drop=True)
-    spec = _evaluated(_read(side, names), whole, side).model_spec
-    return _evaluated(spec, expanded, side)
+    spec = _evaluated(_read(side, names), whole, repr(side)).model_spec
+    return _evaluated(spec, expanded, repr(side))
 
 
 def _refuse_other_rows(found: Any, expanded: pd.DataFrame, names: Names) -> None:
@@ -276,7 +284,7 @@ def _evaluated(formula: Any, frame: pd.DataFrame, side: str) -> Any:
     except DataMismatchWarning as error:
         raise InputError(f"a column has levels that are not listed: {_one_line(error)}") from None
     except Exception as error:
-        raise InputError(f"a term of {side!r} cannot be evaluated: {_one_line(error)}") from None
+        raise InputError(f"a term of {side} cannot be evaluated: {_one_line(error)}") from None
 
 
 def _one_line(error: BaseException) -> str:

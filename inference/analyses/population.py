@@ -235,7 +235,7 @@ def people_of(analysis: Assembled, table: Table, population: Population) -> Peop
     try:
         again(analysis.law.matrix, frame, analysis.predictors)
     except InputError as error:
-        raise InputError(unseen(frame, analysis) or str(error)) from None
+        raise InputError(unseen(frame, analysis) or f"the census: {error}") from None
     _refuse_many(frame, population.by)
     return frame, counts
 

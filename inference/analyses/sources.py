@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -17,6 +18,7 @@ from inference.analyses.waves import Wave, columns_in_waves, table_of_waves
 from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.files.disk import load_study
 from schemas import Study
+from summaries.csv_rows import is_csv
 from summaries.reading import load_evidence
 
 TABLES = (".csv", ".parquet", ".pq")
@@ -115,7 +117,7 @@ def _files_of(name: str, files: Sequence[str]) -> _Files:
     if len(files) not in (2, 3):
         raise UsageError(f"{given}: write {HOW}")
     study, reports, paper = files[0], files[1], files[2] if len(files) == 3 else None
-    if reports.lower().endswith(".csv") or (paper is not None and not paper.lower().endswith(".csv")):
+    if _is_sheet(reports) or (paper is not None and not paper.lower().endswith(".csv")):
         raise UsageError(
             f"{given}: reports of devices come second, and records on paper, a table .csv, third: write "
             "NAME=STUDY.json,REPORTS,ENTRY.csv, or NAME=STUDY.json,,ENTRY.csv for records on paper alone"
@@ -123,6 +125,11 @@ def _files_of(name: str, files: Sequence[str]) -> _Files:
     if not reports and paper is None:
         raise InputError(f"{given}: it has neither reports nor records on paper; write {HOW}")
     return _Files(load_study(study), reports, paper)
+
+
+def _is_sheet(path: str) -> bool:
+    """Whether a file is a table, and no CSV of reports."""
+    return path.lower().endswith(".csv") and not (os.path.isfile(path) and is_csv(path))
 
 
 def _of_survey(arguments: argparse.Namespace, also: Sequence[Name]) -> Source:

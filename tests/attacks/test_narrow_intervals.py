@@ -9,11 +9,13 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from inference.analyses.analysing import analyse_table
 from inference.analyses.arms import ARM, arms_of, has_arms
 from inference.analyses.design_based import covariance_of, design_based, freedom
 from inference.analyses.few_reports import SAID, SAID_OF_CLUSTERS, People, bounds_of, lacking
 from inference.analyses.population import Population
 from inference.analyses.table import Codes, Table, Values, known_channel, table_of
+from ldp_client.documents.errors import InputError
 
 FORCED = [[5 / 6, 1 / 6], [1 / 6, 5 / 6]]
 WEAK = [[0.99, 0.01], [0.01, 0.99]]
@@ -120,3 +122,15 @@ def test_clusters_whose_people_differ_are_not_widened():
     found = design_based(whole, "armed", Population(weights="w", cluster="village").sampled(whole))
     assert not any("interval widened" in one.words for one in found)
     assert 0.05 < widths(found)[0] < 0.2
+
+
+@pytest.mark.parametrize("over", [{"cluster": "village"}, {"strata": "village"}])
+@pytest.mark.parametrize("weights", [{}, {"weights": "w"}])
+def test_clusters_and_strata_of_a_public_outcome_are_refused(over: dict, weights: dict) -> None:
+    """Beside weights they were taken without a word, and no interval knew of them."""
+    village = np.repeat(np.arange(30), 20)
+    frame = pd.DataFrame({"village": village, "w": 10.0, "voted": (village % 2).astype(float)})
+    said = (np.random.default_rng(1).random(600) < 0.4).astype(int)
+    whole = table_of(frame, [known_channel("armed", ("no", "yes"), said, FORCED)])
+    with pytest.raises(InputError, match="of a private outcome alone"):
+        analyse_table(whole, "voted ~ armed", population=Population(**over, **weights))

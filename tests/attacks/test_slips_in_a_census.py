@@ -96,3 +96,19 @@ def test_few_people_and_parts_of_people_are_noted(tmp_path: Path) -> None:
     _, notes = said(asked(), "armed ~ region", census_of(tmp_path, "north,0.2\nsouth,0.3\nwest,0.5\n"))
     assert any("3 of 3 counts of the census are not whole" in note for note in notes)
     assert any("counts 1 people, fewer than the 900" in note for note in notes)
+
+
+@pytest.mark.parametrize("formula", ["armed ~ np.log(income)", "armed ~ region + (np.log(income) | region)"])
+def test_a_term_that_is_infinite_in_the_census_is_refused(formula: str, tmp_path: Path) -> None:
+    """A share of exactly 0 or 1 came into the census's, whatever the slope was, and the fit was ok."""
+    table = asked(income=np.tile([10.0, 20.0, 30.0], 300))
+    over = census_of(tmp_path, "north,0,500\nsouth,20,500\nwest,30,500\n", "region,income,count\n")
+    with pytest.raises(InputError, match=r"term np\.log\(income\).* is not a finite number in some rows"):
+        analyse_table(table, formula, population=over)
+
+
+def test_a_term_that_cannot_be_evaluated_over_the_census_says_so(tmp_path: Path) -> None:
+    table = asked(age=20.0 + np.arange(900) % 60)
+    over = census_of(tmp_path, "north,90,500\nsouth,20,500\n", "region,age,count\n")
+    with pytest.raises(InputError, match="the census: a term of the formula cannot be evaluated"):
+        people_of(assemble(table, "armed ~ bs(age, df=4)"), table, over)

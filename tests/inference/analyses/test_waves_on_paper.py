@@ -255,3 +255,23 @@ def test_from_files_to_one_posterior_of_waves(files):
     assert "1 row of 3 had blank cells" in page
     assert "b paper alone" in page
     assert "share ever = yes, wave = a, arm = paper alone" in entry["quantities"]
+
+
+def test_reports_of_a_wave_may_be_csv_as_exports_are(files, capsys):
+    """A file of devices' reports that ends in .csv was taken for records on paper."""
+    reports = [one.to_document() for one in files["2024"][1]]
+    with open("exported.csv", "w", newline="") as file:
+        writer = csv.writer(file)
+        parts = [(part, name) for part in ("payloads", "public") for name in reports[0].get(part, {})]
+        writer.writerow(["report_id", "study", "version", "digest", *(".".join(one) for one in parts)])
+        for one in reports:
+            cells = [one[part][name] for part, name in parts]
+            writer.writerow([one["id"], one["study"], one["version"], one["digest"], *cells])
+    for out, given in (("out", "a.ndjson"), ("same", "exported.csv")):
+        waves = ["--wave", f"a=a.json,{given}", "--wave", "b=b.json,b.ndjson"]
+        assert main(["fit", "--formula", "ever ~ wave", "--out", out, "--method", "laplace", *waves]) in (
+            0,
+            4,
+        ), capsys.readouterr().err
+    found = [json.loads(Path(out, "posterior.json").read_text())["questions"] for out in ("out", "same")]
+    assert found[0] == found[1]
