@@ -108,3 +108,20 @@ def test_without_anything_that_waits_there_is_no_worker(meet):
     until(lambda: person.stored())
     time.sleep(2.5)
     assert workers(person.browser) == []
+
+
+def test_a_page_that_is_left_while_it_sends_stops_no_other(meet, cut_off):
+    """Its worker waited behind it for the same turn, which Chromium then gave to nobody."""
+    person = meet()
+    person.answer(**ANSWERS)
+    person.until("report")
+    cut_off("*/reports/*")
+    person.send()
+    until(lambda: workers(person.browser) == [["ldpkit"]])
+    # The worker has woken, and finds that the page sends.
+    time.sleep(3)
+    links = "return [...document.querySelectorAll('[hreflang]')].map((link) => link.href)"
+    here = person.browser.current_url
+    person.browser.get(next(one for one in person.browser.execute_script(links) if one != here))
+    cut_off()
+    until(lambda: person.stored())
