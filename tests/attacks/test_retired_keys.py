@@ -125,6 +125,47 @@ def test_what_a_stolen_key_asks_keeps_nothing_from_the_one_before_it(tmp_path):
     assert payloads(tmp_path) == [YES, NO, YES]
 
 
+def in_both(english, german):
+    return {**SMOKES, "text": {"en": english, "de": german}}
+
+
+def test_nor_does_what_it_asks_in_other_words_of_one_language(tmp_path):
+    first = in_both("Do you smoke?", "Rauchen Sie?")
+    fields = {"languages": ["en", "de"]}
+    answer(tmp_path, 1, OLD, OLD, asked=[first], said="yes", **fields)
+    answer(tmp_path, 2, NEW, OLD, NEW, asked=[in_both("Do you smoke?", "Opiate?")], **fields)
+    assert answer(tmp_path, 3, OLD, OLD, asked=[first], **fields) == 60 - 2 * 16
+    assert payloads(tmp_path) == [YES, NO, YES]
+
+
+def test_a_panel_whose_words_came_back_goes_on_under_the_new_key(tmp_path):
+    answer(tmp_path, 1, OLD, OLD, said="yes")
+    answer(tmp_path, 2, NEW, OLD, NEW, asked=[OTHER_HABIT])
+    answer(tmp_path, 3, NEW, OLD, NEW)
+    answer(tmp_path, 4, NEW, NEW)
+    assert answer(tmp_path, 5, NEW, NEW, asked=[OTHER_HABIT]) == 60 - 2 * 16
+    assert payloads(tmp_path) == [YES, NO, YES, YES, NO]
+
+
+def test_so_does_one_of_which_the_new_key_had_an_answer_of_its_own(tmp_path):
+    answer(tmp_path, 1, OLD, OLD, said="yes")
+    answer(tmp_path, 2, NEW, NEW, asked=[OTHER_HABIT])
+    answer(tmp_path, 3, NEW, OLD, NEW)
+    answer(tmp_path, 4, NEW, NEW)
+    assert answer(tmp_path, 5, NEW, NEW, asked=[OTHER_HABIT]) == 60 - 2 * 16
+    assert payloads(tmp_path) == [YES, NO, YES, YES, NO]
+
+
+def test_and_one_that_gained_a_language_after_its_words_changed(tmp_path):
+    asked = [in_both("Do you smoke?", german) for german in ("Rauchen Sie?", "Opiate?")]
+    for version, question in enumerate(asked, 1):
+        answer(tmp_path, version, OLD, OLD, asked=[question], said="yes", languages=["en", "de"])
+    wider = {**asked[0], "text": {**asked[0]["text"], "fr": "Fumez-vous ?"}}
+    for version, pinned in ((3, [OLD, NEW]), (4, [NEW])):
+        answer(tmp_path, version, NEW, *pinned, asked=[wider], languages=["en", "de", "fr"])
+    assert payloads(tmp_path) == [YES] * 4
+
+
 def test_what_was_carried_over_is_withdrawn_with_the_rest(tmp_path):
     answer(tmp_path, 1, OLD, OLD)
     answer(tmp_path, 2, NEW, OLD, NEW)
