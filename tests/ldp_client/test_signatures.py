@@ -219,4 +219,12 @@ def test_the_commands_make_keys_and_sign(tmp_path, algorithm, capsys):
     assert cli.main(["study", "keygen", "--out", key]) == 3
     assert "exists" in capsys.readouterr().err.lower()
     assert not (tmp_path / "key.pem").exists()
-    assert cli.main(["study", "sign", str(tmp_path / "study.json"), "--key", signed, "--out", signed]) == 3
+    study = str(tmp_path / "study.json")
+    assert cli.main(["study", "sign", study, "--key", signed, "--out", signed]) == 3
+    (tmp_path / "linked.json").symlink_to(study)
+    key = str(tmp_path / "other.pem")
+    assert cli.main(["study", "keygen", "--out", key]) == 0
+    for out in (study, str(tmp_path / "linked.json")):
+        assert cli.main(["study", "sign", study, "--key", key, "--out", out]) == 3
+        assert "would replace" in capsys.readouterr().err
+    assert (tmp_path / "study.json").read_text() == STUDY.to_json()
