@@ -60,7 +60,8 @@ def test_who_was_invited_is_not_told_by_a_report_that_leaves_no_more(status, sai
     report = {"id": "r", "body": "{}", "invitation": INVITATION, "digest": "d", "closes": "2000-01-01"}
     script = f"""
     const {{ put }} = await import("{JAVASCRIPT / "upload.js"}");
-    const send = async () => new Response('{json.dumps({**said, "id": "r"})}', {{ status: {status}, headers: {headers} }});
+    const answer = ['{json.dumps({**said, "id": "r"})}', {{ status: {status}, headers: {headers} }}];
+    const send = async () => new Response(...answer);
     const kept = {json.dumps({**report, "publisher": "c"})};
     const {{ changes }} = await put("https://collector.example", {{ ...kept, send }});
     console.log(JSON.stringify({{ ...kept, ...changes }}));
