@@ -4,7 +4,7 @@ import argparse
 import os
 from fractions import Fraction
 
-from ldp_client.commands.device import default_folder
+from ldp_client.commands.device import default_folder, expanded_folder
 from ldp_client.commands.output import add_output, show
 from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import InputError
@@ -30,7 +30,7 @@ def add_budget(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     """Register budget."""
     budget = add_command(subparsers, "budget", say("cli.help.budget"), "budget")
     text = say("cli.help.folder")
-    budget.add_argument("--folder", type=os.path.expanduser, default=default_folder(), help=text)
+    budget.add_argument("--folder", type=expanded_folder, default=default_folder(), help=text)
     add_output(budget)
     budget.set_defaults(run=run_budget)
 

@@ -70,8 +70,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--key", action="append", default=[], metavar="PEM", help=say("cli.help.key"))
     parser.add_argument(
         "--folder",
-        # A shell leaves the ~ of --folder=~/device as it is.
-        type=os.path.expanduser,
+        type=expanded_folder,
         default=default_folder(),
         help=say("cli.help.folder"),
     )
@@ -90,8 +89,19 @@ def default_folder() -> str:
     base = os.environ.get("XDG_DATA_HOME", "")
     if not os.path.isabs(base):
         # Nor does a relative one count: each working folder would have a device of its own.
-        base = os.path.join(os.path.expanduser("~"), ".local", "share")
+        base = os.path.join("~", ".local", "share")
     return os.path.join(base, "ldpkit")
+
+
+def expanded_folder(given: str) -> str:
+    """A folder with its ~, which a shell leaves as it is in --folder=~/device, the default's too.
+
+    Raises argparse.ArgumentTypeError where that is no folder or a relative one.
+    """
+    folder = os.path.expanduser(given)
+    if given[:1] == "~" and not os.path.isabs(folder):
+        raise argparse.ArgumentTypeError(say("cli.no_home", folder=given))
+    return folder
 
 
 def run_answer(arguments: argparse.Namespace) -> int:

@@ -55,7 +55,7 @@ def run_sign(arguments: argparse.Namespace) -> int:
     from ldp_client.files.signing import sign_study
 
     signed = sign_study(load_study(arguments.study), read_bytes(arguments.key))
-    with replacing(arguments.out, read=[arguments.key]) as file:
+    with replacing(arguments.out, read=[arguments.key, arguments.study]) as file:
         file.write(signed.to_json() + "\n")
     line = say(
         "cli.signed", study=signed.study.id, version=signed.study.version, key=signed.signatures[0].key

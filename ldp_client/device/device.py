@@ -63,8 +63,8 @@ class Device:
         max_epsilon_per_study: the same for each study (None: no further limit).
         max_delta: the largest sum of delta over all studies.
         allowed_hosts: the only hosts to talk to (None: any).
-        signing_keys: PEM texts or files of public keys; where there are any, a study must be signed by one of
-            them.
+        signing_keys: PEM texts or files of public keys, the newest last; where there are any, a study must be
+            signed by one of them.
         require_consent: False only where consent was obtained and is recorded elsewhere.
         send_window: seconds, at most a week; each report waits for a time drawn evenly from it.
         nodes: the nodes of secure sums that the owner trusts not to work together, each with its keys as a
@@ -149,7 +149,7 @@ class Device:
         return study
 
     def accept(self, study: "Study | SignedStudy") -> "Study":
-        """Check a study that came from elsewhere, and remember its version and who signed it.
+        """Check a study that came from elsewhere, and remember its version and which keys signed it.
 
         Args:
             study: the study; with its signatures where keys are pinned.
@@ -161,13 +161,14 @@ class Device:
             RefusedError: its publisher had a higher version or another document of this one; its digest is
                 not a published one; or, where keys are pinned, a signature is wrong or missing.
         """
-        plain, key_id = (study.study, "") if isinstance(study, SignedStudy) else (study, "")
+        plain, key_ids = (study.study, [""]) if isinstance(study, SignedStudy) else (study, [""])
         refuse_no_study(plain)
         if isinstance(study, SignedStudy) and self.policy.keys:
-            key_id = verify_study(study, self.policy.keys).id
+            key_ids = [key.id for key in verify_study(study, self.policy.keys)]
         self.policy.refuse_unpublished(plain)
         with self.ledger.writing() as connection:
-            note_version(connection, plain, self._publisher(key_id), key_id)
+            for key_id in key_ids:
+                note_version(connection, plain, self._publisher(key_id), key_id)
             signer_of(connection, plain, self.policy.keys)
         return plain
 
@@ -369,8 +370,7 @@ class Device:
             forget_consent(connection, study_id, publisher)
             wipe(connection, study_id, publisher)
             count = withdraw_reports(connection, study_id, publisher)
-        others = self.answered_elsewhere(study_id)
-        if others:
+        if others := self.answered_elsewhere(study_id):
             warn_of_others(study_id, others)
         return count
 

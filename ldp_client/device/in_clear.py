@@ -31,14 +31,15 @@ def clear_mark(field: "Any") -> str:
     return CLEAR + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def kept_marks(terms: "Terms", question: str, words: str) -> "set[str]":
-    """What the ledger keeps of a question beside its words so far.
+def kept_marks(terms: "Terms", question: str, rows: "list[str]") -> "set[str]":
+    """What the ledger keeps of a question beside its words so far, as rows of it have them.
 
     With which fields in clear it was asked every time: such a field had left before, and hides nothing.
     """
     clear = {clear_mark(field) for field in terms.study.document.get("public", [])}
-    known = {one for one in words.split() if one[:1] != CLEAR or one in clear}
-    return known.union(terms.marks[question], () if words else clear)
+    clear.intersection_update(*[row.split() for row in rows if row])
+    known = {one for one in " ".join(rows).split() if one[:1] != CLEAR}
+    return known.union(terms.marks[question], clear)
 
 
 def marks_in(documents: "list[dict[str, Any]]", question: str) -> "set[str]":

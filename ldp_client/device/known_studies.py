@@ -80,7 +80,7 @@ def note_version(
         if study.version == version and digest not in (study.digest, ANY_DIGEST):
             raise RefusedError(say("device.other_version", study=study.id, seen=version))
     signed_by = [key for version, _, key in rows if version == study.version and key]
-    kept = key_id or (signed_by[0] if signed_by else "")
+    kept = key_id or max(signed_by, key=publisher.name.__eq__, default="")
     row = (study.id, publisher.name, study.version, study.digest, kept)
     connection.execute("INSERT OR REPLACE INTO seen VALUES (?, ?, ?, ?, ?)", row)
 
@@ -88,15 +88,20 @@ def note_version(
 def signer_of(connection: sqlite3.Connection, study: "Study", keys: "Sequence[PublicKey]") -> str:
     """The id of the pinned key that is known to have signed this document, "" where no key is pinned.
 
+    Of several the one that was answered last for the first time: else what went over to a new key would go
+    back to the one before. Where the last of `keys` was not answered yet, it is that one.
+
     Raises RefusedError where keys are pinned, and none of them is known to have signed it.
     """
-    query = "SELECT key FROM seen WHERE study = ? AND digest = ? ORDER BY key DESC"
-    signed_by = [row[0] for row in connection.execute(query, (study.id, study.digest)).fetchall()]
-    trusted = [key for key in signed_by if key in [pinned.id for pinned in keys]]
+    query = "SELECT key FROM seen WHERE study = ? AND digest = ?"
+    signed_by = connection.execute(query, (study.id, study.digest)).fetchall()
+    trusted = [key.id for key in keys if (key.id,) in signed_by]
     if keys and not trusted:
         _refuse_older(connection, study, [pinned.id for pinned in keys])
         raise RefusedError(say("device.not_known_signed", study=study.id))
-    return trusted[0] if trusted else ""
+    query = "SELECT publisher, MIN(version) FROM reports WHERE study = ? GROUP BY publisher"
+    first = {**dict.fromkeys(trusted[-1:], study.version), **dict(connection.execute(query, (study.id,)))}
+    return max(trusted[::-1], key=lambda key: first.get(key, 0), default="")
 
 
 def _refuse_older(connection: sqlite3.Connection, study: "Study", key_ids: "list[str]") -> None:

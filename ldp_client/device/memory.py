@@ -91,12 +91,41 @@ def has_permanent(
 
 
 def keeps_words(
-    connection: sqlite3.Connection, terms: "Terms", publisher: "Publisher", question: str
+    connection: sqlite3.Connection,
+    terms: "Terms",
+    publisher: "Publisher",
+    question: str,
+    wholly: bool = False,
 ) -> bool:
-    """Whether a permanent answer is kept to what the question asks now in any language."""
+    """Whether a permanent answer is kept to what the question asks now in any language; wholly: in all."""
     now = terms.told[question]
     kept = [_told(fingerprint) for _, fingerprint, _ in _rows(connection, terms.study, publisher)]
-    return any([_is_older(told, now) or told.keys() & now.keys() for told in kept])
+    return any([is_same(told, now) if wholly else _is_older(told, now) or told.keys() & now for told in kept])
+
+
+def take_over(
+    connection: sqlite3.Connection,
+    terms: "Terms",
+    publisher: "Publisher",
+    whose: str,
+    question: str,
+    words: str,
+) -> bool:
+    """Whether a question asks what it did for another key, whose permanent answers are the publisher's then.
+
+    words: what the other key asked so far, where there is no permanent answer: one question was drawn.
+    """
+    its = (terms.study.id, whose, question + ANOTHER)
+    which = f"study = ? AND publisher = ? AND INSTR(question || '{ANOTHER}', ?) = 1"
+    rows = connection.execute(f"SELECT fingerprint FROM permanent WHERE {which}", its).fetchall()
+    asked = [list(_told(row[0])) for row in rows] or [[one for one in words.split() if one.isalnum()]]
+    if not any([is_same(one, terms.told[question]) for one in asked]):
+        return False
+    # Beside an answer of the publisher's own where that has the question's id.
+    for key in ("question", f"question || '{ANOTHER}' || publisher"):
+        query = f"UPDATE OR IGNORE permanent SET publisher = ?, question = {key} WHERE {which}"
+        connection.execute(query, (publisher.name, *its))
+    return True
 
 
 def wipe(connection: sqlite3.Connection, study_id: str, publisher: "Publisher") -> None:

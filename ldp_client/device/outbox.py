@@ -216,8 +216,10 @@ def drop(connection: sqlite3.Connection, report_id: str) -> None:
 
 
 def publishers_at(connection: sqlite3.Connection, study_id: str, collector: str) -> "list[str]":
-    """The publishers whose study of that id was answered with reports for a collector."""
-    query = "SELECT DISTINCT publisher FROM reports WHERE study = ? AND collector = ?"
+    """The publishers whose study of that id was answered with reports for a collector, shares too."""
+    # A blank stands between the nodes of a sum.
+    here = "INSTR(' ' || collector || ' ', ' ' || ? || ' ')"
+    query = f"SELECT DISTINCT publisher FROM reports WHERE study = ? AND {here}"
     return [row[0] for row in connection.execute(query, (study_id, collector)).fetchall()]
 
 

@@ -189,18 +189,25 @@ def load_public_key(text_or_path: "str | os.PathLike[str]") -> PublicKey:
         raise InputError(say("device.cannot_read_key", path=text_or_path, reason=reason)) from None
 
 
-def verify_study(signed: "SignedStudy", keys: "Sequence[PublicKey]") -> PublicKey:
-    """Return a pinned key whose signature on the study is valid.
+def verify_study(signed: "SignedStudy", keys: "Sequence[PublicKey]") -> "list[PublicKey]":
+    """Return the pinned keys whose signatures on the study are valid.
 
     Signatures of other keys do not count; RSA's are looked at first, since they need no package.
-    Raises RefusedError where there is none or it is wrong, MissingExtraError where only an Ed25519
+    Raises RefusedError where there is none or one is wrong, MissingExtraError where only an Ed25519
     signature is there and the package `cryptography` is not.
     """
     trusted = {key.id: key for key in keys}
+    found: "list[PublicKey]" = []
     for signature in sorted(signed.signatures, key=lambda one: one.algorithm != RSA):
-        if signature.key in trusted:
-            return _verified(signed, signature, trusted[signature.key])
-    raise RefusedError(say("device.unsigned", study=signed.study.id))
+        try:
+            if signature.key in trusted:
+                found.append(_verified(signed, signature, trusted[signature.key]))
+        except MissingExtraError:
+            if not found:
+                raise
+    if not found:
+        raise RefusedError(say("device.unsigned", study=signed.study.id))
+    return found
 
 
 def _verified(signed: "SignedStudy", signature: "Signature", key: PublicKey) -> PublicKey:

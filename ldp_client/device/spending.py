@@ -5,7 +5,7 @@ from fractions import Fraction
 
 from ldp_client.device.in_clear import kept_marks
 from ldp_client.device.known_studies import OF_PUBLISHER, shown_publisher
-from ldp_client.device.memory import ANOTHER, has_permanent, keeps_words
+from ldp_client.device.memory import has_permanent, keeps_words, take_over
 from ldp_client.documents.errors import AlreadyAnsweredError, BudgetError, RefusedError
 from ldp_client.words.text import say
 
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from ldp_client.device.terms import Terms
 
 ZERO = Fraction(0)
+# Keys, and whoever else has no base URL, of whose answers no report, or one, says no collector.
+_PERHAPS_HERE = """publisher IN (SELECT publisher FROM spent LEFT JOIN reports USING (study, publisher)
+  WHERE study = ? AND IFNULL(collector, '') = '' AND NOT INSTR(publisher, '/'))"""
 
 
 class Spend:
@@ -34,7 +37,8 @@ def refuse_second_answers(connection: sqlite3.Connection, terms: "Terms", publis
 
     A memoized one may be asked again by each higher version of its study, unless it was answered without
     a permanent answer: by a version in which it was not memoized, or in these words to somebody else. To
-    another publisher of that study's id, nothing is answered again that was asked in the same words.
+    another publisher of that study's id, nothing is answered again that was asked in the same words, but a
+    permanent answer that was its own before.
     """
     query = "SELECT publisher, version, words, epsilon FROM spent WHERE study = ? AND question = ?"
     anybodys = not _went_elsewhere(connection, terms.study.id, publisher)
@@ -56,6 +60,8 @@ def refuse_second_answers(connection: sqlite3.Connection, terms: "Terms", publis
                 )
             else:
                 again = not words or bool(asked.intersection(words.split()))
+                # What it was given before anybody else came draws nothing new.
+                again = again and not keeps_words(connection, terms, publisher, question, wholly=True)
             if again:
                 key = "device.answered_to" if whose and not own else "device.answered"
                 whose = shown_publisher(whose)
@@ -96,7 +102,9 @@ def refuse_overspending(
 ) -> None:
     """Raises BudgetError where the questions that are not paid for yet (`fresh`) exceed a limit."""
     rows = connection.execute("SELECT study, epsilon, delta FROM spent").fetchall()
-    here = connection.execute(f"SELECT epsilon FROM spent WHERE {OF_PUBLISHER}", publisher.of(terms.study.id))
+    query = f"SELECT epsilon FROM spent WHERE {OF_PUBLISHER} OR study = ? AND {_PERHAPS_HERE}"
+    its = publisher.of(terms.study.id)
+    here = connection.execute(query, (*its, its[0], its[0]))
     asked = terms.total(fresh)
     life = sum((Fraction(row[1]) for row in rows), ZERO)
     study = sum((Fraction(row[0]) for row in here.fetchall()), ZERO)
@@ -125,31 +133,40 @@ def write_spends(
     Once more where a memoized question asks another thing than before.
     """
     study = terms.study
-    _carry_over(connection, terms, publisher)
-    query = "SELECT words, epsilon, delta FROM spent WHERE study = ? AND publisher = ? AND question = ?"
     for question in [one.id for one in study.questions]:
-        key = (study.id, publisher.name, question)
-        words, epsilon, delta = connection.execute(query, key).fetchone() or ("", "0", "0")
+        kept = _taken_over(connection, terms, publisher, question)
+        epsilon = sum((Fraction(row[1]) for row in kept), ZERO)
+        delta = sum((Fraction(row[2]) for row in kept), ZERO)
         if question in fresh and question in answered:
             # Each version may draw another memoized one, and a study states their sum.
             drawn_once = [name for name in fresh if name not in terms.memoized]
             paid = terms.total(drawn_once if terms.asks_one and question in drawn_once else [question])
-            epsilon, delta = str(Fraction(epsilon) + paid.epsilon), str(Fraction(delta) + paid.delta)
-        asked = " ".join(sorted({*terms.told[question], *kept_marks(terms, question, words)}))
-        row = (*key, study.version, asked, epsilon, delta)
+            epsilon, delta = epsilon + paid.epsilon, delta + paid.delta
+        marks = kept_marks(terms, question, [row[0] for row in kept])
+        asked = " ".join(sorted({*terms.told[question], *marks}))
+        row = (study.id, publisher.name, question, study.version, asked, str(epsilon), str(delta))
         connection.execute("INSERT OR REPLACE INTO spent VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
 
-def _carry_over(connection: sqlite3.Connection, terms: "Terms", publisher: "Publisher") -> None:
-    """What is asked again in the same words is kept under who asks it now: the key before may be retired.
+def _taken_over(
+    connection: sqlite3.Connection, terms: "Terms", publisher: "Publisher", question: str
+) -> "list[tuple[str, str, str]]":
+    """Words, epsilon and delta of the publisher's rows of a question, those of its other keys taken away.
 
+    What is asked again in the same words is kept under who asks it now: the key before may be retired.
     What is asked in other words stays where it was: where the new key was stolen, the one before goes on.
     """
-    query = "SELECT publisher, words FROM spent WHERE study = ? AND question = ?"
-    for question, told in terms.told.items():
-        for whose, words in connection.execute(query, (terms.study.id, question)).fetchall():
-            if whose and whose in publisher.names and told.keys() & words.split():
-                row = (publisher.name, terms.study.id, whose, question + ANOTHER)
-                for table in ("spent", "permanent"):
-                    carry = f"UPDATE OR IGNORE {table} SET publisher = ? WHERE study = ? AND publisher = ?"
-                    connection.execute(f"{carry} AND INSTR(question || '{ANOTHER}', ?) = 1", row)
+    query = "SELECT publisher, words, epsilon, delta FROM spent WHERE study = ? AND question = ?"
+    kept = []
+    for whose, *row in connection.execute(query, (terms.study.id, question)).fetchall():
+        if whose == publisher.name:
+            kept.append(row)
+        elif (
+            whose
+            and whose in publisher.names
+            and take_over(connection, terms, publisher, whose, question, row[0])
+        ):
+            kept.append(row)
+            its = (terms.study.id, whose, question)
+            connection.execute("DELETE FROM spent WHERE study = ? AND publisher = ? AND question = ?", its)
+    return kept

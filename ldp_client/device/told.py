@@ -51,7 +51,11 @@ class Told:
 
 
 def told_by(ledger: "Ledger") -> "list[Told]":
-    """Give what each publisher's study was told, in the order of ids. Raises LedgerError."""
+    """Give what each publisher's study was told, in the order of ids. Raises LedgerError.
+
+    Keys whose reports are for one collector are one publisher there: what was answered to one goes over to
+    the next.
+    """
     spent = "SELECT study, publisher, question, version, epsilon, delta FROM spent ORDER BY 1, 2, 3"
     sent = "SELECT study, publisher, collector, state FROM reports ORDER BY 1, 2"
     leaving = """SELECT reports.study, reports.publisher, channel, IFNULL(token, ''), key
@@ -61,29 +65,30 @@ def told_by(ledger: "Ledger") -> "list[Told]":
         together = connection.execute(leaving).fetchall()
         spends = connection.execute(spent).fetchall()
         reports = connection.execute(sent).fetchall()
+    places = {(study, publisher): collector for study, publisher, collector, _ in reports}
     found: "dict[tuple[str, str], Told]" = {}
+
+    def entry_of(study: str, publisher: str) -> Told:
+        place = places.get((study, publisher), "")
+        name = shown_publisher(publisher, place) if publisher else place
+        return found.setdefault((study, place or publisher), Told(study, name))
+
     for study, publisher, question, version, epsilon, delta in spends:
-        entry = found.setdefault((study, publisher), Told(study, publisher))
+        entry = entry_of(study, publisher)
         entry.version = max(entry.version, version)
         # Of a study that draws one question the others cost nothing.
-        if Fraction(epsilon):
+        if Fraction(epsilon) and question not in entry.questions:
             entry.questions.append(question)
         entry.epsilon += Fraction(epsilon)
         entry.delta += Fraction(delta)
-    for study, publisher, collector, state in reports:
-        entry = found.setdefault((study, publisher), Told(study, publisher))
-        entry.reports[_STATES[state]] += 1
-        entry.publisher = shown_publisher(publisher, collector) if publisher else collector
+    for study, publisher, _, state in reports:
+        entry_of(study, publisher).reports[_STATES[state]] += 1
     for study, publisher, channel, token, key in together:
-        entry = found[(study, publisher)]
+        entry = entry_of(study, publisher)
         tokens = json.loads(channel).get("tokens")
         awaits = tokens is not None and not token
         entry.untokened += awaits
         entry.batched += not awaits
         stratum = tokens["keys"][key].get("public") if token else None
         entry.strata += [stratum] if stratum else []
-    for entry in found.values():
-        # What has a blank was shown before, or is the nodes of a secure sum.
-        if entry.publisher and " " not in entry.publisher:
-            entry.publisher = shown_publisher(entry.publisher)
     return list(found.values())

@@ -6,7 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-_MARKED = re.compile(r"[+-]?[1-9]\d{0,2}([.,]\d{3})+")
+_MARKED = re.compile(r"[+-]?(\d)\d{0,2}([.,]\d{3})+")
 _PLAIN = re.compile(r"[+-]?\d{1,3}")
 
 
@@ -34,7 +34,9 @@ class TwoReadings:
             text = cell.strip()
             if text.lower() in self.blanks or _PLAIN.fullmatch(text):
                 continue
-            if not _MARKED.fullmatch(text):
+            found = _MARKED.fullmatch(text)
+            # A zero of any script: `float` reads their digits too.
+            if not found or not int(found[1]):
                 self.first, self._is_settled = "", True
                 return
             self.first = self.first or text

@@ -31,7 +31,8 @@ export function put(url, report) {
       said.digest === report.digest &&
       (/^report-(invalid|conflict|withdrawn)$/.test(problem) ||
         (problem === "study-closed" && isOver(report.closes, date)));
-    return { state: problem === "invitation-needed" ? "uninvited" : isLast ? "refused" : "queued", reason };
+    if (isLast) return { state: "refused", invitation: "", reason };
+    return { state: problem === "invitation-needed" ? "uninvited" : "queued", reason };
   };
   return request(url, changesOf, { method: "PUT", body, headers, send }, report);
 }

@@ -44,6 +44,32 @@ def left_of(report, file):
     return found + re.findall(r'"answer":{"bytes":\[\d', text)
 
 
+@pytest.mark.parametrize(
+    ("status", "said", "state", "invitation"),
+    [
+        (201, {"result": "stored"}, "sent", ""),
+        (422, {"type": "urn:ldpkit:problem:report-invalid", "digest": "d"}, "refused", ""),
+        (409, {"type": "urn:ldpkit:problem:study-closed", "digest": "d"}, "refused", ""),
+        (503, {"type": "urn:ldpkit:problem:unavailable"}, "queued", INVITATION),
+    ],
+)
+def test_who_was_invited_is_not_told_by_a_report_that_leaves_no_more(status, said, state, invitation):
+    """The invitation says whose the report is; the report's id and text stay on the device."""
+    kind = "application/json" if status == 201 else "application/problem+json"
+    headers = {"Content-Type": kind, "LDPKit-Collector": "c"}
+    report = {"id": "r", "body": "{}", "invitation": INVITATION, "digest": "d", "closes": "2000-01-01"}
+    script = f"""
+    const {{ put }} = await import("{JAVASCRIPT / "upload.js"}");
+    const answer = ['{json.dumps({**said, "id": "r"})}', {{ status: {status}, headers: {headers} }}];
+    const send = async () => new Response(...answer);
+    const kept = {json.dumps({**report, "publisher": "c"})};
+    const {{ changes }} = await put("https://collector.example", {{ ...kept, send }});
+    console.log(JSON.stringify({{ ...kept, ...changes }}));
+    """
+    kept = json.loads(npm.node("--input-type=module", "-e", script))
+    assert (kept["state"], kept["invitation"]) == (state, invitation)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_was_withdrawn_is_wiped_from_the_file(kind, tmp_path):
     """SQLite leaves what was deleted in pages that are free, unless told otherwise."""

@@ -9,12 +9,14 @@ from ldp_client.files.signing import new_key, sign_study
 from schemas import Study
 from tests import studies
 from tests.ldp_client.devices import Server, consenting
+from tests.secure_sum.conftest import ADDRESSES, ANSWERS, INVITATION, build_study
 
 ASKED = {**studies.YES_NO, "text": "Have you ever?"}
 FIRST = Study(studies.document(ASKED, version=1))
 SECOND = Study(studies.document({**ASKED, "id": "again", "text": "And again?"}, version=2))
 OTHER = Study(studies.document({**ASKED, "text": "Do you like it?"}, version=9))
 SIGNER, PUBLIC = new_key(ED25519)
+NODE = ADDRESSES[0].partition("#")[0]
 
 
 @pytest.fixture
@@ -53,6 +55,51 @@ def test_a_key_that_moved_starts_no_new_budget_of_the_study(tmp_path, old):
     with pytest.raises(BudgetError, match=r"costs epsilon 1, but 0\.5 of what one study may cost"):
         after.answer(study, {"again": True})
     assert after.epsilon_left == 3
+
+
+@pytest.mark.parametrize(("place", "withdraws"), [(None, False), ("https://institute.example", True)])
+def test_nor_where_no_report_says_which_collector_it_was_for(tmp_path, place, withdraws):
+    """The first one was made without a collector, or is withdrawn and gone."""
+    next_signer, next_public = new_key(ED25519)
+    limits = {"max_epsilon_per_study": "1.5"}
+    before = consenting(tmp_path, "4", place, signing_keys=[PUBLIC], **limits)
+    before.answer(before.accept(sign_study(FIRST, SIGNER.encode())), {"ever": True})
+    if withdraws:
+        before.withdraw("survey")
+    after = consenting(tmp_path, "4", "https://institute.example", signing_keys=[next_public], **limits)
+    study = after.accept(sign_study(SECOND, next_signer.encode()))
+    with pytest.raises(BudgetError, match=r"costs epsilon 1, but 0\.5 of what one study may cost"):
+        after.answer(study, {"again": True})
+
+
+def sum_on(folder, question, version, signer, public):
+    """Answer one version of a signed secure sum."""
+    study = Study({**build_study(question).document, "version": version})
+    limits = {"max_epsilon_per_study": "1.5", "max_delta": "0.001"}
+    device = consenting(folder, "8", NODE, signing_keys=[public], nodes=ADDRESSES, **limits)
+    device.answer(
+        device.accept(sign_study(study, signer.encode())), {question: ANSWERS[question]}, INVITATION
+    )
+
+
+def test_nor_does_the_next_key_of_a_secure_sum(tmp_path):
+    sum_on(tmp_path, "ever", 1, SIGNER, PUBLIC)
+    with pytest.raises(BudgetError, match=r"0\.5 of what one study may cost"):
+        sum_on(tmp_path, "fruit", 2, *new_key(ED25519))
+
+
+@pytest.mark.parametrize("node", ADDRESSES)
+def test_a_secure_sum_is_withdrawn_and_invited_without_its_key(tmp_path, node):
+    sum_on(tmp_path, "ever", 1, SIGNER, PUBLIC)
+    device = consenting(tmp_path, "8", node.partition("#")[0], nodes=ADDRESSES)
+    device.invite("summed", "another")
+    assert device.ledger.queued()[0].invitation == "another"
+    stranger = consenting(tmp_path, "8", "https://127.0.0.1:900", nodes=ADDRESSES)
+    with pytest.raises(RefusedError, match="name that one"):
+        stranger.withdraw("summed")
+    assert device.answered_elsewhere("summed") == []
+    device.withdraw("summed")
+    assert device.ledger.queued() == []
 
 
 def test_what_a_withdrawal_leaves_is_named(moved, old, caplog):

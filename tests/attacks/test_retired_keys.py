@@ -3,7 +3,7 @@
 import pytest
 
 from ldp_client.documents.errors import AlreadyAnsweredError
-from ldp_client.documents.signed import ED25519
+from ldp_client.documents.signed import ED25519, RSA, SignedStudy
 from ldp_client.files.signing import new_key, sign_study
 from schemas import Report, Study
 from tests import studies
@@ -16,15 +16,22 @@ SMOKES = {**studies.MEMOIZED, "text": "Do you smoke?"}
 SMOKES["mechanism"] = {**SMOKES["mechanism"], **SURE}
 DRINKS = {**SMOKES, "id": "drinks", "text": "Do you drink?"}
 OTHER_HABIT = {**SMOKES, "text": "Do you take opiates?"}
-OLD, NEW = new_key(ED25519), new_key(ED25519)
+OLD, NEW, NEW_OF_RSA = new_key(ED25519), new_key(ED25519), new_key(RSA)
 YES, NO = {"habit": b"\x01"}, {"habit": b"\x00"}
 
 
+def signed_by(study, *signers):
+    return SignedStudy(study, [sign_study(study, key[0].encode()).signatures[0] for key in signers])
+
+
 def answer(folder, version, signer, *pinned, asked=(SMOKES,), said="no", place=HERE, **fields):
-    """Answer a version that a key signed, on a device with these keys pinned; what is left of its budget."""
+    """Answer a version that a key or several signed, on a device with these keys pinned; what is left of its
+    budget.
+    """
+    signers = [signer] if isinstance(signer, tuple) else signer
     study = Study(studies.document(*asked, version=version, **fields))
     device = consenting(folder, "60", place, signing_keys=[public for _, public in pinned])
-    device.accept(sign_study(study, signer[0].encode()) if pinned else study)
+    device.accept(signed_by(study, *signers) if pinned else study)
     device.answer(study, {question["id"]: said for question in asked})
     return device.epsilon_left
 
@@ -58,6 +65,43 @@ def test_and_one_that_was_signed_late_and_moves(tmp_path):
     assert payloads(tmp_path) == [YES] * 3
 
 
+@pytest.mark.parametrize("new", [NEW, NEW_OF_RSA], ids=["ed25519", "rsa"])
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_panel_goes_on_where_both_keys_sign_for_a_while(tmp_path, new, order):
+    both = [OLD, new][::order]
+    answer(tmp_path, 1, OLD, OLD, said="yes")
+    answer(tmp_path, 2, both, OLD, new)
+    answer(tmp_path, 3, both, OLD, new)
+    answer(tmp_path, 4, both, new)
+    answer(tmp_path, 5, both, OLD, new)
+    assert answer(tmp_path, 6, new, new) == 60 - 16
+    assert payloads(tmp_path) == [YES] * 6
+
+
+@pytest.mark.parametrize("pinned", [(OLD, NEW), (NEW, OLD)], ids=["new last", "new first"])
+def test_nothing_goes_back_to_a_key_beside_which_the_newer_one_signed(tmp_path, pinned):
+    answer(tmp_path, 1, OLD, OLD, said="yes")
+    answer(tmp_path, 2, NEW, *pinned)
+    answer(tmp_path, 3, [OLD, NEW], *pinned)
+    answer(tmp_path, 4, OLD, *pinned)
+    answer(tmp_path, 5, [NEW, OLD], *pinned)
+    assert answer(tmp_path, 6, NEW, NEW) == 60 - 16
+    assert payloads(tmp_path) == [YES] * 6
+
+
+def test_who_joins_while_both_sign_is_the_newer_ones(tmp_path):
+    for version in (1, 2):
+        answer(tmp_path, version, [OLD, NEW], OLD, NEW)
+    assert answer(tmp_path, 3, NEW, NEW) == 60 - 16
+
+
+def test_what_both_signed_is_answered_under_either(tmp_path):
+    study = Study(studies.document(SMOKES))
+    consenting(tmp_path, "60", HERE, signing_keys=[OLD[1], NEW[1]]).accept(signed_by(study, OLD, NEW))
+    for _, public in (OLD, NEW):
+        consenting(tmp_path, "60", HERE, signing_keys=[public]).consent(study)
+
+
 def test_who_missed_the_change_hears_of_the_key(tmp_path):
     answer(tmp_path, 1, OLD, OLD, said="yes")
     with pytest.raises(AlreadyAnsweredError, match=r"it before, to the key [0-9a-f]{16}$"):
@@ -79,6 +123,47 @@ def test_what_a_stolen_key_asks_keeps_nothing_from_the_one_before_it(tmp_path):
     answer(tmp_path, 2, NEW, OLD, NEW, asked=[OTHER_HABIT])
     answer(tmp_path, 3, OLD, OLD)
     assert payloads(tmp_path) == [YES, NO, YES]
+
+
+def in_both(english, german):
+    return {**SMOKES, "text": {"en": english, "de": german}}
+
+
+def test_nor_does_what_it_asks_in_other_words_of_one_language(tmp_path):
+    first = in_both("Do you smoke?", "Rauchen Sie?")
+    fields = {"languages": ["en", "de"]}
+    answer(tmp_path, 1, OLD, OLD, asked=[first], said="yes", **fields)
+    answer(tmp_path, 2, NEW, OLD, NEW, asked=[in_both("Do you smoke?", "Opiate?")], **fields)
+    assert answer(tmp_path, 3, OLD, OLD, asked=[first], **fields) == 60 - 2 * 16
+    assert payloads(tmp_path) == [YES, NO, YES]
+
+
+def test_a_panel_whose_words_came_back_goes_on_under_the_new_key(tmp_path):
+    answer(tmp_path, 1, OLD, OLD, said="yes")
+    answer(tmp_path, 2, NEW, OLD, NEW, asked=[OTHER_HABIT])
+    answer(tmp_path, 3, NEW, OLD, NEW)
+    answer(tmp_path, 4, NEW, NEW)
+    assert answer(tmp_path, 5, NEW, NEW, asked=[OTHER_HABIT]) == 60 - 2 * 16
+    assert payloads(tmp_path) == [YES, NO, YES, YES, NO]
+
+
+def test_so_does_one_of_which_the_new_key_had_an_answer_of_its_own(tmp_path):
+    answer(tmp_path, 1, OLD, OLD, said="yes")
+    answer(tmp_path, 2, NEW, NEW, asked=[OTHER_HABIT])
+    answer(tmp_path, 3, NEW, OLD, NEW)
+    answer(tmp_path, 4, NEW, NEW)
+    assert answer(tmp_path, 5, NEW, NEW, asked=[OTHER_HABIT]) == 60 - 2 * 16
+    assert payloads(tmp_path) == [YES, NO, YES, YES, NO]
+
+
+def test_and_one_that_gained_a_language_after_its_words_changed(tmp_path):
+    asked = [in_both("Do you smoke?", german) for german in ("Rauchen Sie?", "Opiate?")]
+    for version, question in enumerate(asked, 1):
+        answer(tmp_path, version, OLD, OLD, asked=[question], said="yes", languages=["en", "de"])
+    wider = {**asked[0], "text": {**asked[0]["text"], "fr": "Fumez-vous ?"}}
+    for version, pinned in ((3, [OLD, NEW]), (4, [NEW])):
+        answer(tmp_path, version, NEW, *pinned, asked=[wider], languages=["en", "de", "fr"])
+    assert payloads(tmp_path) == [YES] * 4
 
 
 def test_what_was_carried_over_is_withdrawn_with_the_rest(tmp_path):

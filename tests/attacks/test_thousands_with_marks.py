@@ -12,7 +12,8 @@ from inference.analyses.survey import load_survey, read_frame
 from inference.analyses.table import Table
 from inference.design.people import people_of_table
 from ldp_client.documents.errors import AnswerError, InputError
-from ldp_client.files.answers import answers_from_text
+from ldp_client.files.answers import answers_from_text, read_answers
+from ldp_client.files.marks import TwoReadings
 from schemas import Study
 from tests import studies
 from tests.attacks.test_slips_in_a_census import asked, census_of, said
@@ -36,6 +37,22 @@ def load(folder: Path, ages: Callable[[int], str]) -> Table:
 def test_marks_between_thousands_are_refused_in_a_census(rows: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"the census: column count .* which may be 1200 or not"):
         said(asked(), "armed ~ region", census_of(tmp_path, "north,950\n" + rows))
+
+
+@pytest.mark.parametrize(
+    "number", ["1.200", "\u0661.\u0662\u0660\u0660", "\u096f.\u0968\u0966\u0966", "\uff11,\uff12\uff10\uff10"]
+)
+def test_the_digits_of_any_script_may_be_thousands(number: str, tmp_path: Path) -> None:
+    (tmp_path / "answers.csv").write_text(f'hours\n"{number}"\n', encoding="utf-8")
+    study = Study(studies.document(studies.NUMBER))
+    if "," not in number:
+        with pytest.raises(InputError, match="exactly three digits"):
+            list(read_answers(study, str(tmp_path / "answers.csv")))
+    readings = TwoReadings([""])
+    readings.look_at([number, "\u0669\u0665\u0660"])
+    assert readings.first == number
+    readings.look_at(["\u0660.\u0661\u0662\u0665"])
+    assert readings.first == ""
 
 
 MARKED = ["1 000", "1'000", "1\u2019000", "1\u00a0000", "1\u202f000", "12 000.5", "1_000"]

@@ -6,7 +6,7 @@ import stat
 import pytest
 
 from ldp_client.cli import main
-from ldp_client.commands.device import default_folder
+from ldp_client.commands.device import default_folder, expanded_folder
 from ldp_client.documents.errors import InputError, LedgerError
 from schemas import Study
 from tests import studies
@@ -89,7 +89,30 @@ def test_the_default_folder_does_not_go_by_the_working_folder(tmp_path, monkeypa
     monkeypatch.setenv("HOME", str(tmp_path))
     for base, expected in (("", ".local/share"), ("data", ".local/share"), (str(tmp_path / "xdg"), "xdg")):
         monkeypatch.setenv("XDG_DATA_HOME", base)
-        assert default_folder() == str(tmp_path / expected / "ldpkit")
+        assert expanded_folder(default_folder()) == str(tmp_path / expected / "ldpkit")
+
+
+@pytest.mark.parametrize("home", [".", "home", None])
+@pytest.mark.parametrize("folder", [[], ["--folder=~/device"], ["--folder=~nobody-of-this-name/device"]])
+def test_nor_does_a_home_that_is_none(tmp_path, monkeypatch, capsys, home, folder):
+    """Each working folder would have a device of its own, in a folder that may be called ~."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    if home is None:
+        monkeypatch.setattr(os.path, "expanduser", lambda path: path)
+    else:
+        monkeypatch.setenv("HOME", home)
+    with Server(STUDY.canonical()) as server:
+        url = f"{server.url}/v1/studies/survey"
+        for command in (["answer", url, "--set", "ever=yes", "--yes"], ["withdraw", url], ["budget"]):
+            with pytest.raises(SystemExit, match="2"):
+                main([*command, *folder])
+            assert "in no home folder" in capsys.readouterr().err
+    assert os.listdir(tmp_path) == []
+
+
+def test_other_folders_are_as_they_are_named():
+    assert expanded_folder("device") == "device"
 
 
 @pytest.mark.parametrize("attempts", [0, -1, "2", None])

@@ -48,7 +48,7 @@ def test_a_signed_study_survives_its_text_and_is_verified(pair):
     signed = SignedStudy.from_json(sign_study(STUDY, private.encode()).to_json())
     key = PublicKey.from_pem(public)
     assert signed.study == STUDY
-    assert verify_study(signed, [PublicKey.from_pem(new_key(RSA)[1]), key]).id == key.id
+    assert verify_study(signed, [PublicKey.from_pem(new_key(RSA)[1]), key]) == [key]
 
 
 def test_a_key_id_is_the_digest_of_its_der(pair, tmp_path):
@@ -75,7 +75,7 @@ def test_what_openssl_signs_is_verified(tmp_path):
             )
         key = load_public_key(str(tmp_path / "public.pem"))
         signature = Signature(algorithm, key.id, (tmp_path / "signature").read_bytes())
-        assert verify_study(SignedStudy(STUDY, [signature]), [key]) is key
+        assert verify_study(SignedStudy(STUDY, [signature]), [key]) == [key]
         with pytest.raises(RefusedError, match="wrong"):
             verify_study(SignedStudy(OTHER, [signature]), [key])
 
@@ -219,4 +219,12 @@ def test_the_commands_make_keys_and_sign(tmp_path, algorithm, capsys):
     assert cli.main(["study", "keygen", "--out", key]) == 3
     assert "exists" in capsys.readouterr().err.lower()
     assert not (tmp_path / "key.pem").exists()
-    assert cli.main(["study", "sign", str(tmp_path / "study.json"), "--key", signed, "--out", signed]) == 3
+    study = str(tmp_path / "study.json")
+    assert cli.main(["study", "sign", study, "--key", signed, "--out", signed]) == 3
+    (tmp_path / "linked.json").symlink_to(study)
+    key = str(tmp_path / "other.pem")
+    assert cli.main(["study", "keygen", "--out", key]) == 0
+    for out in (study, str(tmp_path / "linked.json")):
+        assert cli.main(["study", "sign", study, "--key", key, "--out", out]) == 3
+        assert "would replace" in capsys.readouterr().err
+    assert (tmp_path / "study.json").read_text() == STUDY.to_json()

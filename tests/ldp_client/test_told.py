@@ -2,9 +2,13 @@
 
 import json
 
+import pytest
+
 from ldp_client import Device
 from ldp_client.cli import main
 from ldp_client.device.outbox import note_refused, note_sent, try_now
+from ldp_client.documents.signed import ED25519
+from ldp_client.files.signing import new_key, sign_study
 from schemas import Study
 from tests import studies
 
@@ -63,6 +67,22 @@ def test_who_signed_is_named_by_the_key_where_no_collector_is_known(tmp_path, ca
         connection.execute("UPDATE reports SET publisher = ?, collector = ''", ("0123456789abcdef" * 4,))
     _, said = budget(capsys, tmp_path / "one")
     assert "of the key 0123456789abcdef: epsilon 1" in said.out
+
+
+@pytest.mark.parametrize("second", ["Do you smoke?", "Do you take opiates?"])
+def test_what_went_over_to_another_key_is_told_once(tmp_path, capsys, second):
+    pairs = [new_key(ED25519) for _ in range(2)]
+    for version, text in enumerate(("Do you smoke?", second), 1):
+        study = Study(studies.document({**studies.MEMOIZED, "text": text}, version=version))
+        keys = [public for _, public in pairs[:version]]
+        device = Device(tmp_path, "40", HOST, require_consent=False, signing_keys=keys)
+        device.accept(sign_study(study, pairs[version - 1][0].encode()))
+        device.answer(study, {"habit": "no"})
+    cost = float(40 - device.epsilon_left)
+    _, said = budget(capsys, tmp_path, "--json")
+    [told] = json.loads(said.out)["studies"]
+    assert (told["version"], told["questions"], told["epsilon"]) == (2, ["habit"], cost)
+    assert (told["publisher"], told["reports"]["waiting"]) == (HOST, 2)
 
 
 def test_a_folder_without_a_device_is_refused_and_stays_as_it_was(tmp_path, capsys):
