@@ -99,7 +99,7 @@ def saying_losses(client: Any, address: str) -> Iterator[None]:
     except Exception as error:
         if client.status != "running":
             raise _lost(address) from None
-        of_system = next((one for one in _causes(error) if isinstance(one, OSError)), None)
+        of_system = next((one for one in _causes(error) if _is_of_system(one)), None)
         if of_system is None:
             raise
         raise InputError(
@@ -110,6 +110,11 @@ def saying_losses(client: Any, address: str) -> Iterator[None]:
 
 def _lost(address: str) -> TransferError:
     return TransferError(f"{address}: the scheduler was lost; the same command begins anew")
+
+
+def _is_of_system(error: BaseException) -> bool:
+    """Also where Dask's shuffle hands on no more than a worker's words."""
+    return isinstance(error, OSError) or "OSError(" in str(error)
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

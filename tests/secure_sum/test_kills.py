@@ -79,7 +79,7 @@ class Process:
 def put_until_taken(message):
     """As a device does: the same bytes, again and again."""
     deadline = time.monotonic() + 60
-    while put_share(message.node + message.path, message.body, message.invitation).state != "sent":
+    while put_share(message.node + message.path, message.body, message.invitation, b"", b"").state != "sent":
         assert time.monotonic() < deadline
         time.sleep(0.02)
 
