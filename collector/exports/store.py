@@ -102,10 +102,15 @@ class Store:
 
     def paths(self, folder: str) -> list[str]:
         """Every file below a folder, from there, in order."""
+        return sorted(self.sizes(folder))
+
+    def sizes(self, folder: str) -> dict[str, int]:
+        """How long each of them is."""
         with self._saying("list", folder):
             self._fs.invalidate_cache()
             top = self._fs._strip_protocol(self._at(folder)).rstrip("/") + "/"
-            return sorted(found.removeprefix(top) for found in self._fs.find(top))
+            found = self._fs.find(top, detail=True)
+            return {path.removeprefix(top): one["size"] for path, one in found.items()}
 
     def settle(self, folder: str) -> None:
         """Have a disk keep the names of the files that were written in a folder, whatever happens to it."""
