@@ -308,7 +308,9 @@ def each_bucket(order: Order, plan: Plan, work: Work) -> Iterator[Done]:
 
 def _processes(total: int) -> int:
     """As many as there are processors and as pay."""
-    return max(1, min(len(os.sched_getaffinity(0)), total // REPORTS_PER_PROCESS))
+    # Not every system says which of them are this process's.
+    ours = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(ours, total // REPORTS_PER_PROCESS))
 
 
 def _begin_worker() -> None:

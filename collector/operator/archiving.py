@@ -32,7 +32,7 @@ from collector.exports.dataset import (
 from collector.exports.keeping import Keeper, Place, counts_of
 from collector.exports.layout import MANIFEST, PART, UNFINISHED, Manifest, Part, document_name, folder_of
 from collector.exports.parts import UndoneError
-from collector.exports.store import Store
+from collector.exports.store import Store, trimmed
 from collector.operator.archive_checks import manifest_of, require_counts, require_own
 from collector.operator.archive_withdrawals import take_out
 from collector.operator.retention import REPORTS_AT_ONCE
@@ -75,7 +75,7 @@ def settled(order: Order) -> Order:
     """The order with an address that means the same in every folder."""
     protocol, separator, path = order.address.partition("://")
     if separator and protocol not in DISKS:
-        return replace(order, address=order.address.rstrip("/"))
+        return replace(order, address=trimmed(order.address))
     return replace(order, address=os.path.abspath(path if separator else order.address))
 
 
