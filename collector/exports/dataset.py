@@ -133,7 +133,7 @@ def export_from(
     folder = folder_of(order.study)
     with database.read() as session:
         identity = queries.identity(session).hex()
-    before = _manifest_there(store, folder, order.study)
+    before = manifest_there(store, order.study)
     plan = plan_of(database, order, before)
     _refuse_others(store, order.study, before, identity)
     scope = plan.scope
@@ -192,6 +192,9 @@ def finish(store: Store, manifest: Manifest, keeper: Keeper | None = None) -> Go
     gone = Gone(files=len(stale))
     for path in stale:
         gone = gone.plus(Gone() if keeper is None else keeper.leaving(path, None))
+    if stale and manifest.archive:
+        # Killed behind this one it would have no manifest, and nobody makes an archive's again.
+        store.write(f"{folder}/{UNFINISHED}", manifest.to_json().encode())
     if stale:
         store.remove(f"{folder}/{MANIFEST}")
     for path in stale:
@@ -219,24 +222,25 @@ def pending_manifest(store: Store, study_id: str) -> Manifest | None:
     """What an archive was to have when a change of it was interrupted; None where none was."""
     path = f"{folder_of(study_id)}/{UNFINISHED}"
     text = store.read(path)
-    return None if text is None or text == BEING_WRITTEN else Manifest.from_json(text, store.shown(path))
+    # An empty one is an operator's, who says that the archive was deleted.
+    return Manifest.from_json(text, store.shown(path)) if text and text != BEING_WRITTEN else None
 
 
 def read_manifest(store: Store, study_id: str) -> Manifest:
     """The manifest of a finished dataset. Raises InputError where there is none."""
-    folder = folder_of(study_id)
-    found = _manifest_there(store, folder, study_id)
+    found = manifest_there(store, study_id)
     if found is None:
-        where = store.shown(f"{folder}/{MANIFEST}")
+        where = store.shown(f"{folder_of(study_id)}/{MANIFEST}")
         raise InputError(f"there is no {where}: no dataset of {study_id} is there, or it is not finished")
     return found
 
 
-def _manifest_there(store: Store, folder: str, study_id: str) -> Manifest | None:
-    text = store.read(f"{folder}/{MANIFEST}")
+def manifest_there(store: Store, study_id: str) -> Manifest | None:
+    """The same, but None where there is none."""
+    path = f"{folder_of(study_id)}/{MANIFEST}"
+    text, where = store.read(path), store.shown(path)
     if text is None:
         return None
-    where = store.shown(f"{folder}/{MANIFEST}")
     found = Manifest.from_json(text, where)
     if found.study != study_id:
         raise InputError(f"{where} is of the study {found.study[:64]!r}")
@@ -304,7 +308,9 @@ def each_bucket(order: Order, plan: Plan, work: Work) -> Iterator[Done]:
 
 def _processes(total: int) -> int:
     """As many as there are processors and as pay."""
-    return max(1, min(len(os.sched_getaffinity(0)), total // REPORTS_PER_PROCESS))
+    # Not every system says which of them are this process's.
+    ours = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(ours, total // REPORTS_PER_PROCESS))
 
 
 def _begin_worker() -> None:

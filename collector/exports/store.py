@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
 from urllib.parse import urlsplit
@@ -26,6 +27,14 @@ def is_address(text: str) -> bool:
     return "://" in text or text.endswith("/") or os.path.isdir(text)
 
 
+def trimmed(address: str) -> str:
+    """An address without slashes at its end. Raises InputError where nothing but a protocol is left."""
+    found = address.rstrip("/")
+    if "://" in address and "://" not in found:
+        raise InputError(f"{address} names no place that files are written to")
+    return found or "/"
+
+
 class Store:
     """Files below an address. Each becomes visible whole or not at all.
 
@@ -35,7 +44,7 @@ class Store:
     """
 
     def __init__(self, address: str) -> None:
-        self.address = address.rstrip("/") or "/"
+        self.address = trimmed(address)
         self._fs, self._root = _filesystem(self.address)
         protocols = self._fs.protocol if isinstance(self._fs.protocol, tuple) else (self._fs.protocol,)
         self.is_local = "file" in protocols
@@ -102,10 +111,15 @@ class Store:
 
     def paths(self, folder: str) -> list[str]:
         """Every file below a folder, from there, in order."""
+        return sorted(self.sizes(folder))
+
+    def sizes(self, folder: str) -> dict[str, int]:
+        """How long each of them is."""
         with self._saying("list", folder):
             self._fs.invalidate_cache()
             top = self._fs._strip_protocol(self._at(folder)).rstrip("/") + "/"
-            return sorted(found.removeprefix(top) for found in self._fs.find(top))
+            found = self._fs.find(top, detail=True)
+            return {path.removeprefix(top): one["size"] for path, one in found.items()}
 
     def settle(self, folder: str) -> None:
         """Have a disk keep the names of the files that were written in a folder, whatever happens to it."""
@@ -164,7 +178,7 @@ def digest_of(file: IO[bytes]) -> tuple[int, str]:
 
 def _filesystem(address: str) -> tuple[Any, str]:
     protocol = address.partition("://")[0] if "://" in address else "file"
-    if urlsplit(address).password is not None:
+    if "://" in address and _has_password(address):
         advice = "set it in the environment, as the store's own programs read it"
         raise UsageError(f"an address must not hold a password, which would be written down: {advice}")
     # Of all that fsspec reads, memory and caches among it, what keeps what is written.
@@ -178,11 +192,23 @@ def _filesystem(address: str) -> tuple[Any, str]:
         raise MissingExtraError("collector", "fsspec") from None
     try:
         filesystem, root = url_to_fs(address)
-    except ImportError:
-        if protocol in DISKS:
-            raise
-        raise MissingExtraError(EXTRAS[protocol], _module_of(protocol)) from None
+    except (ImportError, ValueError) as error:
+        # Some of a library's protocols are unknown without it.
+        if protocol in EXTRAS and (isinstance(error, ImportError) or not find_spec(_module_of(protocol))):
+            raise MissingExtraError(EXTRAS[protocol], _module_of(protocol)) from None
+        raise _not_an_address(address, error) from None
     return filesystem, str(root)
+
+
+def _has_password(address: str) -> bool:
+    try:
+        return urlsplit(address).password is not None
+    except ValueError as error:
+        raise _not_an_address(address, error) from None
+
+
+def _not_an_address(address: str, error: Exception) -> InputError:
+    return InputError(f"{address} is no address: {line_of(error)}")
 
 
 def _module_of(protocol: str) -> str:

@@ -284,7 +284,7 @@ def run_audit_log(arguments: argparse.Namespace) -> int:
 
 def run_expire(arguments: argparse.Namespace) -> int:
     """ldpkit admin expire STUDY_ID --before YYYY-MM-DD (--yes | --dry-run)"""
-    from collector.operator.retention import count_reports, delete_reports
+    from collector.operator.retention import count_reports, delete_reports, refuse_archived
     from collector.storage.upkeep import utc_today
 
     before, today = day_of("--before", arguments.before), utc_today()
@@ -294,6 +294,7 @@ def run_expire(arguments: argparse.Namespace) -> int:
         )
     with opened_database(arguments) as database:
         found = counted(count_reports(database, arguments.study, before), "report")
+        refuse_archived(database, arguments.study)
         warn_of_a_sum(database, arguments.study)
         if arguments.dry_run:
             print(f"{found} would be deleted in {database.shown}")

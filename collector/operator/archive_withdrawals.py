@@ -1,15 +1,17 @@
 """Taking withdrawn reports out of a study's archive.
 
-Which they are was noted when their devices asked. First the database's counts and running summary lose them,
-once, then the files do, and then their ids are kept as those of withdrawn reports, so that the devices get
-their receipts. Whatever is killed in between is done when it is run again: what the dataset is to become
-stands beside it until it is.
+Which they are was noted when their devices asked. First it is seen that the files are the archive, and all of
+it: an id that is in none of them was made up, or its report left before. Then the database's counts and
+running summary lose them, once, then the files do, and then their ids are kept as those of withdrawn reports,
+so that the devices get their receipts. Whatever is killed in between is done when it is run again: what the
+dataset is to become stands beside it until it is.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack
 from datetime import date
 from functools import partial
@@ -18,11 +20,12 @@ from typing import Any, NamedTuple, TypeVar
 from pyarrow.parquet import ParquetFile
 from sqlalchemy.orm import Session
 
-from collector.exports.dataset import finish, pending_manifest, read_manifest
-from collector.exports.keeping import key_of
-from collector.exports.layout import MANIFEST, PART, UNFINISHED, Manifest, bucket_of, folder_of
+from collector.exports.dataset import finish, manifest_there
+from collector.exports.keeping import counts_of, key_of
+from collector.exports.layout import PART, UNFINISHED, Manifest, bucket_of, folder_of
 from collector.exports.parts import Growing
 from collector.exports.store import Store
+from collector.operator.archive_checks import manifest_of, require_counts, require_files
 from collector.operator.fitting import forget_fitted
 from collector.reports.rules import Rules
 from collector.reports.running_summary import take_back_reports
@@ -52,23 +55,23 @@ class Change(NamedTuple):
         return key_of(self.path)
 
 
-def manifest_of(store: Store, study_id: str) -> Manifest:
-    """What an archive has, or was to have when the last change of it was interrupted. Raises InputError."""
-    return pending_manifest(store, study_id) or read_manifest(store, study_id)
-
-
 def take_out(
     database: Database, store: Store, study_id: str, rules: Mapping[int, Rules], manifest: Manifest
 ) -> tuple[Manifest, int]:
-    """Delete from an archive what was withdrawn since; what it then has, and how many reports went."""
+    """Delete from an archive what was withdrawn since; what it then has, and how many reports went.
+
+    Raises InputError, before anything is done, unless it is the archive and all of it.
+    """
     with database.read() as session:
         state = queries.study_state(session, study_id)
         assert state is not None
         waiting = waiting_withdrawals(session, state.number)
+    changes = list(_changes(store, manifest, rules, waiting.keys())) if waiting else []
+    require_counts(database, store, study_id, _counted(manifest, changes, waiting))
+    require_files(store, manifest, {change.path for change in changes})
     if not waiting:
         finish(store, manifest)
         return manifest, 0
-    changes = list(_changes(store, manifest, rules, waiting))
     for change in changes:
         for lost in _paged(change.lost):
             uncount = partial(_uncount, study_id=study_id, rules=rules, place=change.place, lost=lost)
@@ -91,15 +94,26 @@ def _act_and_rest(database: Database, action: Callable[[Session], None]) -> None
     time.sleep(time.monotonic() - begun)
 
 
+def _counted(
+    manifest: Manifest, changes: Sequence[Change], waiting: Mapping[bytes, bool]
+) -> Counter[tuple[int, date]]:
+    """How many reports of each version and day are counted if this is the archive: those that stay, and those
+    that are not counted out yet. waiting: whether each is."""
+    changed = {change.path for change in changes}
+    found = counts_of(part for part in manifest.parts if part.path not in changed)
+    for change in changes:
+        found[change.place] += len(change.kept) + sum(not waiting[one.id] for one in change.lost)
+    return found
+
+
 def _changes(
-    store: Store, manifest: Manifest, rules: Mapping[int, Rules], wanted: frozenset[bytes]
+    store: Store, manifest: Manifest, rules: Mapping[int, Rules], wanted: Set[bytes]
 ) -> Iterator[Change]:
     """The files that have any of these reports, by their ids."""
     buckets = {bucket_of(report_id, manifest.buckets) for report_id in wanted}
     # Where the last change was interrupted a file is as it is to be, or as it was.
     known = {(part.path, part.bytes, part.sha256) for part in manifest.parts}
-    if store.read(f"{folder_of(manifest.study)}/{MANIFEST}") is not None:
-        before = read_manifest(store, manifest.study)
+    if before := manifest_there(store, manifest.study):
         known |= {(part.path, part.bytes, part.sha256) for part in before.parts}
     for part in manifest.parts:
         place = PART.fullmatch(part.path)

@@ -9,7 +9,6 @@ that withdraws later gets no receipt before its report has left the archive: see
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
@@ -18,13 +17,14 @@ from typing import NamedTuple
 from sqlalchemy.orm import Session
 
 from collector.exports.dataset import (
-    BEING_WRITTEN,
     TEMPORARY,
     Order,
     check_bucket,
     each_bucket,
     export_from,
     finish,
+    manifest_there,
+    pending_manifest,
     plan_of,
     require_part,
     rules_of,
@@ -32,8 +32,9 @@ from collector.exports.dataset import (
 from collector.exports.keeping import Keeper, Place, counts_of
 from collector.exports.layout import MANIFEST, PART, UNFINISHED, Manifest, Part, document_name, folder_of
 from collector.exports.parts import UndoneError
-from collector.exports.store import Store
-from collector.operator.archive_withdrawals import manifest_of, take_out
+from collector.exports.store import Store, trimmed
+from collector.operator.archive_checks import manifest_of, require_counts, require_own
+from collector.operator.archive_withdrawals import take_out
 from collector.operator.retention import REPORTS_AT_ONCE
 from collector.reports.rules import Rules
 from collector.storage import audit_log, queries
@@ -74,7 +75,7 @@ def settled(order: Order) -> Order:
     """The order with an address that means the same in every folder."""
     protocol, separator, path = order.address.partition("://")
     if separator and protocol not in DISKS:
-        return replace(order, address=order.address.rstrip("/"))
+        return replace(order, address=trimmed(order.address))
     return replace(order, address=os.path.abspath(path if separator else order.address))
 
 
@@ -127,16 +128,20 @@ def archive(database: Database, order: Order, tell: Tell = lambda _what, _done, 
 def _archive(database: Database, order: Order, turn: Turn, tell: Tell) -> Archived:
     standing = standing_of(database, order.study, order.address)
     store = Store(order.address)
-    if standing.address is None:
-        manifest = _move(database, order, store, turn, tell)
-    else:
-        manifest = manifest_of(store, order.study)
-        if standing.stored:
-            _require_there(database, order, store, manifest, tell)
-    if not manifest.archive:
+    manifest = None if standing.address is None else manifest_of(store, order.study)
+    if manifest is not None:
+        require_own(database, store, manifest)
+    if manifest is not None and not manifest.archive:
+        # All rows are still here: the files are to be what they make, not what this manifest says.
+        turn.require()
+        database.act(partial(_take_back, study_id=order.study, why="nothing had left the database"))
+        manifest = None
+    if manifest is None:
         # From now on its reports may be nowhere else: no other database is to write there.
-        manifest = manifest._replace(archive=True)
+        manifest = _move(database, order, store, turn, tell)._replace(archive=True)
         finish(store, manifest)
+    elif standing.stored:
+        _require_there(database, order, store, manifest, tell)
     dropped = 0
     while now := database.act(partial(_drop_page, study_id=order.study)):
         turn.require()
@@ -144,29 +149,13 @@ def _archive(database: Database, order: Order, turn: Turn, tell: Tell) -> Archiv
         tell("left the database", dropped, max(standing.stored, dropped))
     rules = _rules(database, order.study, standing.number)
     manifest, withdrawn = take_out(database, store, order.study, rules, manifest)
-    _require_counts(database, order, standing.number, manifest)
     return Archived(manifest, dropped, withdrawn)
 
 
 def _require_there(database: Database, order: Order, store: Store, manifest: Manifest, tell: Tell) -> None:
     """Raises InputError unless the archive has what the database counts, as it was written."""
-    with database.read() as session:
-        state = queries.study_state(session, order.study)
-    assert state is not None
-    _require_counts(database, order, state.number, manifest)
+    require_counts(database, store, order.study, counts_of(manifest.parts))
     _require_all(store, manifest, tell)
-
-
-def _require_counts(database: Database, order: Order, number: int, manifest: Manifest) -> None:
-    """Raises InputError unless an archive has as many reports of each version and day as is counted."""
-    with database.read() as session:
-        there = Counter(archived_counts(session, number)) + Counter(stored_counts(session, number))
-    if there != counts_of(manifest.parts):
-        raise InputError(
-            f"{order.address} has {counted(manifest.reports, 'report')} of {order.study}, and the database "
-            f"counts {there.total()}: one of them is an older copy. The archive's own are what "
-            "`ldpkit summarize` makes of it; nothing was dropped"
-        )
 
 
 def _move(database: Database, order: Order, store: Store, turn: Turn, tell: Tell) -> Manifest:
@@ -191,16 +180,17 @@ def _look_again(database: Database, order: Order, store: Store, manifest: Manife
     try:
         _require_there(database, order, store, manifest, tell)
     except LdpkitError:
-        database.act(partial(_take_back, study_id=order.study))
+        database.act(partial(_take_back, study_id=order.study, why="its files are not what was written"))
         raise
 
 
-def _take_back(session: Session, study_id: str) -> None:
+def _take_back(session: Session, study_id: str, why: str) -> None:
+    """Have a study be none that is archived, unless reports are in the archive alone."""
     row = queries.locked_study(session, study_id)
     assert row is not None
-    row.archived = None
-    line = "taken back: its files are not what was written"
-    audit_log.record(session, audit_log.AT_DATABASE, "archive", study_id, line)
+    if not archived_counts(session, row.number):
+        row.archived = None
+        audit_log.record(session, audit_log.AT_DATABASE, "archive", study_id, f"taken back: {why}")
 
 
 def _is_whole(database: Database, order: Order, store: Store, manifest: Manifest, tell: Tell) -> bool:
@@ -272,24 +262,27 @@ def delete_archive(database: Database, study_id: str, address: str) -> int:
         versions = queries.published_versions(session, study_id)
     if state is None or state.archived != address:
         raise InputError(f"{study_id} is not archived in {address} any more: nothing was deleted")
-    _delete_files(Store(address), study_id, versions)
+    _delete_files(database, Store(address), study_id, versions)
     deleted = _forget(database, study_id)
     Store(address).remove(f"{folder_of(study_id)}/{UNFINISHED}")
     return deleted
 
 
-def _delete_files(store: Store, study_id: str, versions: Iterable[int]) -> None:
-    """Delete an archive's files but for the mark that it is being deleted."""
+def _delete_files(database: Database, store: Store, study_id: str, versions: Iterable[int]) -> None:
+    """Delete an archive's files but for the mark that it is being deleted, which says whose it is."""
     folder = folder_of(study_id)
     ours = set(map(document_name, versions))
     unfinished = f"{folder}/{UNFINISHED}"
-    if store.read(unfinished) is None and store.read(f"{folder}/{MANIFEST}") is None:
+    manifest = pending_manifest(store, study_id) or manifest_there(store, study_id)
+    if manifest is not None:
+        require_own(database, store, manifest)
+        store.write(unfinished, manifest._replace(archive=True).to_json().encode())
+    elif store.read(unfinished) != b"":
         where = store.shown(f"{folder}/{MANIFEST}")
         raise InputError(
             f"there is no {where}: the archive is away, perhaps not mounted, and nothing was deleted. If you "
             f"deleted it yourself, put an empty file {store.shown(unfinished)} there"
         )
-    store.write(unfinished, BEING_WRITTEN)
     # First what makes it a dataset.
     store.remove(f"{folder}/{MANIFEST}")
     for path in store.paths(folder):

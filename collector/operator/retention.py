@@ -136,7 +136,7 @@ def _delete_page(session: Session, find: FindRules, doomed: Doomed, after: bytes
 def delete_reports(database: Database, study_id: str, before: date | None = None) -> int:
     """Delete the reports that came before a day (UTC), or all, as `delete_doomed` does; how many."""
     number = _number(database, study_id)
-    _refuse_archived(database, study_id)
+    refuse_archived(database, study_id)
     book = RuleBook(database)
     with database.read() as session:
         # Before anything is deleted.
@@ -195,7 +195,7 @@ def delete_study(database: Database, study_id: str) -> int:
     with which they make sure who deletes their report.
     """
     number = _number(database, study_id)
-    _refuse_archived(database, study_id)
+    refuse_archived(database, study_id)
     with database.write() as session:
         row = queries.locked_study(session, study_id)
         assert row is not None
@@ -209,7 +209,8 @@ def delete_study(database: Database, study_id: str) -> int:
     return delete_reports(database, study_id)
 
 
-def _refuse_archived(database: Database, study_id: str) -> None:
+def refuse_archived(database: Database, study_id: str) -> None:
+    """Raises InputError for an archived study."""
     with database.read() as session:
         study = queries.study_state(session, study_id)
     if study is not None:

@@ -94,9 +94,10 @@ def wait_for_archive(session: Session, study: int, report_id: bytes) -> bool:
     return session.execute(row.returning(WAITING.c.id)).first() is not None
 
 
-def waiting_withdrawals(session: Session, study: int) -> frozenset[bytes]:
-    """The ids of the reports that are to be deleted from the archive."""
-    return frozenset(map(bytes, session.scalars(select(WAITING.c.id).where(WAITING.c.study == study))))
+def waiting_withdrawals(session: Session, study: int) -> dict[bytes, bool]:
+    """The ids of the reports that are to be deleted from the archive, and whether each is counted no more."""
+    rows = session.execute(select(WAITING.c.id, WAITING.c.taken).where(WAITING.c.study == study))
+    return {bytes(report_id): taken for report_id, taken in rows}
 
 
 def count_waiting(session: Session, study: int) -> int:

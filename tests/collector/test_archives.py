@@ -90,6 +90,10 @@ def test_an_archived_study_is_shown_as_it_was_and_its_rows_are_gone(closed, tmp_
     # Counting again leaves what no row tells any more.
     run("admin", "recount", "--database", closed.url)
     assert summaries(closed) == counted
+    for how in ("--dry-run", "--yes"):
+        before = ("--before", closed.days[1].isoformat(), "--database", closed.url)
+        with pytest.raises(InputError, match="are archived in"):
+            run("admin", "expire", "habits", *before, how)
     with pytest.raises(InputError, match="are archived in"):
         delete_reports(closed.harness.collector.database, "habits", closed.days[1])
     with pytest.raises(InputError, match="are archived in"):

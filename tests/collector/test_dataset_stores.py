@@ -41,6 +41,7 @@ def test_a_store_gets_the_bytes_that_a_folder_gets(served, many, tmp_path, monke
     done = export_dataset(many.order(store.address))
     local = contents(root)
     assert {path: store.read(path) for path in store.paths("")} == local
+    assert store.sizes("") == {path: len(content) for path, content in local.items()}
     assert read_manifest(store, "habits") == done.manifest
     assert json.loads(local[f"{STUDY}/_manifest.json"])["reports"] == 120
     # In several parts, as what is long goes.
@@ -64,6 +65,10 @@ def test_a_store_that_refuses_is_said_in_one_line(many):  # noqa: F811
 def test_a_store_whose_library_is_missing_names_what_installs_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "adlfs", None)
     monkeypatch.setitem(sys.modules, "gcsfs", None)
-    for address, extra in (("az://container/x", "az"), ("gs://bucket/x", "gs")):
+    for address, extra in (
+        ("az://container/x", "az"),
+        ("abfss://container@x/y", "az"),
+        ("gs://bucket/x", "gs"),
+    ):
         with pytest.raises(MissingExtraError, match=rf"ldpkit\[{extra}\]"):
             Store(address)

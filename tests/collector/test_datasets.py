@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from datetime import date, timedelta
 from functools import partial
 from hashlib import sha256
@@ -17,6 +18,7 @@ from sqlalchemy.exc import OperationalError
 from collector.exports import dataset, parts
 from collector.exports.dataset import Order, export_dataset
 from collector.exports.layout import bucket_of, choose_buckets, ids_of
+from collector.exports.store import Store
 from collector.reports import paging
 from collector.storage import audit_log
 from ldp_client.cli import main
@@ -224,6 +226,15 @@ def test_another_collectors_study_of_that_name_is_not_written_over(many, make_ha
     assert contents(tmp_path / "out") == before
 
 
+def test_a_system_that_does_not_say_which_processors_are_its_own(many, tmp_path, monkeypatch):
+    monkeypatch.delattr(os, "sched_getaffinity")
+    assert export_dataset(many.order(tmp_path, processes=None)).manifest.reports == 120
+
+
+def test_a_folder_with_brackets_in_its_name_is_no_host():
+    assert Store("//[x]/y").read("nothing") is None
+
+
 def test_what_cannot_be_is_refused_before_anything_is_written(many, tmp_path):
     (tmp_path / "file").write_text("")
     for address, said in (
@@ -234,6 +245,8 @@ def test_what_cannot_be_is_refused_before_anything_is_written(many, tmp_path):
         ("filecache::s3://bucket/x", ":: is no place that files are written to"),
         (f"dir::file://{tmp_path}/x", ":: is no place that files are written to"),
         ("s3://ann:secret@bucket/x", "must not hold a password"),
+        ("s3://[bucket/x", r"s3://\[bucket/x is no address: Invalid IPv6 URL"),
+        ("s3://", "s3:// names no place"),
     ):
         with pytest.raises(InputError, match=said) as refused:
             export_dataset(many.order(address))

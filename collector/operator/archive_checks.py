@@ -1,0 +1,93 @@
+"""Whether what lies at an archive's address is this study's archive, and all of it.
+
+By a backup that was copied back, or storage that is mounted in the wrong place, it may be an older copy, an
+export, or another database's: then nothing of it is deleted, and no withdrawal acknowledged.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+
+from collector.exports.dataset import manifest_there, pending_manifest, read_manifest
+from collector.exports.layout import PART, Manifest, folder_of
+from collector.exports.store import Store
+from collector.storage import queries
+from collector.storage.archived import Counts, archived_counts, stored_counts
+from collector.storage.database import Database
+from ldp_client.documents.errors import InputError
+from ldp_client.words.text import counted
+
+# Of the files that an error names.
+MOST_NAMED = 3
+UNDONE = "nothing was deleted, and no withdrawal acknowledged"
+
+
+def manifest_of(store: Store, study_id: str) -> Manifest:
+    """What an archive has, or was to have when the last change of it was interrupted. Raises InputError."""
+    return pending_manifest(store, study_id) or read_manifest(store, study_id)
+
+
+def require_own(database: Database, store: Store, manifest: Manifest) -> None:
+    """Raises InputError for another database's, and for an export once reports are in an archive alone."""
+    with database.read() as session:
+        state = queries.study_state(session, manifest.study)
+        identity = queries.identity(session).hex()
+        has_begun = state is not None and bool(archived_counts(session, state.number))
+    is_other = manifest.collector not in (None, identity)
+    if not is_other and (manifest.archive or not has_begun):
+        return
+    what = "another database's" if is_other else "an export, perhaps an older copy"
+    raise InputError(
+        f"{store.shown(folder_of(manifest.study))} is not the archive of {manifest.study} but {what}: "
+        f"{UNDONE}. See what is mounted or was copied there"
+    )
+
+
+def require_counts(database: Database, store: Store, study_id: str, found: Counts) -> None:
+    """Raises InputError unless an archive has as many reports of each version and day as is counted."""
+    with database.read() as session:
+        state = queries.study_state(session, study_id)
+        assert state is not None
+        there = Counter(archived_counts(session, state.number)) + Counter(
+            stored_counts(session, state.number)
+        )
+    if there != Counter(found):
+        raise InputError(
+            f"{store.address} has {counted(sum(found.values()), 'report')} of {study_id}, and the database "
+            f"counts {there.total()}: one of them is an older copy. The archive's own are what "
+            f"`ldpkit summarize` makes of it; {UNDONE}"
+        )
+
+
+def require_files(store: Store, manifest: Manifest, read: Collection[str]) -> None:
+    """Raises InputError unless an archive's files are all there, and no others that it never had.
+
+    read: those whose content was read and is known.
+    """
+    folder = folder_of(manifest.study)
+    there = {path: size for path, size in store.sizes(folder).items() if PART.fullmatch(path)}
+    wanted = {part.path: part.bytes for part in manifest.parts}
+    if wrong := [path for path in wanted if path not in read and there.get(path) != wanted[path]]:
+        raise InputError(
+            f"{store.shown(folder)} lacks {_some(wrong)} that the archive has, or has another in its place: "
+            f"{UNDONE}. Put back what was there"
+        )
+    if extra := sorted(there.keys() - wanted.keys() - _leaving(store, manifest.study, there.keys())):
+        raise InputError(
+            f"{store.shown(folder)} has {_some(extra)} beside the archive's own: {UNDONE}. Move away what "
+            "was copied there"
+        )
+
+
+def _some(paths: list[str]) -> str:
+    more = ", …" if len(paths) > MOST_NAMED else ""
+    return f"{counted(len(paths), 'file')} ({', '.join(paths[:MOST_NAMED])}{more})"
+
+
+def _leaving(store: Store, study_id: str, there: Collection[str]) -> set[str]:
+    """The files that an interrupted change of an archive may have been about to delete."""
+    if pending_manifest(store, study_id) is None:
+        return set()
+    before = manifest_there(store, study_id)
+    return set(there) if before is None else {part.path for part in before.parts}
