@@ -38,10 +38,18 @@ from collector.operator.archive_withdrawals import take_out
 from collector.operator.retention import REPORTS_AT_ONCE
 from collector.reports.rules import Rules
 from collector.storage import audit_log, queries
-from collector.storage.archived import Counts, archived_counts, drop_reports, forget_archive, stored_counts
+from collector.storage.archived import (
+    Counts,
+    archived_counts,
+    drop_reports,
+    forget_archive,
+    stored_counts,
+    withdrawn_counts,
+)
 from collector.storage.database import Database
 from collector.storage.one_writer import Turn, only_writer
 from collector.storage.sums import forget_sums
+from collector.studies import publishing
 from ldp_client.documents.errors import InputError, LdpkitError
 from ldp_client.words.text import counted
 from summaries.engines.addresses import DISKS
@@ -161,11 +169,12 @@ def _require_there(database: Database, order: Order, store: Store, manifest: Man
 def _move(database: Database, order: Order, store: Store, turn: Turn, tell: Tell) -> Manifest:
     """Write the dataset, read all of it again, and have the study archived from then on."""
     for _ in range(MOST_TRIES):
+        gone = _gone(database, order.study)
         exported = export_from(database, order, store, turn, partial(tell, "written"))
         manifest = exported.manifest
         if _is_whole(database, order, store, manifest, tell):
             turn.require()
-            begin = partial(_begin, order=order, counts=counts_of(manifest.parts), reports=manifest.reports)
+            begin = partial(_begin, order=order, manifest=manifest, gone=gone)
             if database.act(begin):
                 _look_again(database, order, store, manifest, tell)
                 return manifest
@@ -224,9 +233,19 @@ def _require_all(store: Store, manifest: Manifest, tell: Tell) -> None:
         tell("read again", done, max(manifest.reports, 1))
 
 
-def _begin(session: Session, order: Order, counts: Counts, reports: int) -> bool:
-    """Have a study be archived; False where reports were withdrawn since they were read, which alone changes
-    the rows of a closed study."""
+def _gone(database: Database, study_id: str) -> Counts:
+    """How many reports of each version and day were withdrawn."""
+    with database.read() as session:
+        state = queries.study_state(session, study_id)
+        return {} if state is None else withdrawn_counts(session, state.number)
+
+
+def _begin(session: Session, order: Order, manifest: Manifest, gone: Counts) -> bool:
+    """Have a study be archived; False where its rows changed since they were read.
+
+    gone: what was withdrawn before. Where somebody opened the study and closed it again, as many reports may
+    have come as were withdrawn.
+    """
     row = queries.locked_study(session, order.study)
     if row is None or not row.closed or row.deleted:
         left = Store(order.address).shown(folder_of(order.study))
@@ -236,10 +255,11 @@ def _begin(session: Session, order: Order, counts: Counts, reports: int) -> bool
         )
     if row.archived is not None:
         raise InputError(f"{order.study} was archived in {row.archived} meanwhile: nothing was dropped")
-    if stored_counts(session, row.number) != counts:
+    rows = stored_counts(session, row.number), withdrawn_counts(session, row.number)
+    if rows != (counts_of(manifest.parts), gone):
         return False
     row.archived, row.final = order.address, True
-    line = f"{counted(reports, 'report')} to {order.address}"
+    line = f"{counted(manifest.reports, 'report')} to {order.address}"
     audit_log.record(session, audit_log.AT_DATABASE, "archive", order.study, line)
     return True
 
@@ -273,9 +293,12 @@ def _delete_files(database: Database, store: Store, study_id: str, versions: Ite
     folder = folder_of(study_id)
     ours = set(map(document_name, versions))
     unfinished = f"{folder}/{UNFINISHED}"
-    manifest = pending_manifest(store, study_id) or manifest_there(store, study_id)
+    pending = pending_manifest(store, study_id)
+    manifest = pending or manifest_there(store, study_id)
     if manifest is not None:
         require_own(database, store, manifest)
+        if pending is None:
+            _require_as_counted(database, store, manifest, store.shown(unfinished))
         store.write(unfinished, manifest._replace(archive=True).to_json().encode())
     elif store.read(unfinished) != b"":
         where = store.shown(f"{folder}/{MANIFEST}")
@@ -291,6 +314,17 @@ def _delete_files(database: Database, store: Store, study_id: str, versions: Ite
             store.remove(f"{folder}/{path}")
 
 
+def _require_as_counted(database: Database, store: Store, manifest: Manifest, unfinished: str) -> None:
+    """Raises InputError for an archive that went on without this database: it may be a restored copy."""
+    try:
+        require_counts(database, store, manifest.study, counts_of(manifest.parts))
+    except InputError as error:
+        raise InputError(
+            f"{error}. Where this database is a copy that was restored, the archive is not its own. If it is, "
+            f"delete its files, put an empty file {unfinished} there, and run this again"
+        ) from None
+
+
 def _forget(database: Database, study_id: str) -> int:
     """Have a study's archive be none; how many reports it had."""
     while database.act(partial(_drop_page, study_id=study_id)):
@@ -300,6 +334,8 @@ def _forget(database: Database, study_id: str) -> int:
         row = queries.locked_study(session, study_id)
         assert row is not None
         deleted = sum(archived_counts(session, row.number).values())
+        # At once: a study that is neither archived nor deleted would be exported as one of no reports.
+        publishing.close(session, study_id, deleted=True)
         forget_sums(session, [row.number])
         forget_archive(session, row.number)
         return deleted

@@ -6,6 +6,7 @@ By a backup that was copied back, or storage that was mounted in the wrong place
 from __future__ import annotations
 
 import shutil
+import sqlite3
 
 import pytest
 
@@ -217,3 +218,59 @@ def test_an_archive_has_a_manifest_wherever_a_deletion_breaks_off(closed, monkey
     archived(closed)
     assert archived_ids(closed.root) == closed.ids
     assert not file.with_name("part-77.parquet").exists()
+
+
+def test_a_restored_copy_deletes_no_archive_that_went_on_without_it(closed, tmp_path):  # noqa: F811
+    archived(closed)
+    copy = tmp_path / "restored.sqlite3"
+    with sqlite3.connect(closed.harness.path) as live, sqlite3.connect(copy) as restored:
+        live.backup(restored)
+    gone = closed.sent[(1, closed.days[0])][0]
+    assert withdrawn(closed, gone) == 503
+    archived(closed)
+    before = contents(closed.root)
+    with pytest.raises(InputError, match="this database is a copy that was restored"):
+        run("admin", "delete-study", "habits", "--yes", "--database", f"sqlite:///{copy}")
+    assert (contents(closed.root), status(closed)["state"]) == (before, "archived")
+    delete(closed)
+    assert archived_ids(closed.root) == set()
+
+
+def test_a_study_whose_deletion_was_killed_is_no_study_of_no_reports(closed, monkeypatch):  # noqa: F811
+    """It was closed and empty for a moment, and the next export replaced its last copy by nothing."""
+    archived(closed)
+
+    def remove(self, path):
+        if path.endswith("_unfinished.json"):
+            raise KeyboardInterrupt
+        genuine(self, path)
+
+    genuine = Store.remove
+    with monkeypatch.context() as context:
+        context.setattr(Store, "remove", remove)
+        with pytest.raises(KeyboardInterrupt):
+            delete(closed)
+    assert status(closed)["state"] == "deleted"
+    assert closed.harness.export().status_code == 410
+    delete(closed)
+    assert status(closed)["state"] == "deleted"
+
+
+def test_as_many_new_reports_as_were_withdrawn_are_other_reports(closed, make_report, monkeypatch):  # noqa: F811
+    """Somebody opens the study and closes it again while its files are read."""
+    harness, genuine = closed.harness, archiving._is_whole
+    gone, new = closed.sent[(2, closed.days[2])][0], make_report(closed.studies[1])
+    done = []
+
+    def is_whole(*arguments):
+        found = genuine(*arguments)
+        if not done:
+            done.append(harness.client.post("/v1/studies/habits/open", headers=harness.operator).status_code)
+            done.extend((harness.put(new).status_code, withdrawn(closed, gone), harness.close().status_code))
+        return found
+
+    monkeypatch.setattr(archiving, "_is_whole", is_whole)
+    harness.day = closed.days[2]
+    archived(closed)
+    assert done == [200, 201, 200, 200]
+    assert archived_ids(closed.root) == closed.ids - {gone.id} | {new.id}
