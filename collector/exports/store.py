@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from ldp_client.documents.errors import InputError, LdpkitError, MissingExtraError, TransferError, UsageError
 from ldp_client.files.disk import replacing
-from summaries.engines.addresses import DISKS, line_of
+from summaries.engines.addresses import DISKS, line_of, on_disk
 
 EXTRAS = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "az": "az", "abfs": "az", "abfss": "az"}
 PIECE = 1 << 20
@@ -24,6 +24,15 @@ ONE_PUT = 32 << 20
 def is_address(text: str) -> bool:
     """Whether it names a folder or a place in a store rather than a file."""
     return "://" in text or text.endswith("/") or os.path.isdir(text)
+
+
+def refuse_unreadable(address: str) -> None:
+    """Raises UsageError for an address at which `ldpkit summarize` would not look for a dataset."""
+    path = on_disk(address)
+    if path is not None and path.startswith(("~", *(f"{disk}:" for disk in DISKS))):
+        raise UsageError(f"{address}: write the path from the root; ~ is read by shells alone, file: with //")
+    if address.rstrip("/").lower().endswith(".parquet"):
+        raise UsageError(f"{address} is one file by its name, and a dataset many: leave .parquet out")
 
 
 class Store:
@@ -164,7 +173,7 @@ def digest_of(file: IO[bytes]) -> tuple[int, str]:
 
 def _filesystem(address: str) -> tuple[Any, str]:
     protocol = address.partition("://")[0] if "://" in address else "file"
-    if urlsplit(address).password is not None:
+    if _has_password(address):
         advice = "set it in the environment, as the store's own programs read it"
         raise UsageError(f"an address must not hold a password, which would be written down: {advice}")
     # Of all that fsspec reads, memory and caches among it, what keeps what is written.
@@ -183,6 +192,13 @@ def _filesystem(address: str) -> tuple[Any, str]:
             raise
         raise MissingExtraError(EXTRAS[protocol], _module_of(protocol)) from None
     return filesystem, str(root)
+
+
+def _has_password(address: str) -> bool:
+    try:
+        return urlsplit(address).password is not None
+    except ValueError as error:
+        raise InputError(f"{address} is no address: {error}") from None
 
 
 def _module_of(protocol: str) -> str:
