@@ -66,7 +66,9 @@ def _summary(study: Study, arguments: argparse.Namespace, progress: Progress) ->
 
         return summarize_files(study, paths, reading_of(progress, paths))
     from summaries.engines import summarize_dataset
+    from summaries.engines.dataset import refuse_replacing_part
 
+    refuse_replacing_part(arguments.out, study, paths)
     return summarize_dataset(
         study,
         paths,

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from ldp_client.documents.errors import InputError, LdpkitError, MissingExtraError, TransferError, UsageError
 from ldp_client.files.disk import replacing
-from summaries.engines.addresses import DISKS, line_of
+from summaries.engines.addresses import DISKS, line_of, on_disk
 
 EXTRAS = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "az": "az", "abfs": "az", "abfss": "az"}
 PIECE = 1 << 20
@@ -33,6 +33,15 @@ def trimmed(address: str) -> str:
     if "://" in address and "://" not in found:
         raise InputError(f"{address} names no place that files are written to")
     return found or "/"
+
+
+def refuse_unreadable(address: str) -> None:
+    """Raises UsageError for an address at which `ldpkit summarize` would not look for a dataset."""
+    path = on_disk(address)
+    if path is not None and path.startswith(("~", *(f"{disk}:" for disk in DISKS))):
+        raise UsageError(f"{address}: write the path from the root; ~ is read by shells alone, file: with //")
+    if address.rstrip("/").lower().endswith(".parquet"):
+        raise UsageError(f"{address} is one file by its name, and a dataset many: leave .parquet out")
 
 
 class Store:

@@ -320,7 +320,7 @@ def _require_as_counted(database: Database, store: Store, manifest: Manifest, un
         require_counts(database, store, manifest.study, counts_of(manifest.parts))
     except InputError as error:
         raise InputError(
-            f"{error}. Where this database is a copy that was restored, the archive is not its own. If it is, "
+            f"{error}. Where this database is a copy that was restored, the archive is another's; where not, "
             f"delete its files, put an empty file {unfinished} there, and run this again"
         ) from None
 

@@ -81,8 +81,10 @@ def run_dataset(arguments: argparse.Namespace) -> int:
 def order_of(arguments: argparse.Namespace, address: str) -> Order:
     """What a command asks for."""
     from collector.exports.dataset import Order
+    from collector.exports.store import refuse_unreadable
     from collector.storage import upkeep
 
+    refuse_unreadable(address)
     settings = settings_with(database=arguments.database)
     place = (settings.database, settings.busy_timeout, arguments.study, address, upkeep.utc_today())
     with_today = getattr(arguments, "with_today", False)

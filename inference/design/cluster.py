@@ -15,7 +15,7 @@ from typing import Any
 
 from inference.design.many import DECIDING, Here, Place, Prepared, Progress, Task, Tell, versions
 from ldp_client.documents.errors import MissingExtraError, TransferError, UsageError
-from summaries.engines.clusters import connected, require_workers, unlike
+from summaries.engines.clusters import await_worker, connected, require_workers, saying_losses, unlike
 
 LOCAL = "local:"
 SCHEMES = ("tcp://", "tls://")
@@ -41,7 +41,7 @@ def place_of(address: str | None, progress: Progress = lambda _line: None) -> It
     Raises:
         UsageError: an address of no such form.
         MissingExtraError: Dask is not installed.
-        TransferError: nothing answers there.
+        TransferError: nothing answers there, or the scheduler was lost while a worker was waited for.
         InputError: a worker has another version of what decides numbers, or not at all.
     """
     if address is None:
@@ -91,9 +91,9 @@ class Dask:
 
     def __init__(self, client: Any, address: str, progress: Progress) -> None:
         self._client, self._address = client, address
-        require_workers(client, dict(zip(DECIDING, versions(), strict=True)), NEEDED)
-        if not client.nthreads():
-            progress(f"{address} has no worker yet: waiting for one")
+        with saying_losses(client, address):
+            await_worker(client, address, progress)
+            require_workers(client, dict(zip(DECIDING, versions(), strict=True)), NEEDED)
 
     def results(self, tasks: Sequence[Task], tell: Tell) -> Iterator[tuple[Task, Any]]:
         """Each task as it is done. Raises TransferError where the cluster is lost."""

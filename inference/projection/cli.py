@@ -36,10 +36,11 @@ def run_project(arguments: argparse.Namespace) -> int:
     from inference.limits import check_seed
     from inference.projection.rounds import doubts_of
     from inference.projection.second_study import second_study
+    from inference.results.saving import RESULT
     from ldp_client.files.disk import refuse_replacing, replacing
 
     check_seed(arguments.seed)
-    read = (arguments.study, arguments.found)
+    read = (arguments.study, arguments.found, str(Path(arguments.found, RESULT)))
     refuse_replacing(arguments.out, read)
     new_id = arguments.id or f"{study.id}-2"
     second, projected = second_study(study, Path(arguments.found), new_id, arguments.seed)

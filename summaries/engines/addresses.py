@@ -23,6 +23,14 @@ def is_in_store(path: str) -> bool:
     return "://" in path
 
 
+def on_disk(path: str) -> str | None:
+    """The path on a disk that an address has; None for a store's."""
+    protocol, mark, rest = path.partition("://")
+    if not mark:
+        return path
+    return rest if protocol in DISKS else None
+
+
 def whole(path: str) -> str:
     """The path from the root: other processes run in other folders. An address stays, but a disk's."""
     protocol, mark, rest = path.partition("://")

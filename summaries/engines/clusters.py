@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import logging
+import os
 import pkgutil
+import re
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
+from errno import EDQUOT, EFBIG, ENOSPC
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -19,6 +22,8 @@ PATIENCE = 10
 SECONDS_UNTIL_TOLD = 5
 # Dask gives the second a level of its own.
 LOGGERS = ("distributed", "distributed.client")
+NO_ROOM = (ENOSPC, EDQUOT, EFBIG)
+_TOLD = re.compile(r"OSError\((\d+), |P2POutOfDiskError\(")
 
 
 @contextmanager
@@ -72,6 +77,8 @@ def unlike(worker: str, name: str, other: str, own: str) -> InputError:
 
 def await_worker(client: Any, address: str, tell: Callable[[str], None]) -> None:
     """Wait until the cluster has a worker; one that starts workers for work is given some."""
+    if client.nthreads():
+        return
     future = client.submit(version, "ldpkit", pure=False)
     try:
         future.exception(timeout=SECONDS_UNTIL_TOLD)
@@ -81,8 +88,11 @@ def await_worker(client: Any, address: str, tell: Callable[[str], None]) -> None
 
 
 @contextmanager
-def saying_losses(client: Any, address: str) -> Iterator[None]:
-    """Raises TransferError where the scheduler is lost, InputError where workers or their disks fail."""
+def saying_losses(client: Any, address: str, is_ours: bool = True) -> Iterator[None]:
+    """Raises TransferError where the scheduler is lost, InputError where workers or their disks fail.
+
+    is_ours: whether all that workers do is ldpkit's; else what a program's own part says of files stays.
+    """
     from distributed import KilledWorker
     from distributed.comm.core import CommClosedError
 
@@ -99,7 +109,7 @@ def saying_losses(client: Any, address: str) -> Iterator[None]:
     except Exception as error:
         if client.status != "running":
             raise _lost(address) from None
-        of_system = next((one for one in _causes(error) if _is_of_system(one)), None)
+        of_system = next((one for one in _failures(error) if is_ours or one.errno in NO_ROOM), None)
         if of_system is None:
             raise
         raise InputError(
@@ -112,9 +122,15 @@ def _lost(address: str) -> TransferError:
     return TransferError(f"{address}: the scheduler was lost; the same command begins anew")
 
 
-def _is_of_system(error: BaseException) -> bool:
-    """Also where Dask's shuffle hands on no more than a worker's words."""
-    return isinstance(error, OSError) or "OSError(" in str(error)
+def _failures(error: BaseException) -> Iterator[OSError]:
+    """What the system said, by what went wrong: of some workers' disks Dask tells the text alone."""
+    for one in _causes(error):
+        told = _TOLD.search(repr(one))
+        if told is not None:
+            number = int(told[1] or ENOSPC)
+            yield OSError(number, os.strerror(number))
+        elif isinstance(one, OSError):
+            yield one
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import glob
 import json
+import os
 import re
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
@@ -17,8 +18,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ldp_client.documents.errors import InputError
+from ldp_client.files.disk import refuse_replacing
 from schemas import Study
-from summaries.engines.addresses import fsspec, is_in_store, line_of, opened, saying, whole
+from summaries.engines.addresses import fsspec, is_in_store, line_of, on_disk, opened, saying, whole
 
 FORMAT = "ldpkit.dataset/1"
 MANIFEST = "_manifest.json"
@@ -107,6 +109,17 @@ def _matching(path: str) -> list[str]:
     if not found:
         raise InputError(f"no file matches {path}")
     return found
+
+
+def refuse_replacing_part(path: str, study: Study, addresses: Sequence[str]) -> None:
+    """Raises InputError where a result would replace a dataset's file, or one that a pattern stands for."""
+    for source in filter(None, map(on_disk, addresses)):
+        refuse_replacing(path, _matching(source))
+        for folder in (os.path.join(source, f"study_id={study.id}"), source):
+            inside = os.path.realpath(path).startswith(os.path.join(os.path.realpath(folder), ""))
+            if inside and os.path.exists(os.path.join(folder, MANIFEST)):
+                # Other versions' parts too: they are no less lost.
+                refuse_replacing(path, [path])
 
 
 def _of_manifest(study: Study, root: str) -> Dataset:

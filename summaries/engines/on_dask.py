@@ -65,8 +65,7 @@ def run_dask(
     address = cluster or "Dask"
     with _client(workers, cluster) as client, saying_losses(client, address):
         if cluster is not None:
-            await_worker(client, cluster, tell_waiting)
-            require_workers(client, {name: version(name) for name in SAME}, NEEDED)
+            _look_at_workers(client, cluster)
         many = max(1, len(client.nthreads())) * TASKS
         groups = groups_of(dataset, many)
         bits = bits_for(job, dataset)
@@ -91,13 +90,15 @@ def dask_summary(study: Study, frame: Any) -> Summary:
         The summary.
 
     Raises:
-        InputError: reports cannot belong to the study, or there are none.
+        InputError: reports cannot belong to the study, or there are none; or a worker of the client's has not
+            what it needs, or workers were lost too often.
         SummaryError: the study needs its reports themselves.
+        TransferError: the scheduler was lost.
         MissingExtraError: Dask is not installed.
     """
     refuse_kept_reports(mechanisms_of(study))
     job = Job(study.to_json())
-    with _dask().config.set(SETTINGS):
+    with _dask().config.set(SETTINGS), _on_workers_of(frame):
         packed = frame.map_partitions(partial(_pack_frame, job), meta=_frame([]))
         ended = _ended(job, packed, min(1 << FRAME_BITS, packed.npartitions)).compute()
     whole = merged(study, _parts_in(ended))
@@ -144,6 +145,25 @@ def own_cluster(workers: int | None) -> Iterator[Any]:
         )
         with own:
             yield own
+
+
+@contextmanager
+def _on_workers_of(frame: Any) -> Iterator[None]:
+    """Look at the workers that compute a frame, and say their loss; only a client's scheduler has some."""
+    client = getattr(_dask().base.get_scheduler(collections=[frame]), "__self__", None)
+    if client is None or not isinstance(client, _distributed().Client):
+        yield
+        return
+    address = client.scheduler.address
+    with saying_losses(client, address, is_ours=False):
+        _look_at_workers(client, address)
+        yield
+
+
+def _look_at_workers(client: Any, address: str) -> None:
+    """Wait for a worker, and look at all there are."""
+    await_worker(client, address, tell_waiting)
+    require_workers(client, {name: version(name) for name in SAME}, NEEDED)
 
 
 def _awaited(futures: Sequence[Any], told: Callable[[int], None]) -> list[Part]:

@@ -36,8 +36,9 @@ ARROW = pa.schema([("bucket", pa.int64()), ("rows", pa.binary())])
 FOUND = -1
 # Buckets of a frame whose rows nobody counted.
 FRAME_BITS = 8
-# Of a bucket's rows so many bytes at most are one value, and so many values go to Python at once.
-BLOCK, BLOCKS = 1 << 22, 8
+# Bytes of a bucket's rows that are one value at most; that come from Python at once; that go to it at once.
+BLOCK, GIVEN, TAKEN = 1 << 22, 1 << 22, 1 << 25
+# How many values go to Python at once: the program's to say, for it holds for every query of its session.
 PER_BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
 # A task that a lost process took along is tried so often.
 TRIES = 4
@@ -89,10 +90,10 @@ def run_spark(
         if dataset.is_bucketed:
             ended = tasks.mapInArrow(partial(_summarize, job, groups, bits), SCHEMA)
         else:
-            packed = tasks.mapInArrow(partial(_split, job, groups, bits), SCHEMA)
+            packed = tasks.mapInArrow(partial(_split, job, groups, bits, _block_of(spark)), SCHEMA)
             ended = _ended(job, packed, min(many, 1 << bits))
         with _watched(spark, len(groups), total, told):
-            return _collected(spark, ended)
+            return _collected(ended)
 
 
 def spark_summary(study: Study, frame: Any) -> Summary:
@@ -115,9 +116,9 @@ def spark_summary(study: Study, frame: Any) -> Summary:
     refuse_kept_reports(mechanisms_of(study))
     job = Job(study.to_json())
     columns = [name for name in frame.columns if name in COLUMNS]
-    packed = frame.select(*columns).mapInArrow(partial(_pack, job), SCHEMA)
+    packed = frame.select(*columns).mapInArrow(partial(_pack, job, _block_of(frame.sparkSession)), SCHEMA)
     ended = _ended(job, packed, _partitions(frame))
-    whole = merged(study, _collected(frame.sparkSession, ended))
+    whole = merged(study, _collected(ended))
     assert whole.summary is not None
     return whole.summary
 
@@ -255,18 +256,21 @@ class _Waiting:
             )
 
 
-def _collected(spark: Any, ended: Any) -> list[Part]:
+def _block_of(spark: Any) -> int:
+    """How many bytes are one value, so that the values that go to Python at once are few bytes too."""
+    values = int(spark.conf.get(PER_BATCH))
+    # Who has it without a limit has the memory for it.
+    return min(BLOCK, TAKEN // values) if values > 0 else BLOCK
+
+
+def _collected(ended: Any) -> list[Part]:
     """Run it. Raises InputError in a line where Spark gave up."""
     from pyspark.errors import PySparkException
 
-    before = spark.conf.get(PER_BATCH)
-    spark.conf.set(PER_BATCH, str(BLOCKS))
     try:
         return [pickle.loads(bytes(row["rows"])) for row in ended.collect()]
     except PySparkException as error:
         raise InputError(f"Spark gave up: {_last_line(error)}") from None
-    finally:
-        spark.conf.set(PER_BATCH, before)
 
 
 def _last_line(error: BaseException) -> str:
@@ -292,14 +296,16 @@ def _summarize(job: Job, groups: Sequence[Sequence[ReportFile]], bits: int, batc
         yield _batch([(FOUND, pickle.dumps(summarize_buckets(job, groups[number], bits)))])
 
 
-def _split(job: Job, groups: Sequence[Sequence[ReportFile]], bits: int, batches: Batches) -> Batches:
+def _split(
+    job: Job, groups: Sequence[Sequence[ReportFile]], bits: int, block: int, batches: Batches
+) -> Batches:
     for number in _numbers(batches):
         found = Part.empty(job.study)
-        yield from _blocks(split_files(job, groups[number], bits, found))
+        yield from _blocks(split_files(job, groups[number], bits, found), block)
         yield _batch([(FOUND, pickle.dumps(found))])
 
 
-def _pack(job: Job, batches: Batches) -> Batches:
+def _pack(job: Job, block: int, batches: Batches) -> Batches:
     """Pack a partition of somebody's frame."""
     from pyspark import TaskContext
 
@@ -315,15 +321,25 @@ def _pack(job: Job, batches: Batches) -> Batches:
             yield packer.pack(batch, place, f"partition {number}")
             place += batch.num_rows
 
-    yield from _blocks(split_rows(packed(), FRAME_BITS))
+    yield from _blocks(split_rows(packed(), FRAME_BITS), block)
     yield _batch([(FOUND, pickle.dumps(found))])
 
 
-def _blocks(split: Iterable[tuple[int, Rows]]) -> Batches:
+def _blocks(split: Iterable[tuple[int, Rows]], block: int) -> Batches:
+    """Buckets' rows as values of at most so many bytes, or of one row; many in a batch: each batch costs."""
+    waiting: list[tuple[int, bytes]] = []
+    size = 0
     for bucket, rows in split:
-        step = max(1, BLOCK // rows.shape[1])
+        step = max(1, block // rows.shape[1])
         for begin in range(0, len(rows), step):
-            yield _batch([(bucket, rows[begin : begin + step].tobytes())])
+            some = rows[begin : begin + step].tobytes()
+            waiting.append((bucket, some))
+            size += len(some)
+            if size >= GIVEN:
+                yield _batch(waiting)
+                waiting, size = [], 0
+    if waiting:
+        yield _batch(waiting)
 
 
 def _ended(job: Job, packed: Any, partitions: int) -> Any:

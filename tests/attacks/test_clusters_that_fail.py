@@ -10,12 +10,16 @@ import subprocess
 import sys
 import time
 from threading import Thread
+from types import SimpleNamespace
 
+import dask.dataframe
 import pytest
 from distributed import Client
 
+from inference.design.cluster import place_of
 from ldp_client.cli import main
-from ldp_client.documents.errors import EXIT_NETWORK, EXIT_REFUSED
+from ldp_client.documents.errors import EXIT_NETWORK, EXIT_REFUSED, InputError, TransferError
+from summaries import dask_summary, summarize
 from summaries.engines import clusters
 from tests.summaries.engines_data import FEW, made, write, write_dataset
 
@@ -167,3 +171,100 @@ def test_a_worker_without_room_on_its_disk_is_one_line(start, scheduler, call, c
     workers_of(address, 1)
     assert call(address, "?.parquet") == EXIT_REFUSED
     assert "cannot keep its temporary files" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ("Exception(\"OSError(27, 'File too large')\")", "File too large"),
+        ("Exception('P2POutOfDiskError()')", "No space left on device"),
+    ],
+)
+def test_a_disk_of_which_dask_tells_the_text_alone_is_one_line(said, reason):
+    said = f"Unexpected error encountered during P2P barrier: {said}"
+    with (
+        pytest.raises(InputError, match=f"there cannot keep its temporary files: {reason}; give it room"),
+        clusters.saying_losses(SimpleNamespace(status="running"), "there", is_ours=False),
+    ):
+        raise RuntimeError("P2P 1d3e failed during barrier phase") from RuntimeError(said)
+
+
+def test_a_worker_without_ldpkit_that_comes_late_is_refused_before_fits_are_sent(
+    start, scheduler, monkeypatch
+):
+    monkeypatch.setattr(clusters, "SECONDS_UNTIL_TOLD", 0.5)
+    address, _ = scheduler
+    told = []
+    command = (WITHOUT + WORKER, address, "--no-nanny", "--nthreads", "1")
+    later = Thread(target=lambda: (time.sleep(2), start(*command)))
+    later.start()
+    with (
+        pytest.raises(InputError, match=r"worker tcp://\S+ cannot load inference.design.cluster: .*install"),
+        place_of(address, told.append),
+    ):
+        pass
+    later.join()
+    assert told == [f"{address} has no worker yet: waiting for one (dask worker {address})"]
+    assert workers_of(address, 1) == 1
+
+
+def test_a_scheduler_that_is_lost_before_fits_are_sent_is_one_line(scheduler, monkeypatch):
+    monkeypatch.setattr(clusters, "PATIENCE", 3)
+    address, process = scheduler
+    Thread(target=lambda: (time.sleep(2), process.kill())).start()
+    with pytest.raises(TransferError, match="the scheduler was lost"), place_of(address):
+        pass
+
+
+@pytest.fixture
+def frame(tmp_path):
+    """A Dask DataFrame of a program's own."""
+    return dask.dataframe.read_parquet(write(tmp_path / "own.parquet", made(FEW, 60)))
+
+
+def test_workers_without_ldpkit_are_refused_before_a_programs_frame_is_sent(
+    start, scheduler, frame, monkeypatch
+):
+    address, _ = scheduler
+    start(WITHOUT + WORKER, address, "--no-nanny", "--nthreads", "1")
+    workers_of(address, 1)
+    monkeypatch.setattr("summaries.engines.on_dask._ended", lambda *_: pytest.fail("work was sent"))
+    with (
+        Client(address),
+        pytest.raises(InputError, match=r"cannot load summaries.engines.on_dask: .*install"),
+    ):
+        dask_summary(FEW, frame)
+    assert workers_of(address, 1) == 1
+
+
+def test_a_scheduler_that_is_lost_under_a_programs_frame_is_one_line(start, scheduler, frame):
+    address, process = scheduler
+    start(WORKER, address, "--no-nanny", "--nthreads", "1")
+    workers_of(address, 1)
+
+    def slowed(some):
+        time.sleep(3)
+        return some
+
+    with Client(address, timeout=3):
+        slow = frame.map_partitions(slowed, meta=frame._meta)
+        Thread(target=lambda: (time.sleep(1.5), process.kill())).start()
+        with pytest.raises(TransferError, match="the scheduler was lost; the same command begins anew"):
+            dask_summary(FEW, slow)
+
+
+def test_what_a_programs_frame_says_of_its_own_files_stays(start, scheduler, frame):
+    address, _ = scheduler
+    start(WORKER, address, "--no-nanny", "--nthreads", "1")
+    workers_of(address, 1)
+    right = summarize(FEW, made(FEW, 60)).to_json()
+
+    def none_there(_some):
+        raise FileNotFoundError("my.txt")
+
+    with Client(address):
+        assert dask_summary(FEW, frame).to_json() == right
+        with pytest.raises(FileNotFoundError, match=r"my\.txt"):
+            dask_summary(FEW, frame.map_partitions(none_there, meta=frame._meta))
+    with dask.config.set(scheduler="threads"):
+        assert dask_summary(FEW, frame).to_json() == right

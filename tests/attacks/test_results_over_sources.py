@@ -6,11 +6,13 @@ import os
 
 import pytest
 
+from inference.results.saving import RESULT
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from ldp_client.cli import main
 from schemas import Study
 from tests import studies
+from tests.summaries.engines_data import FEW, OTHER, made, write, write_dataset
 
 STUDY = Study(studies.document(studies.YES_NO))
 
@@ -26,18 +28,60 @@ def files(tmp_path):
     return tmp_path
 
 
+def contents(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
 def refused(capsys, folder, *arguments):
     """The files are all as before, and the line says what to do."""
-    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    before = contents(folder)
     assert main(list(map(str, arguments))) == 3
     said = capsys.readouterr().err
     assert "which is read: choose another file" in said
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    assert contents(folder) == before
 
 
 @pytest.mark.parametrize("name", ["reports.ndjson", "study.json", "linked.ndjson", "symbolic.ndjson"])
 def test_a_summary_over_what_it_is_made_of(files, capsys, name):
     refused(capsys, files, "summarize", files / "study.json", files / "reports.ndjson", "--out", files / name)
+
+
+@pytest.fixture
+def dataset(tmp_path):
+    """The folder of a study's dataset, which has other versions too."""
+    (tmp_path / "study.json").write_text(FEW.to_json())
+    write(tmp_path / "ds/study_id=survey/study_version=2/day=2026-01-01/part-00.parquet", made(OTHER, 4))
+    return write_dataset(tmp_path / "ds", made(FEW, 60))
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("given", ["ds", "ds/study_id=survey/", "file://{}/ds", "linked"])
+def test_a_summary_over_a_part_of_its_dataset(tmp_path, dataset, capsys, given, version):
+    (tmp_path / "linked").symlink_to("ds")
+    given = given.format(tmp_path) if "{}" in given else f"{tmp_path}/{given}"
+    part = next(dataset.glob(f"study_version={version}/*/*.parquet"))
+    for out in (part, dataset / "_manifest.json"):
+        refused(capsys, tmp_path, "summarize", tmp_path / "study.json", given, "--out", out)
+
+
+@pytest.mark.parametrize("given", ["{}/*.parquet", "file://{}/*.parquet", "file://{}/one.parquet"])
+def test_a_summary_over_a_file_that_a_pattern_or_an_address_names(tmp_path, capsys, given):
+    (tmp_path / "study.json").write_text(FEW.to_json())
+    one = write(tmp_path / "one.parquet", made(FEW, 60))
+    refused(capsys, tmp_path, "summarize", tmp_path / "study.json", given.format(tmp_path), "--out", one)
+
+
+def test_a_summary_beside_the_folders_of_a_dataset_is_written_again(tmp_path, dataset):
+    out = dataset.parent / "summary.json"
+    for _ in range(2):
+        assert main(["summarize", *map(str, [tmp_path / "study.json", tmp_path / "ds", "--out", out])]) == 0
+    assert out.read_text().startswith('{"digest"')
+
+
+def test_a_second_study_over_the_fit_of_the_first(files, capsys):
+    (files / "fit").mkdir()
+    (files / "fit" / RESULT).write_text("{}")
+    refused(capsys, files, "project", files / "study.json", files / "fit", "--out", files / "fit" / RESULT)
 
 
 def test_a_second_study_over_the_first(files, capsys):

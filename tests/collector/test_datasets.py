@@ -283,6 +283,34 @@ def test_the_command_says_where_a_dataset_goes(many, tmp_path, capsys):
             found.run(found)
 
 
+@pytest.mark.parametrize(
+    ("address", "problem"),
+    [
+        ("~/out", "write the path from the root"),
+        ("file://~/out", "write the path from the root"),
+        ("file:out", "write the path from the root"),
+        ("out.parquet/", "is one file by its name"),
+        ("s3://bucket/out.Parquet/", "is one file by its name"),
+        ("//[x]/out", "is no address"),
+        ("s3://[bucket/out", "is no address"),
+    ],
+)
+def test_an_address_at_which_nobody_would_find_the_dataset_is_refused(
+    many, tmp_path, monkeypatch, address, problem
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    before = set(tmp_path.rglob("*"))
+    for command in (
+        ["export", "habits", "--format", "parquet", "--out", address],
+        ["admin", "archive", "habits", "--to", address, "--yes"],
+    ):
+        found = parsed(*command, "--database", many.url)
+        with pytest.raises((UsageError, InputError), match=problem):
+            found.run(found)
+    assert set(tmp_path.rglob("*")) == before
+
+
 def test_every_id_is_in_the_range_of_its_bucket():
     for buckets in (1, 2, 16, 256):
         for first in range(256):

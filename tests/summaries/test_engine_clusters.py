@@ -10,12 +10,13 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import dask.dataframe
+import numpy as np
 import pytest
 from distributed import Client, LocalCluster
 
 from ldp_client.cli import main
 from ldp_client.documents.errors import InputError, MissingExtraError, TransferError, UsageError
-from summaries import count_dataset, dask_summary, spark_summary, summarize_dataset
+from summaries import count_dataset, dask_summary, spark_summary, summarize, summarize_dataset
 from summaries.engines import on_spark
 from summaries.engines.on_dask import HERE
 from tests.summaries.engines_data import (
@@ -123,6 +124,33 @@ def test_spark_summarises_frames_though_a_worker_is_killed(folder, spark, tmp_pa
     found = spark_summary(STUDY, frame.mapInArrow(kill, frame.schema))
     assert (tmp_path / "mark").exists()
     assert found.to_json() == RIGHT
+
+
+def test_spark_reads_a_programs_frame_in_batches_as_large_as_the_program_has_them(spark, folder, tmp_path):
+    frame = spark.read.parquet(str(folder / "one.parquet"))
+
+    def noted(batches):
+        for batch in batches:
+            with open(tmp_path / "sizes", "a") as file:
+                file.write(f"{batch.num_rows}\n")
+            yield batch
+
+    found = spark_summary(STUDY, frame.mapInArrow(noted, frame.schema))
+    assert found.to_json() == summarize(STUDY, REPORTS[:170]).to_json()
+    assert (tmp_path / "sizes").read_text().split() == ["170"]
+
+
+@pytest.mark.parametrize("values", ["10000", "8", "0", "99999999"])
+def test_what_goes_to_sparks_workers_at_once_is_bounded_however_many_values_the_program_allows(values):
+    rows = np.arange(300_000, dtype=np.uint8).reshape(-1, 30)
+    block = on_spark._block_of(SimpleNamespace(conf={on_spark.PER_BATCH: values}))
+    batches = list(on_spark._blocks([(1, rows), (2, rows[:9])], block))
+    buckets, parts = zip(*(pair for one in batches for pair in zip(*one.to_pydict().values())))
+    assert b"".join(parts) == rows.tobytes() + rows[:9].tobytes()
+    assert buckets == tuple(sorted(buckets))
+    longest = max(map(len, parts))
+    assert longest == 30 or longest * max(1, int(values)) <= on_spark.TAKEN
+    assert len(batches) == 1
 
 
 def test_spark_leaves_the_programs_session_alone_from_whichever_thread_it_is_called(folder, spark):
