@@ -291,7 +291,6 @@ def test_the_command_says_where_a_dataset_goes(many, tmp_path, capsys):
         ("file:out", "write the path from the root"),
         ("out.parquet/", "is one file by its name"),
         ("s3://bucket/out.Parquet/", "is one file by its name"),
-        ("//[x]/out", "is no address"),
         ("s3://[bucket/out", "is no address"),
     ],
 )

@@ -46,7 +46,7 @@ const transaction = () => {
   return one;
 };
 globalThis.indexedDB = { open: () => soon(() => ({ close() {}, transaction })) };
-Object.defineProperty(globalThis, "navigator", { value: { locks: { request: (_, work) => work() } }, configurable: true });
+Object.defineProperty(globalThis, "navigator", { value: { locks: { request: (...given) => given.at(-1)({}) } }, configurable: true });
 globalThis.location = new URL(COLLECTOR);
 const handlers = {};
 globalThis.addEventListener = (kind, handler) => (handlers[kind] = handler);
