@@ -258,3 +258,16 @@ def test_earlier_codes_of_people_without_names_end(place, capsys):
 def test_a_second_token_goes_with_again(place):
     with pytest.raises(UsageError, match="goes with --again"):
         unnamed(place, "first.csv", "--second-token")
+
+
+def test_codes_of_another_stratum_do_not_end(place):
+    """Nor do any for a stratum that has no key, by a slip of the pen."""
+    for region in ("north", "south"):
+        place.run("key", "panel", "--public", f"region={region}")
+    command = ("invite", "panel", "--count", "2", "--public")
+    for region in ("north", "south"):
+        place.run(*command, f"region={region}", "--out", f"{region}.csv")
+    with pytest.raises(InputError, match="has no key for region=noth"):
+        place.run(*command, "region=noth", "--again", "--out", "noth.csv")
+    place.run(*command, "region=north", "--again", "--out", "again.csv")
+    assert sorted(place.counts()) == [(0, 0), (2, 0), (2, 0)]
