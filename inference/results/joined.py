@@ -133,6 +133,8 @@ def _planned(study: Study, posterior: Posterior, entry: Any) -> Joined:
     name = posterior.question
     if not isinstance(entry, dict):
         return Joined(name, "plan", "", "not planned")
+    if "difference" in entry:
+        return Joined(name, "plan", "", "planned for a difference of two groups, which this fit is not")
     epsilon = Decimal(str(study.question(name).mechanism.epsilon))
     try:
         own = [widths for stated, widths in entry["half_widths"].items() if Decimal(stated) == epsilon]
