@@ -7,8 +7,12 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+
+# Files with tests that are marked slow.
+LONG: set[Path] = set()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -19,14 +23,33 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
         os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
     # The workers share the cores already: threads inside each would wait for one another.
-    # Most programs run once or twice here: compiling them thoroughly costs more than it saves.
-    flags = "--xla_cpu_multi_thread_eigen=false --xla_backend_optimization_level=0"
-    os.environ.setdefault("XLA_FLAGS", flags)
+    os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
     # Tracing makes many objects that stay: looking for cycles among them takes a fifteenth of all time.
     gc.set_threshold(100_000, 50, 100)
     # What is started in the background ignores it, and so would every command that a test interrupts.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Note which files have slow tests, before these may be left out."""
+    for item in items:
+        if item.get_closest_marker("slow"):
+            LONG.add(item.path)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Compile thoroughly where programs run long.
+
+    Elsewhere most run once or twice, and that costs more than it saves. It is one level for a whole file, as
+    results that differ in last digits would otherwise depend on which test made what several use.
+    """
+    quick = item.path not in LONG
+    os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = str(quick).lower()
+    if "jax" in sys.modules:
+        sys.modules["jax"].config.update("jax_disable_most_optimizations", quick)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
