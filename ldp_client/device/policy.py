@@ -96,8 +96,8 @@ class Policy:
         """A collector's base URL in the one spelling that is compared: scheme and host in small letters,
         no default port, no slash at its end.
 
-        Raises InputError for what is no https URL in ASCII (http is taken for this machine only), RefusedError
-        for a host that is not allowed.
+        Raises InputError for what is no https URL in ASCII (http is taken for this machine only),
+        RefusedError for a host that is not allowed.
         """
         from urllib.parse import urlsplit
 
