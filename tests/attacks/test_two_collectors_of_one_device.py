@@ -1,4 +1,4 @@
-"""By the same study id, have what another collector was answered dropped, hidden, told as one's own or repeated."""
+"""By the same study id, have another collector's answers dropped, hidden, told as one's own, or repeated."""
 
 import json
 
