@@ -96,12 +96,14 @@ def default_folder() -> str:
 def expanded_folder(given: str) -> str:
     """A folder with its ~, which a shell leaves as it is in --folder=~/device, the default's too.
 
-    Raises argparse.ArgumentTypeError where that is no folder or a relative one.
+    Raises argparse.ArgumentTypeError where that is no home folder.
     """
-    folder = os.path.expanduser(given)
-    if given[:1] == "~" and not os.path.isabs(folder):
-        raise argparse.ArgumentTypeError(say("cli.no_home", folder=given))
-    return folder
+    from ldp_client.device.policy import folder_of
+
+    try:
+        return folder_of(given)
+    except InputError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def run_answer(arguments: argparse.Namespace) -> int:

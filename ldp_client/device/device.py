@@ -57,7 +57,7 @@ class Device:
     """One person's device. Decimals are strings.
 
     Args:
-        folder: where ledger and outbox live.
+        folder: where ledger and outbox live; a relative one is another device in each working folder.
         max_epsilon: the privacy budget for the device's life, over all studies, in nats.
         collector: base URL, needed to fetch and to flush; https, or http on this machine.
         max_epsilon_per_study: the same for each study (None: no further limit).

@@ -46,14 +46,17 @@ class Ledger:
     """
 
     def __init__(self, folder: str) -> None:
-        self.folder = folder
-        self.path = os.path.join(folder, LEDGER_NAME)
         try:
             os.makedirs(folder, mode=0o700, exist_ok=True)
+            if not os.path.isabs(folder):
+                # A program that goes to another folder later stays the same device.
+                folder = os.path.join(os.getcwd(), folder)
         except (OSError, ValueError) as error:
             # Also of a name that no folder can have, such as one with a NUL.
             reason = getattr(error, "strerror", error)
             raise LedgerError(say("device.no_folder", folder=folder, reason=reason)) from None
+        self.folder = folder
+        self.path = os.path.join(folder, LEDGER_NAME)
         for path in (folder, self.path, os.path.join(folder, LOCK_NAME)):
             keep_private(path)
         if not os.path.exists(self.path):

@@ -1,5 +1,6 @@
 """What a device's owner allows: how much privacy may be lost, whom it talks to, whose studies it takes."""
 
+import os
 from fractions import Fraction
 
 from ldp_client.core.public_keys import PublicKey, is_signed_by_rsa
@@ -12,7 +13,6 @@ from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import os
     from collections.abc import Sequence
     from typing import Any, Optional
 
@@ -96,18 +96,21 @@ class Policy:
         """A collector's base URL in the one spelling that is compared: scheme and host in small letters,
         no default port, no slash at its end.
 
-        Raises InputError for what is no https URL (http is taken for this machine only), RefusedError
-        for a host that is not allowed.
+        Raises InputError for what is no https URL in ASCII (http is taken for this machine only),
+        RefusedError for a host that is not allowed.
         """
         from urllib.parse import urlsplit
 
         refuse_no_text("collector", text)
+        if not text.isascii():
+            # Other letters have a second spelling each, and no request is made to them.
+            raise UsageError(say("device.collector_ascii", text=text))
         try:
             parts = urlsplit(text)
             host, port = parts.hostname, parts.port
         except ValueError:
             host = None
-        odd = [character for character in text if character <= " " or character in "?#@\x7f"]
+        odd = [character for character in text if character <= " " or character in "?#@\\\x7f"]
         if not host or parts.scheme not in ("http", "https") or odd:
             raise UsageError(say("device.collector_url", text=text))
         if parts.scheme == "http" and host not in LOOPBACK:
@@ -155,11 +158,18 @@ def plain_invitation(given: "Any") -> str:
 
 
 def folder_of(given: "str | os.PathLike[str]") -> str:
-    """A folder's path as text. Raises InputError for what is none, for bytes too."""
+    """A folder's path as text, with the home folder for its ~.
+
+    Raises InputError for what is none, for bytes too, and for a ~ that is no home folder: it would be a
+    folder of that name, another one wherever the program starts.
+    """
     path = given.__fspath__() if hasattr(given, "__fspath__") else given
     if not isinstance(path, str):
         raise InputError(say("device.folder", found=type(given).__name__))
-    return path
+    folder = os.path.expanduser(path)
+    if path[:1] == "~" and not os.path.isabs(folder):
+        raise InputError(say("device.no_home", folder=path))
+    return folder
 
 
 def _above_zero(name: str, text: str) -> Fraction:

@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     from ldp_client.device.terms import Terms
 
 ZERO = Fraction(0)
-# Keys, and whoever else has no base URL, of whose answers no report, or one, says no collector.
-_PERHAPS_HERE = """publisher IN (SELECT publisher FROM spent LEFT JOIN reports USING (study, publisher)
-  WHERE study = ? AND IFNULL(collector, '') = '' AND NOT INSTR(publisher, '/'))"""
+# Of any key: where a report is deleted, nothing says whom it told. None but the owner's keys stand there.
+_OF_A_KEY = "study = ? AND NOT INSTR(publisher, '/')"
 
 
 class Spend:
@@ -102,9 +101,8 @@ def refuse_overspending(
 ) -> None:
     """Raises BudgetError where the questions that are not paid for yet (`fresh`) exceed a limit."""
     rows = connection.execute("SELECT study, epsilon, delta FROM spent").fetchall()
-    query = f"SELECT epsilon FROM spent WHERE {OF_PUBLISHER} OR study = ? AND {_PERHAPS_HERE}"
-    its = publisher.of(terms.study.id)
-    here = connection.execute(query, (*its, its[0], its[0]))
+    query = f"SELECT epsilon FROM spent WHERE {OF_PUBLISHER} OR {_OF_A_KEY}"
+    here = connection.execute(query, (*publisher.of(terms.study.id), terms.study.id))
     asked = terms.total(fresh)
     life = sum((Fraction(row[1]) for row in rows), ZERO)
     study = sum((Fraction(row[0]) for row in here.fetchall()), ZERO)

@@ -42,8 +42,11 @@ export function invite(memory, collector, studyId, given) {
 /** Wipe what is held of answers to a study, and have those reports deleted that may have left: how many these are. */
 export function withdraw(memory, collector, studyId) {
   const isIts = ofStudy(memory, collector, studyId);
-  // One answer, whichever collectors' rounds it was given in.
-  for (const kept of memory.permanent) if (kept.study === studyId) kept.answer = new Uint8Array();
+  // A permanent answer is whose its question is.
+  const questions = memory.spent.filter(isIts).map(({ question }) => question);
+  for (const kept of memory.permanent) {
+    if (kept.study === studyId && questions.includes(kept.question)) kept.answer = new Uint8Array();
+  }
   // A report that no collector was found for never left. One of an older ledger may have.
   const isLeft = (report) => !isIts(report) || (report.state !== "held" && report.publisher !== "");
   memory.reports = memory.reports.filter(isLeft);

@@ -41,8 +41,8 @@ export async function openDevice({
   return {
     /**
      * Perturb every answer once and write spends, permanent answers and report durably; the report is held
-     * until `consent`. Throws LdpkitError "input", "answer", "closed", "answered", "budget" or "ledger"; then nothing
-     * is written.
+     * until `consent`. Throws LdpkitError "input", "answer", "closed", "answered", "budget", "study" or "ledger"; then
+     * nothing is written.
      */
     async answer(study, answers, invitation = "") {
       if (invitation !== "") invitation = (await import("./pasted.js").catch(unloaded)).read(invitation);
@@ -50,7 +50,7 @@ export async function openDevice({
       // Before the transaction, which would not wait for a hash.
       const identity = await drawIdentity(random);
       return write((memory) => {
-        const recalled = recall(study, memory);
+        const recalled = recall(study, memory, collector);
         refuseSpending(study, recalled, memory.spent, budget);
         const { answered, ...made } = reportOf(
           study,
@@ -111,7 +111,7 @@ export async function openDevice({
     /** Whether this device would refuse to answer the study (again), and its latest report that is left. */
     status: (study) =>
       read((memory) => ({
-        answered: recall(study, memory).some((one) => one.problem),
+        answered: recall(study, memory, collector).some((one) => one.problem),
         report: memory.reports.findLast((report) => isIts(study, report)),
         apart: memory.reports.some((one) => one.channel?.oblivious) ? memory.apart : 0,
       })),

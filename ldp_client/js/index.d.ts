@@ -3,7 +3,7 @@ export type Rational = readonly [numerator: bigint, denominator: bigint, nearest
 export type Bounds = readonly [low: Rational, high: Rational];
 
 export type ErrorCode =
-  /** The study's document is wrong, or this module does not know all that it asks. */
+  /** The study's document is wrong, or this module does not know all that it asks, or its report is too large to send. */
   | "study"
   /** An answer does not fit its question; nothing was drawn. */
   | "answer"
@@ -238,7 +238,7 @@ export function mechanismFor(question: Question): Mechanism;
  * One report with a fresh id, kept nowhere: a Device is what makes it the only one. secret: 32 hexadecimal digits
  * that the id is a hash of; whoever presents them may have the report deleted. answered: the questions that it
  * answers. mechanisms: one for each question, `mechanismFor` if left out. Rejects with LdpkitError "input" for a
- * memoized question, whose permanent answer only a Device keeps.
+ * memoized question, whose permanent answer only a Device keeps, "study" for a report above 1,048,576 bytes.
  */
 export function perturbAnswers(
   study: Study,
@@ -330,8 +330,9 @@ export interface Device {
   /**
    * Perturb every answer once and write spend, permanent answers and report durably, in one transaction; the
    * report is held. invitation: what the operator of an invited study handed out.
-   * Rejects with LdpkitError "input", "answer", "closed", "answered" or "budget"; then nothing is written. "answered"
-   * is also what comes of a version below one that was answered, of another document of that version, and of one
+   * Rejects with LdpkitError "input", "answer", "closed", "answered", "budget" or, for a report above 1,048,576 bytes,
+   * "study"; then nothing is written. "answered" is also what comes of a question that was answered to another collector
+   * under that study's id, of a version below one that was answered, of another document of that version, and of one
    * that sends in clear what this device was asked behind noise.
    */
   answer(study: Study, answers: Answers, invitation?: string): Promise<StoredReport>;

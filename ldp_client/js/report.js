@@ -5,7 +5,7 @@ import { fail } from "./errors.js";
 import { canonicalJson } from "./json.js";
 import { mechanismFor } from "./mechanisms/index.js";
 import { systemRandom, take } from "./randomness.js";
-import { checkNames } from "./shapes.js";
+import { check, checkNames } from "./shapes.js";
 
 /**
  * {id, secret, body, answered}: one report with a fresh id, the secret that it is made of, and the questions
@@ -38,12 +38,12 @@ export function drawPayloads(
 ) {
   const ids = study.questions.map((asked) => asked.id);
   const [asked, clear, hidden = 0] = study.split?.(answers) ?? [answers];
-  const isAsked = (index) => place < 0 || index === place;
-  checkNames(asked, ids.filter((_, index) => isAsked(index)));
+  const isAsked = (_, index) => place < 0 || index === place;
+  checkNames(asked, ids.filter(isAsked));
   const ready = mechanisms.map((mechanism, index) => {
     // Its noise is drawn once for a person and kept. Drawn anew for each report, all of them tell the answer.
     if (mechanism.permanent) fail("input", "needs a device", ids[index]);
-    const quantised = isAsked(index) && mechanism.quantise(answers[ids[index]]);
+    const quantised = isAsked(mechanism, index) && mechanism.quantise(answers[ids[index]]);
     const size = ids[index].length + 4 * Math.ceil(mechanism.payloadSize / 3);
     return [ids[index], () => base64(mechanism.randomise(quantised, random)), size];
   });
@@ -55,10 +55,12 @@ export function drawPayloads(
 /** Which study was answered, as a report says it. */
 export const originOf = ({ id: study, version, digest }) => ({ study, version, digest });
 
-/** The report of drawn payloads, as `perturbAnswers` gives it. */
+/** The report of drawn payloads, as `perturbAnswers` gives it. Throws LdpkitError "study" for one too large to send. */
 export function reportOf(study, [payloads, clear, spare], { id, secret }) {
-  const body = canonicalJson({ format: "ldpkit.report/1", id, ...originOf(study), payloads, ...clear });
-  return { id, secret, body: body + " ".repeat(spare), answered: Object.keys(payloads) };
+  const body = canonicalJson({ format: "ldpkit.report/1", id, ...originOf(study), payloads, ...clear }) + " ".repeat(spare);
+  // A mebibyte, as ldp_client/device/outbox.py has it.
+  check(body.length <= 1 << 20);
+  return { id, secret, body, answered: Object.keys(payloads) };
 }
 
 /** Of at most 34,060 bytes, those of 128 features' products: so many arguments a function may have anywhere. */

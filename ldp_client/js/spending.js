@@ -10,7 +10,7 @@ export const ZERO = [0n, 1n];
  * A study's questions as this device sees them: {asked, spend, problem, isFresh, mechanism}. spend: its row
  * of the ledger. problem: why it is not asked (again). isFresh: whether its answer is to be paid for.
  */
-export function recall(study, memory) {
+export function recall(study, memory, collector) {
   const rows = memory.spent.filter((row) => row.study === study.id);
   const isPast = rows.some(({ version, digest }) => version >= study.version && digest !== study.digest);
   // What was behind noise would leave in clear.
@@ -19,7 +19,7 @@ export function recall(study, memory) {
     const mechanism = mechanismFor(asked);
     const spend = rows.find((row) => row.question === asked.id);
     const problem = spend && "was answered before";
-    return { asked, spend, problem, isFresh: true, mechanism, ...mechanism.recall?.(study, memory, spend), ...past };
+    return { asked, spend, problem, isFresh: true, mechanism, ...mechanism.recall?.(study, memory, spend, collector), ...past };
   });
 }
 

@@ -82,11 +82,11 @@ async function readParts(document) {
 
 function parse(source) {
   // At most a mebibyte.
-  check(source?.length <= 1 << 20, "");
+  check(source?.length <= 1 << 20);
   try {
     const strict = { fatal: true, ignoreBOM: true };
     return parseJson(isText(source) ? source : new TextDecoder("utf8", strict).decode(source));
   } catch {
-    check(false, "");
+    check(false);
   }
 }

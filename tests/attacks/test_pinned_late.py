@@ -72,6 +72,19 @@ def test_nor_where_no_report_says_which_collector_it_was_for(tmp_path, place, wi
         after.answer(study, {"again": True})
 
 
+def test_nor_where_a_report_was_deleted_and_the_next_went_elsewhere(tmp_path):
+    """The next one says where its key's study is: the collector before it was told something all the same."""
+    here, elsewhere = "https://here.example", "https://elsewhere.example"
+    limits = {"max_epsilon_per_study": "2.5"}
+    device = consenting(tmp_path, "8", here, signing_keys=[PUBLIC], **limits)
+    device.answer(device.accept(sign_study(FIRST, SIGNER.encode())), {"ever": True})
+    device.withdraw("survey")
+    device = consenting(tmp_path, "8", elsewhere, signing_keys=[PUBLIC], **limits)
+    device.answer(device.accept(sign_study(SECOND, SIGNER.encode())), {"again": True})
+    with pytest.raises(BudgetError, match=r"costs epsilon 1, but 0\.5 of what one study may cost"):
+        consenting(tmp_path, "8", here, **limits).answer(OTHER, {"ever": True})
+
+
 def sum_on(folder, question, version, signer, public):
     """Answer one version of a signed secure sum."""
     study = Study({**build_study(question).document, "version": version})

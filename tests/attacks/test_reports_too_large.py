@@ -11,6 +11,8 @@ from ldp_client.device.outbox import MOST_BYTES
 from ldp_client.documents.errors import RefusedError
 from schemas import Study
 from tests import studies
+from tests.portable import npm
+from tests.portable.platforms import JAVASCRIPT
 
 LARGE = {"ask": "choice", "choices": {"count": 65_536}, "mechanism": {"name": "oue", "epsilon": "0.05"}}
 
@@ -33,6 +35,23 @@ def test_study_check_refuses_it(tmp_path, capsys):
     device = Device(tmp_path / "device", "8", require_consent=False)
     with pytest.raises(RefusedError, match=f"{report_size(study)} bytes"):
         device.answer(study, {f"q{place}": 1 for place in range(97)})
+
+
+SCRIPT = """
+const from = (name) => import("%s/" + name);
+const { openDevice, parseStudy } = await from("index.js");
+const ledger = (await from("ledgers/memory.js")).memoryLedger();
+const study = await parseStudy(JSON.stringify(%s));
+const device = await openDevice({ maxEpsilon: "8", collector: "https://a.example", ledger });
+const answers = Object.fromEntries(study.questions.map(({ id }) => [id, 1]));
+const said = await device.answer(study, answers).catch(({ code }) => code);
+console.log(said, await ledger.read(({ spent, reports }) => spent.length + reports.length));
+"""
+
+
+def test_javascript_spends_nothing_on_it():
+    script = SCRIPT % (JAVASCRIPT, json.dumps(of_questions(97).document))
+    assert npm.node("--input-type=module", "-e", script).split() == ["study", "0"]
 
 
 def test_the_size_is_every_reports(tmp_path):

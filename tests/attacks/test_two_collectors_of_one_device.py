@@ -1,4 +1,4 @@
-"""Have a report of another collector's study dropped, hidden or told as one's own, by the same study id."""
+"""By the same study id, have another collector's answers dropped, hidden, told as one's own, or repeated."""
 
 import json
 
@@ -12,7 +12,7 @@ SCRIPT = """
 const from = (name) => import("%s/" + name);
 const { openDevice, parseStudy } = await from("index.js");
 const ledger = (await from("ledgers/memory.js")).memoryLedger();
-const [mine, other] = await Promise.all(%s.map((one) => parseStudy(JSON.stringify(one))));
+const [mine, other, round, next] = await Promise.all(%s.map((one) => parseStudy(JSON.stringify(one))));
 const at = (collector) => openDevice({ maxEpsilon: "4", collector, ledger });
 const [a, b] = [await at("https://a.example"), await at("https://b.example/")];
 const { id } = await a.answer(mine, { smokes: true });
@@ -25,6 +25,12 @@ found.agreed = (await a.consent(mine))?.state;
 const { studies } = await b.told();
 found.told = studies.map(({ collector, questions, states }) => [collector, questions, states]);
 found.withdrawn = [await a.withdraw(mine.id), (await b.status(other)).report?.state];
+await a.answer(round, { habit: true });
+found.isAnswered = (await b.status(next)).answered;
+found.repeated = await b.answer(next, { habit: true }).catch(({ message }) => message);
+await b.withdraw(next.id);
+found.kept = (await ledger.read(({ permanent }) => permanent.map(({ answer }) => answer.length > 0)));
+found.whose = (await b.told()).studies.map(({ collector, questions }) => [collector, questions.length]);
 console.log(JSON.stringify(found));
 """
 
@@ -33,6 +39,8 @@ def test_each_has_what_was_answered_for_it_in_javascript():
     documents = [
         studies.document(SMOKES, id="habits"),
         studies.document(DRINKS, id="habits", version=2),
+        studies.document(studies.MEMOIZED, id="habits", version=3),
+        studies.document(studies.MEMOIZED, id="habits", version=4),
     ]
     script = SCRIPT % (JAVASCRIPT, json.dumps(documents))
     found = json.loads(npm.node("--input-type=module", "-e", script))
@@ -45,4 +53,8 @@ def test_each_has_what_was_answered_for_it_in_javascript():
             ["https://b.example", ["Do you drink?"], ["held"]],
         ],
         "withdrawn": [0, "held"],
+        "isAnswered": True,
+        "repeated": "answered: habit: was answered before, to https://a.example",
+        "kept": [True],
+        "whose": [["https://a.example", 2], ["https://b.example", 1]],
     }

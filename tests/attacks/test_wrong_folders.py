@@ -2,12 +2,13 @@
 
 import os
 import stat
+from pathlib import Path
 
 import pytest
 
 from ldp_client.cli import main
 from ldp_client.commands.device import default_folder, expanded_folder
-from ldp_client.documents.errors import InputError, LedgerError
+from ldp_client.documents.errors import AlreadyAnsweredError, InputError, LedgerError
 from schemas import Study
 from tests import studies
 from tests.ldp_client.devices import Server, consenting
@@ -90,6 +91,41 @@ def test_the_default_folder_does_not_go_by_the_working_folder(tmp_path, monkeypa
     for base, expected in (("", ".local/share"), ("data", ".local/share"), (str(tmp_path / "xdg"), "xdg")):
         monkeypatch.setenv("XDG_DATA_HOME", base)
         assert expanded_folder(default_folder()) == str(tmp_path / expected / "ldpkit")
+
+
+@pytest.mark.parametrize("given", ["~/device", Path("~") / "device"])
+def test_a_service_that_starts_elsewhere_is_the_same_device(tmp_path, monkeypatch, given):
+    """Each working folder had a device of its own, in a folder called ~."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for start in ("desk", "cron"):
+        (tmp_path / start).mkdir()
+        monkeypatch.chdir(tmp_path / start)
+    consenting(given, "4").answer(STUDY, {"ever": True})
+    monkeypatch.chdir(tmp_path / "desk")
+    with pytest.raises(AlreadyAnsweredError):
+        consenting(given, "4").answer(STUDY, {"ever": True})
+    assert sorted(path.name for path in tmp_path.glob("*/*")) == ["device"]
+
+
+@pytest.mark.parametrize("home", [".", "home"])
+def test_without_a_home_there_is_no_device_in_it(tmp_path, monkeypatch, home):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", home)
+    for folder in ("~/device", "~nobody-of-this-name/device"):
+        with pytest.raises(InputError, match="in no home folder"):
+            consenting(folder, "4")
+    assert os.listdir(tmp_path) == []
+
+
+def test_an_open_device_stays_where_it_was_opened(tmp_path, monkeypatch):
+    """A daemon that goes to / once it has started."""
+    monkeypatch.chdir(tmp_path)
+    device = consenting("device", "4")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    device.answer(STUDY, {"ever": True})
+    assert len(device.ledger.queued()) == 1
+    assert os.listdir() == []
 
 
 @pytest.mark.parametrize("home", [".", "home", None])

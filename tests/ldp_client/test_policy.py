@@ -270,10 +270,18 @@ def test_a_window_of_no_time_or_of_more_than_a_week_is_refused(tmp_path, window)
         "https://[::1",
         "https://h:port",
         "https:///x",
+        "https://h\\x",
     ],
 )
 def test_urls_that_are_not_plain_https_are_refused(tmp_path, url):
     with pytest.raises(InputError):
+        consenting(tmp_path, "4", url)
+
+
+@pytest.mark.parametrize("url", ["https://b\u00fccher.example", "https://h.example/\u00fcb", "http://\u3000"])
+def test_a_collector_is_not_spelled_in_letters_that_have_another_spelling(tmp_path, url):
+    """As xn-- or %XX it would be another publisher; no request is made to a path with such letters."""
+    with pytest.raises(InputError, match=r"in ASCII.*xn--.*%XX"):
         consenting(tmp_path, "4", url)
 
 

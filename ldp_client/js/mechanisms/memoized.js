@@ -3,6 +3,7 @@
  * twin of ldp_client/mechanisms/memoized.py.
  */
 
+import { isAt } from "../address.js";
 import { canonicalJson } from "../json.js";
 import { isBelow } from "../rational.js";
 import { check, epsilon, oneOf } from "../shapes.js";
@@ -39,7 +40,7 @@ export const mechanism = {
  * What a device remembers of the question, which each higher version of its study may ask again: {problem,
  * isFresh, mechanism}. That mechanism repeats the permanent answer, or draws and keeps it.
  */
-function recallAnswer({ id: name }, { permanent, instantaneous, ...mechanism }, study, memory, spend) {
+function recallAnswer({ id: name }, { permanent, instantaneous, ...mechanism }, study, memory, spend, collector) {
   const { id, version, told } = study;
   let fingerprint;
   // What a person is asked, in each language: all but noise, model and order.
@@ -60,6 +61,8 @@ function recallAnswer({ id: name }, { permanent, instantaneous, ...mechanism }, 
   if (version <= spend?.version || (spend?.epsilon?.[0] && !rows[0])) problem = "was answered before";
   if (kept && noiseOf(kept.fingerprint) !== noiseOf(fingerprint)) problem = "was answered with other noise";
   if (rows.some(({ answer }) => !answer.length)) problem = "was withdrawn";
+  // Another collector's study of that id is another study, and its permanent answer tells this one nothing new.
+  if (spend && !isAt(collector, spend)) problem = `was answered before, to ${spend.collector}`;
   const randomise = (quantised, random) => {
     if (!kept) {
       memory.permanent.push((kept = { study: id, question: name, fingerprint, answer: permanent(quantised, random) }));

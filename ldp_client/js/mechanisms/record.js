@@ -10,8 +10,6 @@ import {
 const label = { text: text(200) };
 const NUMBER_FIELD = object({ id: identifier, bounds }, { ...label, measured_in: text(40) });
 const YES_NO_FIELD = object({ id: identifier, ask: oneOf("yes_no") }, label);
-const NO_OR_YES = ["no", false, "yes", true];
-const SIGNS = [-1, -1, 1, 1];
 
 export const record = {
   ask: "record",
@@ -39,7 +37,8 @@ export function fieldsOf({ id, features, response }, answer, size, weight) {
     const path = `${id}.${name}`;
     if (signs) return signs(answer[name], path);
     if (bounds) return signedUnits(answer[name], bounds, most, path);
-    return most * (SIGNS[NO_OR_YES.indexOf(answer[name])] ?? fail("answer", "yes_no", path));
+    // A sign for each of the four spellings.
+    return most * ([-1, -1, 1, 1][["no", false, "yes", true].indexOf(answer[name])] ?? fail("answer", "yes_no", path));
   };
   return [features.flatMap(unitsOf(size)).map(BigInt), unitsOf(weight)(response)];
 }
