@@ -5,7 +5,7 @@ from __future__ import annotations
 from flask import Flask, Response, jsonify, request
 
 from collector.issuer import book
-from collector.issuer.giving import Giving
+from collector.issuer.giving import Giving, require_no_copy
 from collector.issuer.models import ISSUER
 from collector.problems import MEDIA_TYPE_UNSUPPORTED, ProblemError
 from collector.reports.intake import INVITATION
@@ -75,7 +75,7 @@ def create_issuer(url: str) -> Flask:
     @app.get("/readyz")
     def ready() -> Response:
         with database.read() as session:
-            book.address_of(session)
+            require_no_copy(session)
         return jsonify(status="ok")
 
     app.extensions["issuer"] = database

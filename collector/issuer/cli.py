@@ -124,6 +124,8 @@ def run_serve(arguments: argparse.Namespace) -> int:
     from collector.serving.certificates import certificate_of
     from collector.serving.granian_server import serve_plain
     from collector.serving.place import Place
+    from collector.storage.database import sqlite_file
+    from collector.storage.wal import folding_wal
     from ldp_client.files.disk import replacing
 
     certificate = certificate_of(arguments.certificate, arguments.key)
@@ -137,7 +139,8 @@ def run_serve(arguments: argparse.Namespace) -> int:
             with replacing(arguments.ready_file) as file:
                 file.write(url + "\n")
 
-    serve_plain(partial(create_issuer, arguments.database), place, announce, "text")
+    with folding_wal(sqlite_file(arguments.database)):
+        serve_plain(partial(create_issuer, arguments.database), place, announce, "text")
     return 0
 
 

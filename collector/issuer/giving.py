@@ -11,10 +11,11 @@ from collector.bounding import Room, log_throttled
 from collector.issuer import book
 from collector.issuer.models import CodeRow, TokenKeyRow
 from collector.issuer.signing import FaultError, SigningKey
-from collector.problems import INTERNAL, INVITATION_NEEDED, OVERLOADED, Kind, ProblemError
+from collector.problems import INTERNAL, INVITATION_NEEDED, OVERLOADED, UNAVAILABLE, Kind, ProblemError
 from collector.reports.limits import TokenBucket
 from collector.storage.database import Database
 from ldp_client.core.tokens import REQUEST_BYTES, TYPE, short_id_of
+from ldp_client.documents.errors import InputError
 
 WRONG_A_SECOND = 5.0
 # A signature takes a processor some milliseconds: more at once make all of them late.
@@ -72,6 +73,7 @@ class Giving:
 
     def _claim(self, session: Session, code: str, body: bytes) -> bytes:
         """Bind a code to its one request; the private key that it is answered with."""
+        require_no_copy(session)
         row = book.code_row(session, code)
         if row is None:
             raise self._unknown()
@@ -94,6 +96,17 @@ class Giving:
             return ProblemError(TOO_MANY_CODES, "a right invitation is taken at any time")
         self._wrong.settle(1, 1)
         return ProblemError(INVITATION_NEEDED, "no such invitation was made here")
+
+
+def require_no_copy(session: Session) -> None:
+    """Raises ProblemError for a backup that was put back while the issuer runs, until `accept_copy`."""
+    try:
+        book.refuse_copy(session)
+    except InputError as error:
+        log_throttled(logging.ERROR, str(error), code="copy")
+        raise ProblemError(
+            UNAVAILABLE, "the database was put back from a backup; nothing was given"
+        ) from None
 
 
 def _key_of(row: CodeRow, keys: list[TokenKeyRow], short_id: int) -> TokenKeyRow:

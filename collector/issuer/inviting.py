@@ -135,7 +135,10 @@ def _read_people(reader: csv.DictReader[str], arguments: argparse.Namespace) -> 
     for column in columns:
         if columns.count(column) > 1:
             raise InputError(f"{arguments.names}: has the column {column[:64]!r} twice")
-    return [_person(row, arguments.names, reader.line_num) for row in reader]
+    people = [_person(row, arguments.names, reader.line_num) for row in reader]
+    if not people:
+        raise InputError(f"{arguments.names}: names nobody")
+    return people
 
 
 def _person(row: dict[str, str | None], file: Path, line: int) -> Person:

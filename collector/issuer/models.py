@@ -8,13 +8,14 @@ from sqlalchemy import ForeignKeyConstraint, LargeBinary, String, Text, false
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from collector.storage.migrating import Schema
+from collector.storage.wal import ISSUERS
 
 VERSIONS = Path(__file__).parent / "migrations" / "versions"
 REVISION = max(file.name[:4] for file in VERSIONS.glob("[0-9]*.py"))
 ISSUER = Schema(
     "collector.issuer:migrations",
     REVISION,
-    "token_keys",
+    ISSUERS,
     "issuer's",
     "name its --database, start in the folder that `ldpkit issuer init` made, or make a new one with that",
     "ldpkit issuer migrate",

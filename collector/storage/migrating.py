@@ -21,6 +21,7 @@ from collector.storage.database import Database, one_line
 from collector.storage.models import REVISION
 from collector.storage.queries import OtherReleaseError
 from collector.storage.sums import WrongSumsError
+from collector.storage.wal import COLLECTORS
 from ldp_client.documents.errors import EXIT_NETWORK, InputError
 
 SCRIPTS = "collector.storage:migrations"
@@ -54,7 +55,7 @@ class Schema(NamedTuple):
     command: str = "ldpkit admin migrate"
 
 
-COLLECTOR = Schema(SCRIPTS, REVISION, "studies", "collector's", WHERE_ELSE)
+COLLECTOR = Schema(SCRIPTS, REVISION, COLLECTORS, "collector's", WHERE_ELSE)
 
 
 class UnreachedError(InputError):

@@ -25,6 +25,8 @@ MODE_AT, WITH_LOG = 18, b"\2\2"
 # Where its header has `user_version`, of 32 bits with a sign.
 MARK_AT, MARK_BYTES, MARKS = 60, 4, 2**31
 NOTE = "-wal.of"
+# Of each kind of server one table: a file that has none of them is another program's.
+TABLES = COLLECTORS, ISSUERS = "studies", "token_keys"
 # How long a server that stops waits for somebody who reads the file, twice.
 BUSY_SECONDS = 2.0
 # How often a log is begun anew where others begin one at the same moment.
@@ -40,15 +42,20 @@ def folding_wal(file: Path | None) -> Iterator[None]:
     """Fold SQLite's log into its file on exit, so that copying one file loses nothing.
 
     Else whoever moved that file alone would leave acknowledged reports behind, and withdrawn ones in the log.
-    Where another file has taken its place meanwhile, such as a backup, the log is put aside instead.
+    Where another file has taken its place meanwhile, such as a backup, the log is put aside instead; one that
+    was another's from the start is left to whoever reads why nothing started.
     file: None for a database that is no file.
     """
-    process, served = os.getpid(), _identity(file)
+    if file is None:
+        yield
+        return
+    process, served, was_foreign = os.getpid(), _identity(file), has_foreign_log(file)
     try:
         yield
     finally:
         # A worker leaves through here too, while the others still write.
-        if file is not None and served is not None and os.getpid() == process:
+        is_left = os.getpid() != process or (was_foreign and has_foreign_log(file))
+        if served is not None and not is_left:
             _fold(file, served)
 
 
@@ -190,8 +197,8 @@ def _mark_anew(connection: sqlite3.Connection, file: Path) -> None:
         connection.execute("BEGIN EXCLUSIVE")
         is_alone = connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
         # Another program's file keeps what it says of itself.
-        ours = "SELECT 1 FROM sqlite_master WHERE name = 'studies'"
-        if is_alone and connection.execute(ours).fetchone():
+        ours = "SELECT 1 FROM sqlite_master WHERE name IN (?, ?)"
+        if is_alone and connection.execute(ours, TABLES).fetchone():
             mark = 1 + secrets.randbelow(MARKS - 1)
             connection.execute(f"PRAGMA user_version = {mark}")
             _note(file, mark.to_bytes(MARK_BYTES, "big"))
@@ -259,12 +266,12 @@ def _header(file: Path) -> _Header:
     return _Header(read[MODE_AT : MODE_AT + len(WITH_LOG)], read[MARK_AT:])
 
 
-def _identity(file: Path | None) -> tuple[int, int] | None:
+def _identity(file: Path) -> tuple[int, int] | None:
     try:
-        found = None if file is None else os.stat(file)
+        found = os.stat(file)
     except OSError:
         return None
-    return found and (found.st_dev, found.st_ino)
+    return found.st_dev, found.st_ino
 
 
 def _beside(file: Path, ending: str) -> Path:

@@ -63,3 +63,9 @@ def test_a_column_that_stands_twice_is_refused():
         invite("name,name\nCarl,Dora\n", "second.csv")
     with pytest.raises(InputError, match="has the column 'region' twice"):
         invite("name,region,region\nCarl,north,south\n", "second.csv")
+
+
+@pytest.mark.parametrize("more", [(), ("--again",), ("--again", "--second-token")])
+def test_a_list_of_nobody_is_refused_by_its_name(more):
+    with pytest.raises(InputError, match=r"people\.csv: names nobody"):
+        invite("name\n\n", "second.csv", *more)

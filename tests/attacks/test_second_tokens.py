@@ -9,10 +9,11 @@ import threading
 from pathlib import Path
 
 import pytest
-from sqlalchemy import event
+from sqlalchemy import event, update
 
 from collector.issuer import book
 from collector.issuer.app import create_issuer
+from collector.issuer.models import IssuerRow
 from collector.storage.database import Database
 from ldp_client.documents.errors import EXIT_REFUSED, InputError, UsageError
 from tests.collector.commands import run
@@ -201,6 +202,23 @@ def test_who_got_a_token_after_the_backup_gets_no_second_one_unasked(place, put_
     place.name("some.csv", ["Ada"])
     with pytest.raises(InputError, match="Ada may have got a token"):
         place.invite("more.csv", "--again", names="some.csv")
+
+
+def test_a_running_issuer_gives_nothing_from_a_copy(place):
+    """Such as `psql -f` puts under it: it looked only as it started."""
+    codes = place.invite("codes.csv")
+    app, database = create_issuer(place.url), Database(place.url, 5)
+    client = app.test_client()
+    with database.write() as session:
+        session.execute(update(IssuerRow).values(is_copy=True))
+    asked = ask(client, codes["Ada"])
+    assert asked.status_code == 503
+    assert "put back from a backup" in asked.get_json(force=True)["detail"]
+    assert client.get("/readyz").status_code == 503
+    place.run("restored", "--keep")
+    assert [ask(client, codes["Ada"]).status_code, client.get("/readyz").status_code] == [200, 200]
+    app.extensions["issuer"].engine.dispose()
+    database.engine.dispose()
 
 
 def test_a_key_whose_codes_ended_stays(place, put_back):

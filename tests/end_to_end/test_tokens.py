@@ -113,6 +113,10 @@ def test_the_guide_from_nothing(office, collector, tmp_path, monkeypatch, capsys
     theirs, here = guide_block("ldpkit issuer status")
     assert "3 of 3 codes got a token" in run(theirs, folder)
     assert f"of {issuer.url}, one a report" in run(f"{here} --to {collector.url}", tmp_path)
+    issuer.process.terminate()
+    issuer.process.wait()
+    # Whoever takes the one file has every token.
+    assert not (folder / "issuer.sqlite3-wal").exists()
 
 
 def test_a_report_with_a_token_survives_restarts_on_both_sides(
