@@ -18,6 +18,7 @@ from inference.analyses.joint_law import JointLaw, log_odds, one_sided, pair_of
 from inference.analyses.joint_sets import joint_sets
 from inference.analyses.naming import axis_of, named
 from inference.analyses.noise_bounds import impossible
+from inference.analyses.one_name import labels_of, refuse_twice
 from inference.analyses.result import AnalysisPosterior, Draws
 from inference.analyses.table import Codes, Private, Table, Values
 from inference.analyses.varying import levels_of
@@ -62,13 +63,15 @@ def cross_table(
     use_compile_cache()
     cells, codes, levels, answers = _laid_out(table, columns, by)
     asked = _announced(names, by, cells, progress)
-    model = joint_model(columns, cells, codes, levels, answers)
+    model, among = joint_model(columns, cells, codes, levels, answers), _among(by, levels)
     own_seed, law = crc32(f"{seed} {asked}".encode()), _law(columns)
+    # Before anything is fitted.
+    refuse_twice(one.name for one in _dependence(columns, among, law.shares(model.initial)))
     drawn = SAMPLERS[method].draw(model, own_seed, draws, chains)
     before = law.drawn((PRIOR_DRAWS, len(levels)), np.random.default_rng(own_seed))
     prior, found = model.parameters(before), model.parameters(drawn.sites)
     alone, *arms = _of_arms(table, columns, by)
-    among, shares = _among(by, levels), law.shares(drawn.sites)
+    shares = law.shares(drawn.sites)
     hang = log_odds(columns, among, shares), log_odds(columns, among, law.shares(before))
     seen = _judged(found, prior, *hang, drawn, table.n, _notes(table, cells, columns), method)
     return AnalysisPosterior(
@@ -110,6 +113,7 @@ def _laid_out(
     codes, levels = levels_of(cells.frame[by]) if by else (np.zeros(1, np.int64), ("",))
     answers = list(product(*(one.answers for one in columns)))
     _refuse_large(len(levels) * len(answers))
+    labels_of((level, *case) for level in levels for case in answers)
     return cells, codes, levels, answers
 
 
