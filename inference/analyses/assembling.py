@@ -98,7 +98,7 @@ def assemble(table: Table, text: str, priors: Any = None, family: str | None = N
 def _refuse_sites(analysis: Assembled) -> None:
     """Raises InputError for an open share that is called as something else in the program is."""
     ends = ("rotated", "middle", "prior", "z", "sd")
-    sites = [part.site for part in (*analysis.linears, *analysis.every_group)]
+    sites = [*(one.site for one in analysis.linears), *(group.site for group in analysis.every_group)]
     own = ("threshold_prior", *(f"{site}_{end}" for site in sites for end in ends))
     for one in analysis.privates:
         for name in one.unknown:

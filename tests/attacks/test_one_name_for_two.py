@@ -188,3 +188,10 @@ def test_no_name_is_overwritten():
     """Whatever else may slip in."""
     with pytest.raises(InputError, match="two parameters would be called b"):
         united({"a": 1, "b": 2}, {"b": 3})
+
+
+def test_crossed_quantities_are_told_apart_before_the_fit():
+    """b among those of a = "x" and of a = "x among a = x", and more of such a kind."""
+    table = _people({"age": []}, a=("x", "y among a = x"), b=("0", "1", "1 among a = y"))
+    with pytest.raises(InputError, match="two results would be called share b = 1 among a = y among a = x"):
+        cross_table(table, ["a", "b"])
