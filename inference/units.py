@@ -37,6 +37,11 @@ def field_units(field: Field) -> Units:
     return Units((low + high) / 2, (high - low) / 2)
 
 
+def _quoted(label: str) -> str:
+    """A label beside another one, so that it is seen where it ends."""
+    return f'"{label}"' if ", " in label else label
+
+
 def has_levels(question: Question) -> bool:
     """Whether a record's features are taken as cells: one is a choice, or has bins, or two interact."""
     return bool(question.interactions) or any(field.cuts or field.choices for field in question.features)
@@ -80,7 +85,7 @@ class RecordUnits:
         places = ([i for i, owner in enumerate(self.owners) if owner == name] for name in (one, other))
         for i, j in product(*places):
             levels = [self.names[place].partition("=")[2] for place in (i, j)]
-            of = ", ".join(level for level in levels if level)
+            of = ", ".join(_quoted(level) for level in levels if level)
             self.crossed.append((i, j))
             self.product_owners.append(f"{one}:{other}")
             self.product_names.append(f"{one}:{other}={of}" if of else f"{one}:{other}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 from zlib import crc32
@@ -19,6 +19,7 @@ from inference.analyses.false_reports import MODEL_FREE, WEIGHTED, analysis_sets
 from inference.analyses.naming import INTERCEPT
 from inference.analyses.noise_bounds import impossible
 from inference.analyses.number_predictors import NumberLaw
+from inference.analyses.one_name import refuse_twice
 from inference.analyses.peaks import Peak, peaks_of, without_bound
 from inference.analyses.population import (
     Population,
@@ -87,12 +88,7 @@ def analyse_table(
     table = replace(table, notes=(*table.notes, *notes_over(analysis, people, over), *over.notes(table)))
     if progress:
         progress(f"fitting {analysis.formula.text}: {analysis.outcome.name}, {analysis.cells.form}")
-    by_weights = _by_weights(table, analysis, over)
-    peaks = peaks_of(analysis, model_of(analysis))
-    _refuse_improper(analysis, peaks)
-    own_seed = crc32(f"{seed} {formula}".encode())
-    method, drawn = draws_of(analysis, peaks, method, own_seed, draws, chains)
-    alone, *arms = arms_apart(analysis, table, drawn.sites, Clusters.of_sample(over.sampled(table)))
+    by_weights, own_seed = _by_weights(table, analysis, over), crc32(f"{seed} {formula}".encode())
 
     def averaged(sites: Draws) -> list[Quantity]:
         return quantities_over(analysis, sites, people, over, own_seed)
@@ -100,6 +96,11 @@ def analyse_table(
     def follows(sites: Draws) -> tuple[Quantity, ...]:
         return (*quantities_of(analysis, sites, own_seed), *([] if over.weighted else averaged(sites)))
 
+    _refuse_same_results(analysis, follows, averaged if over.weighted else lambda _sites: ())
+    peaks = peaks_of(analysis, model_of(analysis))
+    _refuse_improper(analysis, peaks)
+    method, drawn = draws_of(analysis, peaks, method, own_seed, draws, chains)
+    alone, *arms = arms_apart(analysis, table, drawn.sites, Clusters.of_sample(over.sampled(table)))
     weighed = averaged(drawn.sites) if over.weighted else []
     quantities = (*follows(drawn.sites), *weighed, *by_weights, *alone)
     without = {one.name: MODEL_FREE for one in (*by_weights, *alone)}
@@ -108,6 +109,12 @@ def analyse_table(
     found = _in_doubt(found, table, analysis, drawn.sites, follows, share, without)
     held = found.diagnostics.with_model(*arms).with_model(*weights_apart(analysis, table, drawn.sites, over))
     return replace(found, diagnostics=held.with_knowledge(left_out_of(analysis, people, over)))
+
+
+def _refuse_same_results(analysis: Assembled, *said: Callable[[Draws], Iterable[Quantity]]) -> None:
+    """Raises InputError, before anything is fitted, for two parameters or quantities of one name."""
+    start = {name: np.asarray(value, np.float64)[None, None] for name, value in analysis.initial().items()}
+    refuse_twice([*analysis.parameters(start), *(one.name for each in said for one in each(start))])
 
 
 def _check_sampling(seed: int, method: str | None, draws: int, chains: int) -> None:

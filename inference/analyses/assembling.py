@@ -39,6 +39,7 @@ from inference.analyses.number_predictors import (
     looks_of_number,
     number_law_of,
 )
+from inference.analyses.one_name import labels_of, refuse_same_names
 from inference.analyses.program import Assembled
 from inference.analyses.stated_priors import LOGIT_SCALE, Given
 from inference.analyses.table import Private, Table, Values
@@ -87,7 +88,22 @@ def assemble(table: Table, text: str, priors: Any = None, family: str | None = N
         unknown |= {name: given.of([name], UNIFORM, "share")[0] for name in one.unknown}
     given.refuse_others()
     laws = (law, groups, shares, shares_groups, own)
-    return Assembled(formula, outcome, response, predictors, cells, *laws, unknown, values, number=number)
+    found = Assembled(formula, outcome, response, predictors, cells, *laws, unknown, values, number=number)
+    refuse_same_names(found.places(), table.names)
+    given.refuse_two_readings()
+    _refuse_sites(found)
+    return found
+
+
+def _refuse_sites(analysis: Assembled) -> None:
+    """Raises InputError for an open share that is called as something else in the program is."""
+    ends = ("rotated", "middle", "prior", "z", "sd")
+    sites = [*(one.site for one in analysis.linears), *(group.site for group in analysis.every_group)]
+    own = ("threshold_prior", *(f"{site}_{end}" for site in sites for end in ends))
+    for one in analysis.privates:
+        for name in one.unknown:
+            if name.startswith(own):
+                raise InputError(f"rename column {one.name}: an analysis has {name} of its own")
 
 
 def _refuse_empty_reference(formula: Formula, cells: Cells, predictors: tuple[Private, ...]) -> None:
@@ -180,7 +196,7 @@ def _shares_of(
     if not predictors:
         return None, ()
     lead = ":".join(one.name for one in predictors) + "_"
-    outputs = tuple(", ".join(combination) for combination in combinations(predictors)[1:])
+    outputs = labels_of(combinations(predictors))[1:]
     public = _public_part(matrix)
     shares = linear_of("shares", public, cells.sizes, Scales(LOGIT_SCALE, LOGIT_SCALE), given, outputs, lead)
     varying = _intercepts_by(formula)

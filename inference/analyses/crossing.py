@@ -18,6 +18,7 @@ from inference.analyses.joint_law import JointLaw, log_odds, one_sided, pair_of
 from inference.analyses.joint_sets import joint_sets
 from inference.analyses.naming import axis_of, named
 from inference.analyses.noise_bounds import impossible
+from inference.analyses.one_name import labels_of, refuse_twice
 from inference.analyses.result import AnalysisPosterior, Draws
 from inference.analyses.table import Codes, Private, Table, Values
 from inference.analyses.varying import levels_of
@@ -61,14 +62,14 @@ def cross_table(
     share, columns = check_share(false_reports), _columns(table, names, by)
     use_compile_cache()
     cells, codes, levels, answers = _laid_out(table, columns, by)
+    among = _refuse_same_results(columns, _among(by, levels), len(answers))
     asked = _announced(names, by, cells, progress)
     model = joint_model(columns, cells, codes, levels, answers)
     own_seed, law = crc32(f"{seed} {asked}".encode()), _law(columns)
     drawn = SAMPLERS[method].draw(model, own_seed, draws, chains)
     before = law.drawn((PRIOR_DRAWS, len(levels)), np.random.default_rng(own_seed))
-    prior, found = model.parameters(before), model.parameters(drawn.sites)
+    prior, found, shares = model.parameters(before), model.parameters(drawn.sites), law.shares(drawn.sites)
     alone, *arms = _of_arms(table, columns, by)
-    among, shares = _among(by, levels), law.shares(drawn.sites)
     hang = log_odds(columns, among, shares), log_odds(columns, among, law.shares(before))
     seen = _judged(found, prior, *hang, drawn, table.n, _notes(table, cells, columns), method)
     return AnalysisPosterior(
@@ -110,6 +111,7 @@ def _laid_out(
     codes, levels = levels_of(cells.frame[by]) if by else (np.zeros(1, np.int64), ("",))
     answers = list(product(*(one.answers for one in columns)))
     _refuse_large(len(levels) * len(answers))
+    labels_of((level, *case) for level in levels for case in answers)
     return cells, codes, levels, answers
 
 
@@ -164,6 +166,13 @@ def _law(columns: Sequence[Private]) -> JointLaw:
 def _among(by: str | None, levels: Sequence[str]) -> list[str]:
     """Of each level what names of quantities add."""
     return [f", {by} = {level}" if by else "" for level in levels]
+
+
+def _refuse_same_results(columns: Sequence[Private], among: list[str], size: int) -> list[str]:
+    """What names of quantities add. Raises InputError, before anything is fitted, for two of one name."""
+    even = np.full((1, 1, len(among), size), 1 / size)
+    refuse_twice(one.name for one in _dependence(columns, among, even))
+    return among
 
 
 def _of_arms(table: Table, columns: Sequence[Private], by: str | None) -> Found:

@@ -15,7 +15,7 @@ from jax import Array
 from scipy import stats
 
 from inference.analyses.linear import Scales
-from inference.analyses.naming import Parameters, axis_of, named
+from inference.analyses.naming import Parameters, Place, axis_of, named
 from inference.analyses.stated_priors import LOGIT_SCALE, PROBIT_SCALE, Given
 from inference.analyses.table import Values
 from inference.likelihoods.numbers.discrete import MOST_POINTS
@@ -274,9 +274,17 @@ class OwnParameters:
             for place, answer in enumerate(self.outcome.answers[:-1])
         }
 
-    def axes(self) -> dict[str, Axis]:
-        """{name: where it stands}."""
+    def places(self, of: str) -> list[Place]:
+        """Of each its place; of: whose law it is."""
         if not self.outcome.cutpoints:
-            return {}
-        answers = self.outcome.answers[:-1]
-        return {named("threshold", one): axis_of("threshold", {"threshold_dim": one}) for one in answers}
+            names = [one.name for one in self.outcome.own]
+            return [Place(name, Axis(name, {}), f"the {name} of {of}") for name in names]
+        return [
+            Place(
+                named("threshold", one),
+                axis_of("threshold", {"threshold_dim": one}),
+                f"a threshold of {of}",
+                labels=(one,),
+            )
+            for one in self.outcome.answers[:-1]
+        ]

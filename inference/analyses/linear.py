@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 from scipy.linalg import qr, solve_triangular
 
 from inference.analyses.matrices import Matrix, weights_of
-from inference.analyses.naming import INTERCEPT, Parameters, axis_of, named
+from inference.analyses.naming import INTERCEPT, Parameters, Place, axis_of, named, united
 from inference.analyses.stated_priors import Given, is_flat, log_density
 from inference.analyses.table import Codes, Values
 from inference.models.base import Draws
 from inference.priors.laws import Stated, state
-from inference.results.tree import Axis
 from ldp_client.documents.errors import InputError
 
 # Of the largest pivot: columns that add less than this to the others say the same as they do.
@@ -157,18 +156,19 @@ class Linear:
         found, names = self.coefficients(draws), self.names()
         rows = [row for row, term in enumerate(self.matrix.terms) if self.intercept or term != INTERCEPT]
         pairs = [(row, column) for row in rows for column in range(len(self.outputs))]
-        return {names[row][column]: found[..., row, column] for row, column in pairs}
+        return united(*({names[row][column]: found[..., row, column]} for row, column in pairs))
 
-    def axes(self, outputs: str) -> dict[str, Axis]:
-        """{name: where it stands}; outputs: the dimension of the outcome's choices."""
-        found = {}
+    def places(self, outputs: str, of: str) -> list[Place]:
+        """Of each parameter its place; outputs: the dimension of the choices. of: whose law it is."""
+        found = []
         for term, level in zip(self.matrix.terms, self.matrix.levels, strict=True):
             if term == INTERCEPT and not self.intercept:
                 continue
             whole = self.lead + term
+            what = f"the intercept of {of}" if term == INTERCEPT else f"the effect of {term} on {of}"
             for output in self.outputs:
                 axis = axis_of(whole, {f"{whole}_dim": level, outputs: output})
-                found[named(whole, level, output)] = axis
+                found.append(Place(named(whole, level, output), axis, what, term, (level, output)))
         return found
 
     def spread_by_name(self) -> dict[str, float]:

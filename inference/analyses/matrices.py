@@ -18,7 +18,7 @@ from formulaic.parser.types import Factor
 from formulaic.transforms import TRANSFORMS
 
 from inference.analyses.formula import Names, known_column, parse
-from inference.analyses.naming import Name, expanded
+from inference.analyses.naming import INTERCEPT, Name, expanded
 from inference.analyses.table import Codes, Private, Values
 from ldp_client.documents.errors import InputError
 
@@ -299,7 +299,12 @@ def _labels(spec: Any, names: Names) -> tuple[tuple[str, ...], tuple[str, ...]]:
         factors = [names.restored(str(factor)) for factor in part.term.factors]
         # Before names are put back: a column may be called 1.
         alone = [str(factor) for factor in part.term.factors] == ["1"]
-        term = "Intercept" if alone else ":".join(factors)
+        term = INTERCEPT if alone else ":".join(factors)
+        if term == INTERCEPT and not alone:
+            raise InputError(
+                f"rename column {INTERCEPT}, or write I({INTERCEPT}), of levels C({INTERCEPT}): an analysis "
+                "has a parameter of that name"
+            )
         forms = [_form_of(scoped, names) for scoped in part.scoped_terms]
         for column in part.columns:
             terms.append(term)

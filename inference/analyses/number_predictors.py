@@ -24,7 +24,8 @@ from inference.analyses.cells import Cells, cuts_of
 from inference.analyses.families import private_number_outcome
 from inference.analyses.linear import Linear, linear_of
 from inference.analyses.matrices import Matrix, again, combinations, evenly
-from inference.analyses.naming import Parameters
+from inference.analyses.naming import Parameters, Place, united
+from inference.analyses.one_name import labels_of
 from inference.analyses.private_numbers import NumberChannel
 from inference.analyses.stated_priors import Given
 from inference.analyses.table import Codes, Looks, Private, Values
@@ -32,6 +33,7 @@ from inference.analyses.varying import Group
 from inference.likelihoods.numbers.base import ClippedNormal
 from inference.models.base import Draws
 from inference.priors.laws import Stated, law
+from inference.results.tree import Axis
 
 # Panels over the bounds at least, and one for so many scales of the noise.
 FEWEST_PANELS, SCALES_A_PANEL = 3, 4.0
@@ -170,10 +172,8 @@ class NumberLaw:
     def initial(self) -> dict[str, object]:
         """Where to start."""
         channel = self.own.channel
-        found = {**self.mean.initial(np.asarray([channel.mean])), f"{NAME}_sd": channel.sd}
-        for group in self.groups:
-            found |= group.initial()
-        return found
+        own = {**self.mean.initial(np.asarray([channel.mean])), f"{NAME}_sd": channel.sd}
+        return united(own, *(group.initial() for group in self.groups))
 
     def draw(self, data: Mapping[str, Array]) -> Array:
         """Inside a NumPyro program: log masses (cells, choices' combinations, places)."""
@@ -186,6 +186,10 @@ class NumberLaw:
     def parameters(self, draws: Draws) -> Parameters:
         """{name: draws} of what the mean and its groups do not have."""
         return {self.sd_name: draws[f"{NAME}_sd"]}
+
+    def place(self) -> Place:
+        """Of that one."""
+        return Place(self.sd_name, Axis(self.sd_name, {}), f"the sigma of {self.column.name}")
 
     def columns(self, values: Values) -> Values:
         """Of public terms (rows, 1, columns) the columns of the mean (rows, combinations, columns)."""
@@ -219,7 +223,7 @@ def number_law_of(
         public,
         values=_by_choices(public.values, len(whole)),
         terms=(*public.terms, *[own] * (len(whole) - 1)),
-        levels=(*public.levels, *(", ".join(one) for one in whole[1:])),
+        levels=(*public.levels, *labels_of(whole)[1:]),
         combinations=whole,
         chances=evenly(len(whole)),
     )

@@ -67,5 +67,5 @@ def without_prior(analysis: Assembled) -> set[str]:
             if found & set(names[1:]) and not part.prior_by_name()[names[0]][1]:
                 found.add(names[0])
     if analysis.outcome.cutpoints and (found or is_flat(analysis.own.priors["threshold"])):
-        found |= set(analysis.own.axes())
+        found |= {one.name for one in analysis.own.places("")}
     return found

@@ -19,7 +19,7 @@ from inference.analyses.formula import Formula
 from inference.analyses.likelihood import Reported, with_unknown
 from inference.analyses.linear import Linear
 from inference.analyses.matrices import variables
-from inference.analyses.naming import Parameters
+from inference.analyses.naming import Parameters, Place, united
 from inference.analyses.number_predictors import NumberLaw
 from inference.analyses.row_likelihood import Rows, log_likelihood, rows_of
 from inference.analyses.table import Private, Values
@@ -103,13 +103,8 @@ class Assembled:
         if self.by_rows:
             return self._rows(dtype)
         cells = self.cells
-        found: dict[str, Any] = {
-            "cell": cells.cell,
-            "counts": cells.counts.astype(np.float64),
-            **self.law.data(),
-        }
-        for part in self._parts[1:]:
-            found |= part.data()
+        own: dict[str, Any] = {"cell": cells.cell, "counts": cells.counts.astype(np.float64)}
+        found = united(own, *(part.data() for part in self._parts))
         for place, one in enumerate(self.privates):
             codes = cells.reports[one.name]
             found[f"vectors_{place}"] = one.vectors[codes]
@@ -129,14 +124,15 @@ class Assembled:
 
     def initial(self) -> dict[str, object]:
         """Where to start."""
-        found = {**self.law.initial(self.outcome.start), **self.own.initial()}
-        for group in (*self.groups, *self.shares_groups):
-            found |= group.initial()
-        if self.shares is not None:
-            found |= self.shares.initial(np.zeros(len(self.shares.outputs)))
-        if self.number is not None:
-            found |= self.number.initial()
-        return found | dict.fromkeys(self.unknown, 0.5)
+        shares, number = self.shares, self.number
+        return united(
+            self.law.initial(self.outcome.start),
+            self.own.initial(),
+            *(group.initial() for group in (*self.groups, *self.shares_groups)),
+            shares.initial(np.zeros(len(shares.outputs))) if shares is not None else {},
+            number.initial() if number is not None else {},
+            dict.fromkeys(self.unknown, 0.5),
+        )
 
     def program(self, **data: Array) -> None:
         """The NumPyro program of the analysis."""
@@ -212,35 +208,46 @@ class Assembled:
 
     def parameters(self, draws: Draws) -> Parameters:
         """{parameter: draws}, as bambi names them, in the columns' own units."""
-        found = dict(self.law.parameters(draws))
-        shift = self._shift(draws)
-        found |= self.own.parameters(draws, shift)
-        for part in self._parts[1:]:
-            found |= part.parameters(draws)
+        return united(
+            self.law.parameters(draws),
+            self.own.parameters(draws, self._shift(draws)),
+            *(part.parameters(draws) for part in self._parts[1:]),
+            self.number.parameters(draws) if self.number is not None else {},
+            {name: draws[name] for name in self.unknown},
+        )
+
+    def places(self) -> list[list[Place]]:
+        """Of each part the places of its parameters."""
+        outcome = self.formula.outcome
+        found = [self.own.places(f"the law of {outcome}")]
+        for place, part in enumerate(self._parts):
+            if place <= len(self.groups):
+                found.append(part.places(f"{outcome}_reduced_dim", outcome))
+            else:
+                found.append(part.places(f"{part.lead}dim", part.lead.removesuffix("_")))
         if self.number is not None:
-            found |= self.number.parameters(draws)
-        return found | {name: draws[name] for name in self.unknown}
+            found.append([self.number.place()])
+        for one in self.privates:
+            what = f"a share that the design of {one.name} leaves open"
+            found += [[Place(name, Axis(name, {}), what, one.name)] for name in one.unknown]
+        return found
 
     def axes(self) -> dict[str, Axis]:
         """{parameter: where it stands in ArviZ's groups}, of those that are one of several."""
-        found = self.own.axes()
-        chosen = f"{self.formula.outcome}_reduced_dim"
-        own = len(self.groups) + 1
-        for place, part in enumerate(self._parts):
-            found |= part.axes(chosen if place < own else f"{part.lead}dim")
-        return {name: axis for name, axis in found.items() if axis.coordinates}
+        found = [{one.name: one.axis} for part in self.places() for one in part if one.axis.coordinates]
+        return united(*found)
 
     def priors(self) -> dict[str, tuple[Stated, bool]]:
         """{parameter: its prior, and whether that is its own, and not that of the intercept's middle}."""
-        found = {**self.law.prior_by_name()}
-        found |= {name: (prior, True) for name, prior in self.own.priors.items()}
-        for group in self.every_group:
-            found |= {name: (prior, True) for name, prior in group.sd_priors().items()}
-        for linear in self.linears[1:]:
-            found |= linear.prior_by_name()
-        if self.number is not None:
-            found[self.number.sd_name] = (self.number.sd_prior, True)
-        return found | {name: (prior, True) for name, prior in self.unknown.items()}
+        number = self.number
+        return united(
+            self.law.prior_by_name(),
+            _themselves(self.own.priors),
+            *(_themselves(group.sd_priors()) for group in self.every_group),
+            *(linear.prior_by_name() for linear in self.linears[1:]),
+            _themselves({number.sd_name: number.sd_prior} if number is not None else {}),
+            _themselves(self.unknown),
+        )
 
     def _shift(self, draws: Draws) -> Values:
         """What centring the columns took from η, where cutpoints stand in place of an intercept."""
@@ -248,3 +255,8 @@ class Assembled:
             return np.zeros(())
         slopes = self.law.coefficients(draws)[..., self.law.columns, 0]
         return np.asarray(slopes @ self.law.middles)
+
+
+def _themselves(priors: Mapping[str, Stated]) -> dict[str, tuple[Stated, bool]]:
+    """Priors that are those of the parameters themselves."""
+    return {name: (prior, True) for name, prior in priors.items()}

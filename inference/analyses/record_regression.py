@@ -14,6 +14,7 @@ import pandas as pd
 
 from inference.analyses.linear import Scales, linear_of
 from inference.analyses.matrices import matrix_of
+from inference.analyses.one_name import refuse_twice
 from inference.analyses.record_formula import RecordFormula
 from inference.analyses.record_moments import Beside, regression_beside
 from inference.analyses.reports import noise_in_words, public_frame, public_value
@@ -159,6 +160,7 @@ def beside_of(asked: RecordFormula, frame: pd.DataFrame, counts: Codes, given: G
             "a record's regression takes no flat priors, as its features' have none: state a wide normal"
         )
     beside = Beside(linear, counts)
+    refuse_twice([*Scale(asked.question).all_names, *beside.names])
     if not beside.directions().size:
         raise InputError(f"all reports are alike in {asked.public}, so that nothing can be learnt of it")
     return beside

@@ -73,12 +73,15 @@ class Given:
         self._all_flat = priors == FLAT
         self._priors: Mapping[str, Any] = priors if isinstance(priors, Mapping) else {}
         self._asked: list[str] = []
+        # By a name that is stated: those whose first name it is, and others that it is for.
+        self._taken: dict[str, set[bool]] = {}
 
     def of(self, names: Sequence[str], default: Stated, kind: str = "real") -> tuple[Stated, bool]:
         """The prior of what has these names, the narrowest first, and whether it was stated."""
         self._asked += names
         for name in names:
             if name in self._priors:
+                self._taken.setdefault(name, set()).add(name == names[0])
                 return stated(name, self._priors[name], kind), True
         return (FLAT_PRIOR, True) if self._all_flat and kind == "real" else (default, False)
 
@@ -88,6 +91,15 @@ class Given:
         if unknown:
             known = ", ".join(dict.fromkeys(self._asked))
             raise InputError(f"there is no parameter {unknown[0]!r} to have a prior: there are {known}")
+
+    def refuse_two_readings(self) -> None:
+        """Raises InputError for a prior of one parameter's name that is the name of others together too."""
+        both = [name for name, own in self._taken.items() if len(own) > 1]
+        if both:
+            raise InputError(
+                f"the prior of {both[0]} may be that of one parameter, or of all of a level: rename one of "
+                "these labels"
+            )
 
 
 def is_flat(prior: Stated) -> bool:

@@ -15,12 +15,11 @@ from jax import Array
 from inference.analyses.cells import Cells
 from inference.analyses.formula import Varying
 from inference.analyses.matrices import Matrix, matrix_of, weights_of
-from inference.analyses.naming import INTERCEPT, Parameters, axis_of, named
+from inference.analyses.naming import INTERCEPT, Parameters, Place, axis_of, named, united
 from inference.analyses.stated_priors import VARYING_SCALE, Given
 from inference.analyses.table import Codes, Private, Values
 from inference.models.base import Draws
 from inference.priors.laws import Stated, law, state
-from inference.results.tree import Axis
 from ldp_client.documents.errors import InputError
 
 
@@ -74,25 +73,29 @@ class Group:
 
     def parameters(self, draws: Draws) -> Parameters:
         """{name: draws} of sds, then of effects, as bambi names them."""
-        found = {name: draws[f"{self.site}_sd_{place}"][..., output] for name, place, output in self._sds()}
+        found = [{name: draws[f"{self.site}_sd_{place}"][..., output]} for name, place, output in self._sds()]
         effects = self.effects(draws)
         for place, (_, name, label) in enumerate(self._names()):
             for at, level in enumerate(self.levels):
                 for output, choice in enumerate(self.outputs):
-                    found[named(name, label, level, choice)] = effects[..., at, place, output]
-        return found
+                    found.append({named(name, label, level, choice): effects[..., at, place, output]})
+        return united(*found)
 
-    def axes(self, outputs: str) -> dict[str, Axis]:
-        """{name: where it stands}; outputs: the dimension of the outcome's choices."""
-        found = {}
+    def places(self, outputs: str, of: str) -> list[Place]:
+        """Of each parameter its place; outputs: the dimension of the choices. of: whose law it is."""
+        found = []
         for sd_name, name, label in self._names():
             varying = {f"{name.rpartition('|')[0]}__expr_dim": label}
+            what = f"what {name.removeprefix(self.lead)} adds to {of}"
             for choice in self.outputs:
-                found[named(sd_name, label, choice)] = axis_of(sd_name, {**varying, outputs: choice})
+                axis = axis_of(sd_name, {**varying, outputs: choice})
+                spread = f"the spread of {what}"
+                found.append(Place(named(sd_name, label, choice), axis, spread, name, (label, choice)))
                 for level in self.levels:
                     by = {f"{self.column}__factor_dim": level}
                     axis = axis_of(name, {**varying, **by, outputs: choice})
-                    found[named(name, label, level, choice)] = axis
+                    labels = (label, level, choice)
+                    found.append(Place(named(name, *labels), axis, what, name, labels))
         return found
 
     def sd_priors(self) -> dict[str, Stated]:

@@ -1,0 +1,94 @@
+"""Each parameter has a name of its own, and a place of its own in ArviZ's groups: else one hides another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from inference.analyses.naming import Place
+from inference.results.tree import netcdf
+from ldp_client.documents.errors import InputError
+
+# What the groups have besides parameters.
+TAKEN = ("chain", "draw", "reports")
+
+
+def refuse_same_names(parts: Sequence[Sequence[Place]], columns: Sequence[str]) -> None:
+    """Raises InputError where two parameters would have one name, one place or one variable.
+
+    parts: of each part of an analysis the places of its parameters. columns: that may be renamed.
+    """
+    names: dict[str, Place] = {}
+    places: dict[object, Place] = {}
+    for place in (place for part in parts for place in part):
+        first = names.setdefault(place.name, place)
+        if first is not place:
+            raise InputError(_one_name(place.name, first, place, columns))
+        at = (netcdf(place.axis.variable), *sorted(place.axis.coordinates.items()))
+        first = places.setdefault(at, place)
+        if first is not place:
+            remedy = _remedy([first, place], columns)
+            raise InputError(
+                f"{remedy}: {first.name} and {place.name} would have one place in the posterior's file"
+            )
+    _refuse_variables(parts, columns)
+
+
+def refuse_twice(names: Iterable[str]) -> None:
+    """Raises InputError for a name that comes twice among what is said of an analysis."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise InputError(f"two results would be called {name}: rename one of the labels in it")
+        seen.add(name)
+
+
+def labels_of(combinations: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    """One label for each combination. Raises InputError for two that would have the same."""
+    found: dict[str, tuple[str, ...]] = {}
+    for one in combinations:
+        first = found.setdefault(", ".join(label for label in one if label), one)
+        if first is not one:
+            raise InputError(_two_combinations(first, one))
+    return tuple(found)
+
+
+def _refuse_variables(parts: Sequence[Sequence[Place]], columns: Sequence[str]) -> None:
+    """Raises InputError for a variable of two parts, or of two shapes, or that has another thing's name."""
+    variables: dict[str, tuple[int, list[str], Place]] = {}
+    taken = {*TAKEN}
+    for number, part in enumerate(parts):
+        for place in part:
+            own = [netcdf(name) for name in place.axis.coordinates]
+            variable = netcdf(place.axis.variable)
+            first = variables.setdefault(variable, (number, own, place))
+            if first[:2] != (number, own):
+                raise InputError(_one_name(variable, first[2], place, columns))
+            taken |= {*own}
+    for variable in variables.keys() & taken:
+        remedy = _remedy([variables[variable][2]], columns)
+        raise InputError(f"{remedy}: the posterior's file has {variable} of its own")
+
+
+def _one_name(name: str, first: Place, other: Place, columns: Sequence[str]) -> str:
+    """What is wrong with a name of two parameters."""
+    if first.what != other.what:
+        remedy = _remedy([first, other], columns)
+        return f"{remedy}: {first.what} and {other.what} would both be called {name}"
+    if first.labels == other.labels:
+        return f"{first.what} stands twice in the formula: leave one out, as in (0 + age | clinic)"
+    return _two_combinations(first.labels, other.labels)
+
+
+def _two_combinations(first: Sequence[str], other: Sequence[str]) -> str:
+    one, two = (" with ".join(repr(label) for label in labels if label) for labels in (first, other))
+    return f"{one} would be called what {two} is: rename one of these labels"
+
+
+def _remedy(places: Sequence[Place], columns: Sequence[str]) -> str:
+    """Of the columns of the terms the longest: where one name ends as another does, it has both in it."""
+    found = [name for name in columns for place in places if name in place.term]
+    column = max(found, key=len, default=places[0].term)
+    if not column.isidentifier() or column not in [place.term for place in places]:
+        return f"rename column {column}"
+    # Of a study's fields nobody can.
+    return f"rename column {column}, or write I({column}), of levels C({column})"
