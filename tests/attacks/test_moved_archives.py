@@ -12,6 +12,7 @@ from collector.operator import archive_withdrawals, archiving
 from collector.operator.archiving import archive, settled
 from collector.storage.migrating import opened
 from ldp_client.documents.errors import InputError
+from summaries.engines import summarize_dataset
 from tests.collector.commands import run
 from tests.collector.test_archives import archived, archived_ids, closed, many, status  # noqa: F401
 from tests.collector.test_datasets import STUDY, contents, manifest_of
@@ -127,6 +128,8 @@ def test_a_take_out_that_was_killed_goes_on_where_it_was_moved_to(closed, monkey
     with pytest.raises(KeyboardInterrupt):
         archived(closed)
     monkeypatch.undo()
+    with pytest.raises(InputError, match="are not those of the manifest; run `ldpkit admin archive` again"):
+        summarize_dataset(closed.studies[0], closed.root)
     closed.root.rename(tmp_path / "other")
     assert moved(closed, tmp_path / "other").withdrawn == 1
     assert (withdrawn(closed, gone), status(closed)["reports"]) == (200, 119)
