@@ -36,6 +36,7 @@ from collector.exports.layout import (
     folder_of,
     is_bucket_count,
 )
+from collector.exports.nesting import refuse_nested
 from collector.exports.parts import Scope, UndoneError, Written, made_parts
 from collector.exports.store import Store
 from collector.reports.rules import RuleBook, Rules, require_same
@@ -130,6 +131,7 @@ def export_from(
     """
     if order.buckets is not None and not is_bucket_count(order.buckets):
         raise UsageError(f"--buckets must be a power of two of at most {MOST_BUCKETS}, is {order.buckets}")
+    refuse_nested(store)
     folder = folder_of(order.study)
     with database.read() as session:
         identity = queries.identity(session).hex()
@@ -269,8 +271,9 @@ def plan_of(database: Database, order: Order, before: Manifest | None) -> Plan:
     if before is not None and any(digests.get(number) != name for name, number in before.documents.items()):
         where = f"{order.address}/{folder_of(order.study)}"
         raise InputError(f"{where} has another collector's study of this name: name another place")
-    kept = before.buckets if before is not None else choose_buckets(counts.values())
-    scope = Scope(order.study, state.number, rules, order.buckets or kept, through)
+    # A dataset that grew gets more of them: with few, files are large, and few processes can share them.
+    chosen = max(before.buckets if before is not None else 1, choose_buckets(counts.values()))
+    scope = Scope(order.study, state.number, rules, order.buckets or chosen, through)
     return Plan(scope, is_open, sum(counts.values()))
 
 

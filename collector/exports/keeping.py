@@ -31,6 +31,8 @@ IDS_AT_ONCE = 10_000
 MOST_IN_MEMORY = 4 << 20
 # Of the days that an error names.
 MOST_DAYS = 5
+# And of the files.
+MOST_FILES = 3
 
 
 class Gone(NamedTuple):
@@ -99,13 +101,19 @@ def refuse_losses(database: Database, place: Place, before: Manifest, forget_bef
         now = Counter(stored_counts(session, place.number))
         had = counts_of(before.parts)
         known = now + Counter(withdrawn_counts(session, place.number)) if had - now else now
+    there = place.store.sizes(folder_of(place.study)) if had - known else {}
     short = {key for key in had - known if forget_before is None or key[1] >= forget_before}
     lost: Counter[date] = Counter()
+    away: list[str] = []
     for part in before.parts:
         key = key_of(part.path)
-        if key in short:
+        if key in short and part.path not in there:
+            away.append(part.path)
+        elif key in short:
             ids = _ids(place, part.path)
             lost[key[1]] += part.reports if ids is None else _found(database, place, ids).forgotten
+    if away:
+        raise _away(place, away)
     if lost := +lost:
         raise _refusal(place, lost, "nothing was written")
 
@@ -123,6 +131,17 @@ def counts_of(parts: Iterable[Part]) -> Counter[tuple[int, date]]:
     for part in parts:
         found[key_of(part.path)] += part.reports
     return found
+
+
+def _away(place: Place, paths: list[str]) -> InputError:
+    folder = place.store.shown(folder_of(place.study))
+    named = ", ".join(paths[:MOST_FILES]) + (", …" if len(paths) > MOST_FILES else "")
+    after = max(key_of(path)[1] for path in paths) + timedelta(1)
+    return InputError(
+        f"{folder} lacks {counted(len(paths), 'file')} ({named}) with reports that the database has no more: "
+        "nothing was written. Put back what was there, or, if you deleted it as they expired, say so: "
+        f"`ldpkit export --format parquet --forget-before {after}`"
+    )
 
 
 def _refusal(place: Place, lost: Counter[date], outcome: str) -> InputError:

@@ -11,6 +11,7 @@ from datetime import date
 from tempfile import SpooledTemporaryFile
 from typing import IO, NamedTuple, cast
 
+import pyarrow as pa
 from pyarrow.parquet import ParquetWriter
 
 from collector.exports.columns import packed_batch, schema_of
@@ -89,7 +90,10 @@ def _pages(database: Database, scope: Scope, bucket: int) -> Iterator[Sequence[D
 
 
 class Growing:
-    """A file under way, on no disk until it is large. stack: ends what it holds."""
+    """A file under way, on no disk until it is large. stack: ends what it holds.
+
+    It grows by rows of the database, or by columns of files such as it.
+    """
 
     def __init__(self, stack: ExitStack, study: str, rules: Rules) -> None:
         self._study = study
@@ -97,6 +101,7 @@ class Growing:
         self._schema = schema_of(sorted(rules.mechanisms), sorted(field.id for field in rules.study.public))
         self._size = page_limit([rules])
         self._waiting: list[StoredRow] = []
+        self._columns = self._schema.empty_table()
         self._reports = 0
         self._file = SpooledTemporaryFile(MOST_IN_MEMORY)  # noqa: SIM115
         stack.enter_context(self._file)
@@ -108,10 +113,18 @@ class Growing:
         while len(self._waiting) >= self._size:
             self._write()
 
+    def add_columns(self, columns: pa.Table) -> None:
+        """The same of a file's reports."""
+        self._columns = pa.concat_tables([self._columns, columns])
+        while len(self._columns) >= self._size:
+            self._write_columns()
+
     def finish(self, path: str) -> Written:
         """The whole file."""
         if self._waiting:
             self._write()
+        if len(self._columns):
+            self._write_columns()
         self._writer.close()
         size, digest = digest_of(self._file)
         return Written(Part(path, self._reports, size, digest), self._file)
@@ -119,4 +132,9 @@ class Growing:
     def _write(self) -> None:
         group, self._waiting = self._waiting[: self._size], self._waiting[self._size :]
         self._writer.write_batch(packed_batch(self._schema, self._study, self._rules, group))
+        self._reports += len(group)
+
+    def _write_columns(self) -> None:
+        group, self._columns = self._columns.slice(0, self._size), self._columns.slice(self._size)
+        self._writer.write_table(group.combine_chunks(), row_group_size=self._size)
         self._reports += len(group)

@@ -28,14 +28,17 @@ def manifest_of(store: Store, study_id: str) -> Manifest:
     return pending_manifest(store, study_id) or read_manifest(store, study_id)
 
 
-def require_own(database: Database, store: Store, manifest: Manifest) -> None:
-    """Raises InputError for another database's, and for an export once reports are in an archive alone."""
+def require_own(database: Database, store: Store, manifest: Manifest, is_moved: bool = False) -> None:
+    """Raises InputError for another database's, and for an export once reports are in an archive alone.
+
+    is_moved: whether it is known by another address: then also for any other export.
+    """
     with database.read() as session:
         state = queries.study_state(session, manifest.study)
         identity = queries.identity(session).hex()
         has_begun = state is not None and bool(archived_counts(session, state.number))
     is_other = manifest.collector not in (None, identity)
-    if not is_other and (manifest.archive or not has_begun):
+    if not is_other and (manifest.archive or not (has_begun or is_moved)):
         return
     what = "another database's" if is_other else "an export, perhaps an older copy"
     raise InputError(

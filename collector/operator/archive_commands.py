@@ -41,18 +41,20 @@ def add_archive_arguments(parser: argparse.ArgumentParser) -> None:
         "a folder, or an address such as s3://bucket/studies: as `ldpkit export --format parquet` writes to"
     )
     parser.add_argument("--to", required=True, metavar="ADDRESS", help=text)
+    text = "the archive is known by another address, from which it, or its place, was moved to this one"
+    parser.add_argument("--moved", action="store_true", help=text)
     add_parallel(parser)
     add_certainty(parser)
     add_output(parser)
 
 
 def run_archive(arguments: argparse.Namespace) -> int:
-    """ldpkit admin archive STUDY_ID --to ADDRESS (--yes | --dry-run) [--buckets N] [--processes N]"""
+    """ldpkit admin archive ID --to ADDRESS (--yes | --dry-run) [--moved] [--buckets N] [--processes N]"""
     from collector.operator.archiving import archive, settled, standing_of
 
     order = settled(order_of(arguments, arguments.to))
     with opened_database(arguments) as database:
-        standing = standing_of(database, order.study, order.address)
+        standing = standing_of(database, order.study, order.address, arguments.moved)
         what = _in_words(standing, order, database)
         if arguments.dry_run:
             said = {**_document(order, None), "stored": standing.stored, "archived": standing.archived}
@@ -65,7 +67,7 @@ def run_archive(arguments: argparse.Namespace) -> int:
         def tell(verb: str, done: int, total: int) -> None:
             progress(Step(f"{counted(done, 'report')} {verb}", done, max(total, 1)))
 
-        done = archive(database, order, tell)
+        done = archive(database, order, tell, arguments.moved)
     show(arguments, _lines(order, standing, done), _document(order, done))
     return 0
 
@@ -75,7 +77,10 @@ def _in_words(standing: Standing, order: Order, database: Database) -> str:
         stored = counted(standing.stored, "report")
         return f"archiving {order.study} ({stored} in {database.shown}) in {order.address}"
     rest = counted(standing.stored, "report")
-    return f"going on with the archive of {order.study} in {order.address} ({rest} still in {database.shown})"
+    where = order.address
+    if standing.address != order.address:
+        where += f", where it was moved from {standing.address}"
+    return f"going on with the archive of {order.study} in {where} ({rest} still in {database.shown})"
 
 
 def _lines(order: Order, standing: Standing, done: Archived) -> list[str]:
@@ -89,6 +94,11 @@ def _lines(order: Order, standing: Standing, done: Archived) -> list[str]:
     if standing.address is not None:
         withdrawn = counted(done.withdrawn, "withdrawn report")
         lines.append(f"{withdrawn} left the archive; their devices get their receipts from now on")
+    if standing.address not in (None, order.address):
+        lines.append(
+            f"this is where the archive lies from now on: a copy of it that is left in {standing.address} is "
+            "reached by no withdrawal"
+        )
     return lines
 
 

@@ -12,18 +12,20 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from datetime import date
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow.parquet import ParquetFile
 from sqlalchemy.orm import Session
 
 from collector.exports.dataset import finish, manifest_there
 from collector.exports.keeping import counts_of, key_of
-from collector.exports.layout import PART, UNFINISHED, Manifest, bucket_of, folder_of
-from collector.exports.parts import Growing
+from collector.exports.layout import PART, UNFINISHED, Manifest, Part, bucket_of, folder_of
+from collector.exports.parts import Growing, Written
 from collector.exports.store import Store
 from collector.operator.archive_checks import manifest_of, require_counts, require_files
 from collector.operator.fitting import forget_fitted
@@ -43,10 +45,13 @@ AT_ONCE = 1000
 
 
 class Change(NamedTuple):
-    """A file of the archive without what was withdrawn. lost: the reports that it had."""
+    """A file of the archive that has what was withdrawn. gone: the ids of that, in the archive's words. part:
+    what the file is without it; it is made again when it is written, so that there is one at a time. lost:
+    the reports that it had."""
 
     path: str
-    kept: list[PackedReport]
+    gone: pa.Array
+    part: Part
     lost: list[PackedReport]
 
     @property
@@ -56,22 +61,30 @@ class Change(NamedTuple):
 
 
 def take_out(
-    database: Database, store: Store, study_id: str, rules: Mapping[int, Rules], manifest: Manifest
+    database: Database,
+    store: Store,
+    study_id: str,
+    rules: Mapping[int, Rules],
+    manifest: Manifest,
+    begin: Callable[[], None] = lambda: None,
 ) -> tuple[Manifest, int]:
     """Delete from an archive what was withdrawn since; what it then has, and how many reports went.
 
-    Raises InputError, before anything is done, unless it is the archive and all of it.
+    begin: is called once this is seen to be the archive, and all of it. Raises InputError, before that and
+    before anything is done, where it is not.
     """
     with database.read() as session:
         state = queries.study_state(session, study_id)
         assert state is not None
         waiting = waiting_withdrawals(session, state.number)
-    changes = list(_changes(store, manifest, rules, waiting.keys())) if waiting else []
+    changes = list(_changes(store, manifest, rules, waiting.keys()))
     require_counts(database, store, study_id, _counted(manifest, changes, waiting))
     require_files(store, manifest, {change.path for change in changes})
+    begin()
     if not waiting:
         finish(store, manifest)
         return manifest, 0
+    taken = [one for one, is_taken in waiting.items() if is_taken]
     for change in changes:
         for lost in _paged(change.lost):
             uncount = partial(_uncount, study_id=study_id, rules=rules, place=change.place, lost=lost)
@@ -79,7 +92,8 @@ def take_out(
     manifest = _rewrite(store, manifest, rules, changes)
     for ids in _paged(sorted(waiting)):
         _act_and_rest(database, partial(_acknowledge, study_id=study_id, ids=ids))
-    return manifest, sum(len(change.lost) for change in changes)
+    # Of a run that was killed those too that it had counted out: their files may be without them.
+    return manifest, len({one.id for change in changes for one in change.lost}.union(taken))
 
 
 def _paged(several: Sequence[T]) -> Iterator[Sequence[T]]:
@@ -102,7 +116,7 @@ def _counted(
     changed = {change.path for change in changes}
     found = counts_of(part for part in manifest.parts if part.path not in changed)
     for change in changes:
-        found[change.place] += len(change.kept) + sum(not waiting[one.id] for one in change.lost)
+        found[change.place] += change.part.reports + sum(not waiting[one.id] for one in change.lost)
     return found
 
 
@@ -110,27 +124,60 @@ def _changes(
     store: Store, manifest: Manifest, rules: Mapping[int, Rules], wanted: Set[bytes]
 ) -> Iterator[Change]:
     """The files that have any of these reports, by their ids."""
-    buckets = {bucket_of(report_id, manifest.buckets) for report_id in wanted}
+    by_bucket: dict[int, list[str]] = {}
+    for report_id in wanted:
+        by_bucket.setdefault(bucket_of(report_id, manifest.buckets), []).append(report_id.hex())
+    gone = {bucket: pa.array(ids) for bucket, ids in by_bucket.items()}
     # Where the last change was interrupted a file is as it is to be, or as it was.
     known = {(part.path, part.bytes, part.sha256) for part in manifest.parts}
-    if before := manifest_there(store, manifest.study):
+    if wanted and (before := manifest_there(store, manifest.study)):
         known |= {(part.path, part.bytes, part.sha256) for part in before.parts}
     for part in manifest.parts:
         place = PART.fullmatch(part.path)
         assert place is not None
-        if int(place[3], 16) not in buckets:
+        bucket = int(place[3], 16)
+        if bucket not in gone:
             continue
         path = f"{folder_of(manifest.study)}/{part.path}"
         if (part.path, *(store.digest(path) or ())) not in known:
             raise InputError(f"{store.shown(path)} is not what was written there: no withdrawal was done")
-        with store.reading(path) as file:
-            content = ParquetFile(file)
-            ids = content.read(columns=["report_id"]).column(0).to_pylist()
-            if wanted.isdisjoint(map(bytes.fromhex, ids)):
-                continue
-            reports = _packed(content.read().to_pylist(), rules[int(place[1])])
-        lost = [one for one in reports if one.id in wanted]
-        yield Change(part.path, [one for one in reports if one.id not in wanted], lost)
+        if _has_any(store, path, gone[bucket]):
+            with _without(store, manifest.study, part.path, rules[int(place[1])], gone[bucket]) as (
+                new,
+                lost,
+            ):
+                change = Change(part.path, gone[bucket], new.part, lost)
+            yield change
+
+
+def _has_any(store: Store, path: str, gone: pa.Array) -> bool:
+    """Whether a file has any of these reports."""
+    return any(
+        pc.any(pc.is_in(group["report_id"], gone)).as_py() for group in _groups(store, path, ["report_id"])
+    )
+
+
+def _groups(store: Store, path: str, columns: list[str] | None = None) -> Iterator[pa.Table]:
+    """A file's reports, so many at once as were written at once."""
+    with store.reading(path) as file:
+        content = ParquetFile(file)
+        for number in range(content.num_row_groups):
+            yield content.read_row_group(number, columns, use_threads=False)
+
+
+@contextmanager
+def _without(
+    store: Store, study_id: str, path: str, rules: Rules, gone: pa.Array
+) -> Iterator[tuple[Written, list[PackedReport]]]:
+    """A file without these reports, and those of them that it has."""
+    lost = []
+    with ExitStack() as stack:
+        growing = Growing(stack, study_id, rules)
+        for group in _groups(store, f"{folder_of(study_id)}/{path}"):
+            is_gone = pc.is_in(group["report_id"], gone)
+            lost += _packed(group.filter(is_gone).to_pylist(), rules)
+            growing.add_columns(group.filter(pc.invert(is_gone)))
+        yield growing.finish(path), lost
 
 
 def _packed(rows: list[dict[str, Any]], rules: Rules) -> list[PackedReport]:
@@ -168,19 +215,16 @@ def _rewrite(store: Store, manifest: Manifest, rules: Mapping[int, Rules], chang
     if manifest_of(store, manifest.study) != manifest:
         raise InputError(f"{store.shown(folder)} was changed meanwhile, by another run of this: run it again")
     parts = {part.path: part for part in manifest.parts}
-    with ExitStack() as stack:
-        made = {}
-        for change in changes:
-            parts.pop(change.path)
-            if change.kept:
-                growing = Growing(stack, manifest.study, rules[change.place[0]])
-                growing.add(change.kept)
-                made[change.path] = growing.finish(change.path)
-        parts.update((path, written.part) for path, written in made.items())
-        after = manifest._replace(parts=tuple(sorted(parts.values())))
-        store.write(f"{folder}/{UNFINISHED}", after.to_json().encode())
-        for path, written in made.items():
-            store.write_from(f"{folder}/{path}", written.content, written.part.bytes)
+    parts.update((change.path, change.part) for change in changes)
+    after = manifest._replace(parts=tuple(sorted(part for part in parts.values() if part.reports)))
+    store.write(f"{folder}/{UNFINISHED}", after.to_json().encode())
+    for path, gone, part, _ in changes:
+        if not part.reports:
+            continue
+        with _without(store, manifest.study, path, rules[key_of(path)[0]], gone) as (new, _):
+            if new.part != part:
+                raise InputError(f"{store.shown(folder)}/{path} was changed meanwhile: run it again")
+            store.write_from(f"{folder}/{path}", new.content, part.bytes)
     finish(store, after)
     return after
 

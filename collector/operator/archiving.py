@@ -87,8 +87,11 @@ def settled(order: Order) -> Order:
     return replace(order, address=os.path.abspath(path if separator else order.address))
 
 
-def standing_of(database: Database, study_id: str, address: str) -> Standing:
-    """How a study stands. Raises InputError where it cannot be archived there."""
+def standing_of(database: Database, study_id: str, address: str, is_moved: bool = False) -> Standing:
+    """How a study stands. Raises InputError where it cannot be archived there.
+
+    is_moved: whether its archive may be known by another address.
+    """
     with database.read() as session:
         state = queries.study_state(session, study_id)
         if state is None:
@@ -97,10 +100,20 @@ def standing_of(database: Database, study_id: str, address: str) -> Standing:
             raise InputError(f"{study_id} was deleted: there is nothing to archive")
         if not state.closed:
             raise InputError(f"{study_id} still takes reports: `ldpkit close {study_id}` first")
-        if state.archived not in (None, address):
-            raise InputError(f"{study_id} is archived in {state.archived}: name that address")
+        if state.archived not in (None, address) and not is_moved:
+            raise InputError(
+                f"{study_id} is archived in {state.archived}: name that address, or add --moved if the "
+                f"archive lies in {address} now"
+            )
+        if state.archived is None and is_moved:
+            raise InputError(f"{study_id} is not archived: leave --moved out")
         stored = sum(stored_counts(session, state.number).values())
         archived = sum(archived_counts(session, state.number).values())
+    if stored and state.archived not in (None, address):
+        raise InputError(
+            f"{counted(stored, 'report')} of {study_id} are still in {database.shown}: put the archive back "
+            f"in {state.archived}, and run this without --moved first"
+        )
     for rules in _rules(database, study_id, state.number).values():
         _require_archivable(study_id, rules)
     return Standing(state.number, state.archived, stored, archived)
@@ -123,18 +136,26 @@ def _rules(database: Database, study_id: str, number: int) -> dict[int, Rules]:
     return rules_of(database, study_id, digests)
 
 
-def archive(database: Database, order: Order, tell: Tell = lambda _what, _done, _of: None) -> Archived:
+def archive(
+    database: Database,
+    order: Order,
+    tell: Tell = lambda _what, _done, _of: None,
+    is_moved: bool = False,
+) -> Archived:
     """Archive a study, go on with that, or take out of its archive what was withdrawn since.
 
-    order: settled. Raises as `export_dataset`; and InputError for a study that cannot be archived, and where
-    a file is not what was written. Nothing is dropped before all were read again.
+    order: settled. is_moved: whether the archive of one that is archived elsewhere was moved there. Raises as
+    `export_dataset`; and InputError for a study that cannot be archived, and where a file is not what was
+    written. Nothing is dropped before all were read again.
     """
     with only_writer(database, order.study) as turn:
-        return _archive(database, order, turn, tell)
+        standing = standing_of(database, order.study, order.address, is_moved)
+        if standing.address in (None, order.address):
+            return _archive(database, order, standing, turn, tell)
+        return _go_on_elsewhere(database, order, standing)
 
 
-def _archive(database: Database, order: Order, turn: Turn, tell: Tell) -> Archived:
-    standing = standing_of(database, order.study, order.address)
+def _archive(database: Database, order: Order, standing: Standing, turn: Turn, tell: Tell) -> Archived:
     store = Store(order.address)
     manifest = None if standing.address is None else manifest_of(store, order.study)
     if manifest is not None:
@@ -158,6 +179,24 @@ def _archive(database: Database, order: Order, turn: Turn, tell: Tell) -> Archiv
     rules = _rules(database, order.study, standing.number)
     manifest, withdrawn = take_out(database, store, order.study, rules, manifest)
     return Archived(manifest, dropped, withdrawn)
+
+
+def _go_on_elsewhere(database: Database, order: Order, standing: Standing) -> Archived:
+    """Take what lies at another address for the archive once it is seen to be all of it, and go on there."""
+    store = Store(order.address)
+    manifest = manifest_of(store, order.study)
+    require_own(database, store, manifest, is_moved=True)
+
+    def note(session: Session) -> None:
+        row = queries.locked_study(session, order.study)
+        assert row is not None
+        row.archived = order.address
+        line = f"moved from {standing.address} to {order.address}"
+        audit_log.record(session, audit_log.AT_DATABASE, "archive", order.study, line)
+
+    rules = _rules(database, order.study, standing.number)
+    manifest, withdrawn = take_out(database, store, order.study, rules, manifest, partial(database.act, note))
+    return Archived(manifest, 0, withdrawn)
 
 
 def _require_there(database: Database, order: Order, store: Store, manifest: Manifest, tell: Tell) -> None:
@@ -303,7 +342,8 @@ def _delete_files(database: Database, store: Store, study_id: str, versions: Ite
     elif store.read(unfinished) != b"":
         where = store.shown(f"{folder}/{MANIFEST}")
         raise InputError(
-            f"there is no {where}: the archive is away, perhaps not mounted, and nothing was deleted. If you "
+            f"there is no {where}: the archive is away, perhaps not mounted, and nothing was deleted. If it "
+            f"or its place was moved: `ldpkit admin archive {study_id} --to ADDRESS --moved` first. If you "
             f"deleted it yourself, put an empty file {store.shown(unfinished)} there"
         )
     # First what makes it a dataset.

@@ -10,12 +10,10 @@ import numpy as np
 from ldp_client import mechanisms_of
 from ldp_client.documents.errors import InputError
 from schemas import Report, Study
-from summaries.engines.parts import Part
+from summaries.engines.parts import Part, refuse_many
 from summaries.engines.rows import CONTENT, PUBLIC_BYTES, RowLayout, Rows
 from summaries.reducing import CheckedReports
 
-# Of all workers together; a table of more has a row for almost every report.
-MOST_DISTINCT = 1 << 20
 # Public values, then payloads; None where a report answers another question.
 Key = tuple[tuple[str, ...], tuple[bytes | None, ...]]
 
@@ -124,12 +122,3 @@ class Counting:
             payloads.append(key[at + 1 : at + 1 + size] if key[at] else None)
             at += 1 + size
         return tuple(public), tuple(payloads)
-
-
-def refuse_many(counts: Mapping[bytes, int]) -> None:
-    """Raises InputError where there are too many different ones to count."""
-    if len(counts) > MOST_DISTINCT:
-        raise InputError(
-            f"more than {MOST_DISTINCT:,} different reports: a number, or a choice under a mechanism whose "
-            "reports hardly ever repeat, cannot be counted so; leave it out"
-        )

@@ -38,6 +38,7 @@ class ReportFile(NamedTuple):
         reports: how many the manifest says, or itself where there is none; None where that is not known.
         size: bytes, as the manifest says.
         digest: their SHA-256, as the manifest says.
+        is_archived: whether the manifest is an archive's, which no export makes again.
     """
 
     number: int
@@ -46,6 +47,14 @@ class ReportFile(NamedTuple):
     reports: int | None = None
     size: int | None = None
     digest: str = ""
+    is_archived: bool = False
+
+    @property
+    def remedy(self) -> str:
+        """What to do where it is not what it should be."""
+        if self.is_archived:
+            return "run `ldpkit admin archive` again, which ends what was interrupted, or put the file back"
+        return "export it again"
 
     @property
     def name(self) -> str:
@@ -123,19 +132,38 @@ def refuse_replacing_part(path: str, study: Study, addresses: Sequence[str]) -> 
 
 
 def _of_manifest(study: Study, root: str) -> Dataset:
-    for folder in (f"{root}/study_id={study.id}", root):
-        try:
-            with opened(f"{folder}/{MANIFEST}") as file:
-                text = file.read()
-        except (FileNotFoundError, NotADirectoryError):
-            continue
-        except OSError as error:
-            raise InputError(f"cannot read {folder}/{MANIFEST}: {line_of(error)}") from None
-        return _listed(study, folder, text)
+    inner = f"{root}/study_id={study.id}"
+    found = {folder: text for folder in (inner, root) if (text := _manifest_in(folder)) is not None}
+    if len(found) > 1 and _is_of(study, found[root]):
+        raise InputError(
+            f"{inner} is a dataset inside the one of {root}: name the Parquet files of one, or move the "
+            "inner one away"
+        )
+    if found:
+        return _listed(study, *next(iter(found.items())))
     raise InputError(
         f"{root} has no {MANIFEST} of study {study.id}: the dataset is unfinished or lies elsewhere. Finish "
         "its export, or name its Parquet files"
     )
+
+
+def _manifest_in(folder: str) -> bytes | None:
+    try:
+        with opened(f"{folder}/{MANIFEST}") as file:
+            return file.read()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise InputError(f"cannot read {folder}/{MANIFEST}: {line_of(error)}") from None
+
+
+def _is_of(study: Study, text: bytes) -> bool:
+    """Whether it is a manifest of this study; other programs have files of that name too."""
+    try:
+        manifest = json.loads(text)
+        return bool(manifest["format"] == FORMAT and manifest["study"] == study.id)
+    except (ValueError, KeyError, TypeError):
+        return False
 
 
 def _entries(manifest: Mapping[str, Any]) -> list[tuple[str, int, int, str]]:
@@ -160,6 +188,7 @@ def _listed(study: Study, folder: str, text: bytes) -> Dataset:
             raise InputError(f"{path} is of study {manifest['study']}, not of {study.id}")
         digests = {int(version): str(digest) for digest, version in manifest["documents"].items()}
         entries = _entries(manifest)
+        is_archived = manifest.get("archive") is True
     except (ValueError, KeyError, TypeError, AttributeError):
         raise InputError(f"{path} is damaged: export the dataset again") from None
     files: list[ReportFile] = []
@@ -173,7 +202,7 @@ def _listed(study: Study, folder: str, text: bytes) -> Dataset:
             key = version, digests.get(version, "")
             left_out[key] = left_out.get(key, 0) + reports
             continue
-        files.append(ReportFile(len(files), f"{folder}/{name}", bucket, reports, size, digest))
+        files.append(ReportFile(len(files), f"{folder}/{name}", bucket, reports, size, digest, is_archived))
     if not files:
         raise InputError(f"{folder} has no reports on version {study.version} of {study.id}")
     return Dataset(files, left_out)
@@ -189,4 +218,4 @@ def refuse_changed(file: ReportFile) -> None:
             found.update(chunk)
             size += len(chunk)
     if size != file.size or found.hexdigest() != file.digest:
-        raise InputError(f"{file.path} is damaged: its bytes are not those of the manifest; export it again")
+        raise InputError(f"{file.path} is damaged: its bytes are not those of the manifest; {file.remedy}")

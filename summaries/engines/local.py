@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
@@ -25,7 +25,7 @@ Work = Callable[[], Part]
 Told = Callable[[int], None]
 
 
-def run_local(job: Job, dataset: Dataset, workers: int | None, told: Told) -> list[Part]:
+def run_local(job: Job, dataset: Dataset, workers: int | None, told: Told) -> Iterator[Part]:
     """Have processes of this machine do a job.
 
     Args:
@@ -35,7 +35,7 @@ def run_local(job: Job, dataset: Dataset, workers: int | None, told: Told) -> li
         told: is told how many rows were read so far.
 
     Returns:
-        What was found, in parts that add up.
+        What was found, in parts that add up, as each is done.
 
     Raises:
         InputError: processes were killed, and again when their work was done anew.
@@ -43,15 +43,17 @@ def run_local(job: Job, dataset: Dataset, workers: int | None, told: Told) -> li
     many = workers or (1 if rows_of(dataset) < FEW else os.cpu_count() or 1)
     groups, bits = groups_of(dataset, many * TASKS), bits_for(job, dataset)
     if dataset.is_bucketed:
-        return _done([partial(summarize_buckets, job, files, bits) for files in groups], many, told)
+        yield from _done([partial(summarize_buckets, job, files, bits) for files in groups], many, told)
+        return
     with spilling_folder() as folder:
         split = [partial(_split, job, files, bits, folder, at) for at, files in enumerate(groups)]
-        first = _done(split, many, told)
+        first = list(_done(split, many, told))
         buckets = spilled(folder)
         shares = [buckets[at :: many * TASKS] for at in range(min(many * TASKS, len(buckets)))]
         read = sum(part.read for part in first)
         tasks = [partial(_summarize_split, job, share, folder) for share in shares]
-        return [*first, *_done(tasks, many, lambda count: told(read + count))]
+        yield from first
+        yield from _done(tasks, many, lambda count: told(read + count))
 
 
 def _split(job: Job, files: Sequence[ReportFile], bits: int, folder: str, task: int) -> Part:
@@ -69,44 +71,42 @@ def _summarize_split(job: Job, buckets: Sequence[int], folder: str) -> Part:
     return ending.finish(found)
 
 
-def _done(tasks: Sequence[Work], workers: int, told: Told) -> list[Part]:
+def _done(tasks: Sequence[Work], workers: int, told: Told) -> Iterator[Part]:
     """Do tasks; those that a killed process leaves undone are done once more, by new processes."""
-    if workers == 1:
-        return _one_after_the_other(tasks, told)
-    found: dict[int, Part] = {}
+    left, read = dict(enumerate(tasks)), 0
     for _ in range(2):
-        waiting = [number for number in range(len(tasks)) if number not in found]
+        if not left:
+            return
         try:
-            _in_processes(tasks, waiting, workers, found, told)
+            for part in _one_after_the_other(left) if workers == 1 else _in_processes(left, workers):
+                read += part.read
+                told(read)
+                yield part
         except BrokenProcessPool:
             continue
-        return [found[number] for number in range(len(tasks))]
+        return
     raise InputError(
         "processes that read reports were killed, twice: take fewer of them (--workers), or a machine with "
         "more memory"
     )
 
 
-def _one_after_the_other(tasks: Sequence[Work], told: Told) -> list[Part]:
-    found = []
-    for task in tasks:
-        found.append(task())
-        told(sum(part.read for part in found))
-    return found
+def _one_after_the_other(left: dict[int, Work]) -> Iterator[Part]:
+    for task in left.values():
+        yield task()
 
 
-def _in_processes(
-    tasks: Sequence[Work], waiting: Sequence[int], workers: int, found: dict[int, Part], told: Told
-) -> None:
-    """Raises BrokenProcessPool where one was killed; what others had done is in `found`."""
-    many = min(workers, len(waiting))
+def _in_processes(left: dict[int, Work], workers: int) -> Iterator[Part]:
+    """Raises BrokenProcessPool where one was killed; what is not done by then stays in `left`."""
     # Begun anew, not copied: a copy of a process with threads may wait for ever.
-    with ProcessPoolExecutor(many, get_context("spawn"), _begin) as pool:
-        futures: dict[Future[Part], int] = {pool.submit(tasks[number]): number for number in waiting}
+    with ProcessPoolExecutor(min(workers, len(left)), get_context("spawn"), _begin) as pool:
+        futures: dict[Future[Part], int] = {pool.submit(task): number for number, task in left.items()}
         try:
             for future in as_completed(futures):
-                found[futures[future]] = future.result()
-                told(sum(part.read for part in found.values()))
+                part = future.result()
+                # Nothing keeps what was found but who takes it.
+                del left[futures.pop(future)]
+                yield part
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise

@@ -44,7 +44,7 @@ NEEDED, SAME = f"{__name__}:FOUND", ("ldpkit",)
 
 def run_dask(
     job: Job, dataset: Dataset, workers: int | None, cluster: str | None, told: Callable[[int], None]
-) -> list[Part]:
+) -> Iterator[Part]:
     """Have a Dask cluster do a job.
 
     Args:
@@ -71,9 +71,10 @@ def run_dask(
         bits = bits_for(job, dataset)
         if dataset.is_bucketed:
             tasks = [client.submit(summarize_buckets, job, files, bits, pure=False) for files in groups]
-            return _awaited(tasks, told)
-        frame = _dask().dataframe.from_map(partial(_split, job, bits), groups, meta=_frame([]))
-        return _awaited(client.compute(_ended(job, frame, min(many, 1 << bits)).to_delayed()), told)
+        else:
+            frame = _dask().dataframe.from_map(partial(_split, job, bits), groups, meta=_frame([]))
+            tasks = client.compute(_ended(job, frame, min(many, 1 << bits)).to_delayed())
+        yield from _awaited(tasks, told)
 
 
 def dask_summary(study: Study, frame: Any) -> Summary:
@@ -166,17 +167,18 @@ def _look_at_workers(client: Any, address: str) -> None:
     require_workers(client, {name: version(name) for name in SAME}, NEEDED)
 
 
-def _awaited(futures: Sequence[Any], told: Callable[[int], None]) -> list[Part]:
+def _awaited(futures: Sequence[Any], told: Callable[[int], None]) -> Iterator[Part]:
     """What tasks found, as they end; each gives a Part, or a frame of them."""
     distributed = _distributed()
-    parts: list[Part] = []
+    read = 0
     for _, found in distributed.as_completed(futures, with_results=True):
         if isinstance(found, BaseException):
             # Dask gives it as a result where the scheduler was lost.
             raise found
-        parts += [found] if isinstance(found, Part) else _parts_in(found)
-        told(sum(part.read for part in parts))
-    return parts
+        parts = [found] if isinstance(found, Part) else _parts_in(found)
+        read += sum(part.read for part in parts)
+        told(read)
+        yield from parts
 
 
 def _frame(pairs: Iterable[tuple[int, bytes]]) -> pd.DataFrame:

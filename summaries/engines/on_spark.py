@@ -64,7 +64,7 @@ _one_at_a_time = Lock()
 
 def run_spark(
     job: Job, dataset: Dataset, workers: int | None, cluster: str | None, told: Callable[[int], None]
-) -> list[Part]:
+) -> Iterator[Part]:
     """Have Spark do a job.
 
     Args:
@@ -93,7 +93,8 @@ def run_spark(
             packed = tasks.mapInArrow(partial(_split, job, groups, bits, _block_of(spark)), SCHEMA)
             ended = _ended(job, packed, min(many, 1 << bits))
         with _watched(spark, len(groups), total, told):
-            return _collected(ended)
+            found = _collected(ended)
+    return found
 
 
 def spark_summary(study: Study, frame: Any) -> Summary:
@@ -263,20 +264,24 @@ def _block_of(spark: Any) -> int:
     return min(BLOCK, TAKEN // values) if values > 0 else BLOCK
 
 
-def _collected(ended: Any) -> list[Part]:
-    """Run it. Raises InputError in a line where Spark gave up."""
+def _collected(ended: Any) -> Iterator[Part]:
+    """Run it; what was found, one after the other. Raises InputError in a line where Spark gave up."""
     from pyspark.errors import PySparkException
 
     try:
-        return [pickle.loads(bytes(row["rows"])) for row in ended.collect()]
+        rows = ended.collect()
     except PySparkException as error:
         raise InputError(f"Spark gave up: {_last_line(error)}") from None
+    return (pickle.loads(bytes(row["rows"])) for row in rows)
 
 
 def _last_line(error: BaseException) -> str:
     """What Python said on a worker, without the paths of its stack."""
     lines = [line.strip() for line in str(error).splitlines() if "Error: " in line]
-    return lines[-1] if lines else _first_line(error)
+    said = lines[-1] if lines else _first_line(error)
+    if "ModuleNotFoundError: " in said:
+        said += "; install ldpkit for the workers' Python, or name one that has it in PYSPARK_PYTHON"
+    return said
 
 
 def _batch(pairs: Iterable[tuple[int, bytes]]) -> pa.RecordBatch:

@@ -16,6 +16,8 @@ from summaries.summary import NEEDS_REPORTS, Summary
 
 # Of many damaged files so many are named.
 MOST_NAMED = 20
+# Of all workers together; a table of more has a row for almost every report.
+MOST_DISTINCT = 1 << 20
 
 
 @dataclass
@@ -57,7 +59,7 @@ class Part:
         self.span[bucket] = (min(low, lowest), max(high, highest))
 
     def merge(self, other: Part) -> None:
-        """Add what was found elsewhere."""
+        """Add what was found elsewhere. Raises InputError for too much that differs."""
         self.bad.merge(other.bad)
         self.others.merge(other.others)
         self.good += other.good
@@ -71,6 +73,7 @@ class Part:
             self.summary = other.summary if self.summary is None else self.summary.merge(other.summary)
         for key, many in other.counts.items():
             self.counts[key] = self.counts.get(key, 0) + many
+        refuse_many(self.counts)
 
 
 def merged(
@@ -123,3 +126,12 @@ def refuse_kept_reports(mechanisms: Mapping[str, Mechanism]) -> None:
     for name, mechanism in mechanisms.items():
         if REDUCTIONS[mechanism.name].keeps_reports(mechanism):
             raise SummaryError(f"questions.{name}", NEEDS_REPORTS)
+
+
+def refuse_many(counts: Mapping[bytes, int]) -> None:
+    """Raises InputError where there are too many different ones to count."""
+    if len(counts) > MOST_DISTINCT:
+        raise InputError(
+            f"more than {MOST_DISTINCT:,} different reports: a number, or a choice under a mechanism whose "
+            "reports hardly ever repeat, cannot be counted so; leave it out"
+        )

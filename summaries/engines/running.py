@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from os import PathLike
 
 from ldp_client import mechanisms_of
 from ldp_client.documents.errors import UsageError
 from schemas import Study
 from summaries.engines import ENGINES
-from summaries.engines.counting import Counting, ReportCounts, refuse_many
+from summaries.engines.counting import Counting, ReportCounts
 from summaries.engines.dataset import Dataset, find_dataset
 from summaries.engines.local import run_local
 from summaries.engines.parts import Part, merged, refuse_kept_reports
@@ -112,7 +113,6 @@ def count_dataset(
             )
     asked = tuple(names)
     whole, notes = _run(study, addresses, engine, workers, cluster, check, asked, told)
-    refuse_many(whole.counts)
     counting = Counting(study, asked)
     return ReportCounts(study, asked, {counting.key(key): n for key, n in whole.counts.items()}, notes)
 
@@ -138,7 +138,8 @@ def _run(
     job = Job(study.to_json(), tuple(file.name for file in dataset.files), check, asked)
     total = rows_of(dataset)
     parts = _parts(job, dataset, engine, workers, cluster, lambda count: told(count, max(count, total)))
-    whole = merged(study, parts, dataset.left_out)
+    with closing(parts):
+        whole = merged(study, parts, dataset.left_out)
     return whole, left_out_notes(whole.others.versions)
 
 
@@ -149,13 +150,15 @@ def _parts(
     workers: int | None,
     cluster: str | None,
     told: Callable[[int], None],
-) -> list[Part]:
+) -> Generator[Part, None, None]:
+    """What is found, as it is: together it may be far more than what it adds up to."""
     if engine == "local":
-        return run_local(job, dataset, workers, told)
-    if engine == "dask":
+        yield from run_local(job, dataset, workers, told)
+    elif engine == "dask":
         from summaries.engines.on_dask import run_dask
 
-        return run_dask(job, dataset, workers, cluster, told)
-    from summaries.engines.on_spark import run_spark
+        yield from run_dask(job, dataset, workers, cluster, told)
+    else:
+        from summaries.engines.on_spark import run_spark
 
-    return run_spark(job, dataset, workers, cluster, told)
+        yield from run_spark(job, dataset, workers, cluster, told)

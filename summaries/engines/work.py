@@ -73,7 +73,7 @@ def batches_of(file: ReportFile) -> Iterator[pa.RecordBatch]:
         # Of what a file says of itself, an error of the system's has a number; the text runs over lines.
         if isinstance(error, OSError) and error.errno is not None:
             raise InputError(f"cannot read {file.path}: {error.strerror}") from None
-        raise InputError(f"{file.path} is damaged, or is not a Parquet file: export it again") from None
+        raise InputError(f"{file.path} is damaged, or is not a Parquet file: {file.remedy}") from None
 
 
 def _refuse_other_count(file: ReportFile, found: int) -> None:
@@ -81,9 +81,7 @@ def _refuse_other_count(file: ReportFile, found: int) -> None:
     if file.reports in (None, found):
         return
     if file.bucket is not None:
-        raise InputError(
-            f"{file.path} has {found} reports, the manifest says {file.reports}: export it again"
-        )
+        raise InputError(f"{file.path} has {found} reports, the manifest says {file.reports}: {file.remedy}")
     raise InputError(
         f"{file.path} has {found} reports where a worker opened it, and {file.reports} where the work began: "
         "name files that every worker reaches and that nobody writes to"

@@ -20,7 +20,7 @@ from inference.design.cluster import place_of
 from ldp_client.cli import main
 from ldp_client.documents.errors import EXIT_NETWORK, EXIT_REFUSED, InputError, TransferError
 from summaries import dask_summary, summarize
-from summaries.engines import clusters
+from summaries.engines import clusters, on_spark
 from tests.summaries.engines_data import FEW, made, write, write_dataset
 
 SCHEDULER = "from distributed.cli.dask_scheduler import main; main()"
@@ -268,3 +268,12 @@ def test_what_a_programs_frame_says_of_its_own_files_stays(start, scheduler, fra
             dask_summary(FEW, frame.map_partitions(none_there, meta=frame._meta))
     with dask.config.set(scheduler="threads"):
         assert dask_summary(FEW, frame).to_json() == right
+
+
+def test_spark_s_workers_without_ldpkit_are_told_of_with_what_helps():
+    said = "Job aborted:\nTraceback\n  File x\nModuleNotFoundError: No module named 'summaries'\n\tat org.y"
+    line = on_spark._last_line(RuntimeError(said))
+    assert line.startswith(
+        "ModuleNotFoundError: No module named 'summaries'; install ldpkit for the workers'"
+    )
+    assert "PYSPARK_PYTHON" in line

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from datetime import timedelta
 
@@ -174,3 +175,21 @@ def test_what_expired_beside_a_relay_was_withdrawn_by_nobody(make_harness, datab
     assert [problem(harness.put(one)) for one in sent] == [(410, "report-withdrawn")] * 3
     gone = export_dataset(replace(order, forget_before=harness.day)).gone
     assert (gone.withdrawn, gone.forgotten, ids_in_all(root)) == (2, 1, set())
+
+
+def test_a_day_that_was_deleted_by_hand_once_it_expired_is_given_up_too(closed, tmp_path):  # noqa: F811
+    """What is away may as well be on a disk that is not mounted: somebody has to say so."""
+    root, (first, second, _) = tmp_path / "out", closed.days
+    exported(closed, root)
+    expire(closed, second)
+    for folder in (root / STUDY).glob(f"*/day={first}"):
+        shutil.rmtree(folder)
+    before = contents(root)
+    with pytest.raises(InputError, match=rf"lacks \d files? \(.*Put back .*`.* --forget-before {second}`$"):
+        exported(closed, root)
+    assert contents(root) == before
+    exported(closed, root, "--forget-before", str(second))
+    exported(closed, root)
+    assert archived_ids(root) == {
+        one.id for key, some in closed.sent.items() if key[1] != first for one in some
+    }

@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import signal
+import sqlite3
 from collections import Counter
 from dataclasses import replace
 from functools import partial
@@ -356,3 +357,42 @@ def test_a_postgresql_database_is_archived_alike(make_harness, postgresql, make_
     assert archived(many).withdrawn == 1
     assert many.harness.withdraw(gone.id, secret=gone.secret).status_code == 200
     assert status(many)["reports"] == 119
+
+
+def test_files_without_what_was_withdrawn_are_an_export_s_and_made_one_at_a_time(
+    many,  # noqa: F811
+    monkeypatch,
+    tmp_path,
+):
+    """So many reports at once as are in memory anyway: here of groups of three."""
+    monkeypatch.setattr(parts, "page_limit", lambda _rules: 3)
+    many.harness.close()
+    many.root = tmp_path / "archive"
+    gone = [one for some in many.sent.values() for one in some[::4]]
+    with sqlite3.connect(many.harness.path) as live, sqlite3.connect(tmp_path / "copy.db") as copy:
+        live.backup(copy)
+        ids = [(bytes.fromhex(one.id),) for one in gone]
+        copy.executemany("UPDATE reports SET payloads = x'' WHERE id = ?", ids)
+    order = many.order(tmp_path / "export", buckets=1)
+    dataset.export_dataset(replace(order, database=f"sqlite:///{tmp_path / 'copy.db'}"))
+    archived(many, buckets=1)
+    assert {many.harness.withdraw(one.id, secret=one.secret).status_code for one in gone} == {503}
+    made, growing = [], archive_withdrawals.Growing
+
+    class Noted(growing):
+        def __init__(self, *given):
+            assert all(one._file.closed for one in made)
+            super().__init__(*given)
+            made.append(self)
+
+        def add_columns(self, columns):
+            assert len(columns) <= 3
+            super().add_columns(columns)
+
+    monkeypatch.setattr(archive_withdrawals, "Growing", Noted)
+    assert archived(many).withdrawn == len(gone)
+    assert len(made) == 12
+    there, wanted = contents(many.root), contents(tmp_path / "export")
+    name = f"{STUDY}/_manifest.json"
+    there[name] = there[name].replace(b'"archive": true', b'"archive": false')
+    assert there == wanted

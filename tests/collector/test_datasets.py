@@ -15,7 +15,7 @@ import pyarrow.parquet
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from collector.exports import dataset, parts
+from collector.exports import dataset, layout, parts
 from collector.exports.dataset import Order, export_dataset
 from collector.exports.layout import bucket_of, choose_buckets, ids_of
 from collector.exports.store import Store
@@ -201,6 +201,19 @@ def test_with_other_buckets_no_file_of_the_former_ones_is_left(many, tmp_path):
     assert contents(tmp_path / "other") == contents(tmp_path / "new")
     # Unless others are named, they stay as they are.
     assert export_dataset(many.order(tmp_path / "new", buckets=None)).written == 0
+
+
+def test_a_dataset_that_grows_gets_more_buckets_and_keeps_them(many, tmp_path, monkeypatch):
+    for per_part, buckets in ((20, 1), (6, 4), (20, 4)):
+        monkeypatch.setattr(layout, "REPORTS_PER_PART", per_part)
+        exported = export_dataset(many.order(tmp_path / "out", buckets=None))
+        assert (exported.manifest.buckets, exported.manifest.reports, exported.gone[:2]) == (
+            buckets,
+            120,
+            (0, 0),
+        )
+        files = {str(path.relative_to(tmp_path / "out" / STUDY)) for path in tmp_path.rglob("*.parquet")}
+        assert files == {part.path for part in exported.manifest.parts}
 
 
 def test_of_a_study_that_takes_reports_today_is_left_out(many, tmp_path):

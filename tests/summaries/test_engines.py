@@ -169,9 +169,9 @@ def test_parts_that_share_ids_are_no_layout(tmp_path):
 
 def test_what_a_killed_process_leaves_is_done_once_more(tmp_path):
     tasks = [partial(ending_once, tmp_path / "mark", FEW.to_json()) for _ in range(2)]
-    assert len(local._done(tasks, 2, lambda _count: None)) == 2
+    assert len(list(local._done(tasks, 2, lambda _count: None))) == 2
     with pytest.raises(InputError, match="processes that read reports were killed, twice"):
-        local._done([ending_always] * 2, 2, lambda _count: None)
+        list(local._done([ending_always] * 2, 2, lambda _count: None))
 
 
 def test_what_no_summary_has_is_refused_before_reading():

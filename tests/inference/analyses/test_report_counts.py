@@ -11,7 +11,7 @@ from inference.analyses.reports import table_of_reports
 from ldp_client.documents.errors import InputError, UsageError
 from schemas import Study
 from summaries import count_dataset
-from summaries.engines import counting
+from summaries.engines import parts
 from tests import studies
 from tests.summaries.engines_data import FEW, changed, made, write, write_dataset
 
@@ -66,6 +66,25 @@ def test_an_analysis_takes_counts(tmp_path):
 
 
 def test_numbers_are_too_many_to_count(tmp_path, monkeypatch):
-    monkeypatch.setattr(counting, "MOST_DISTINCT", 7)
+    monkeypatch.setattr(parts, "MOST_DISTINCT", 7)
     with pytest.raises(InputError, match="more than 7 different reports"):
         count_dataset(FEW, write(tmp_path / "a.parquet", CELLS), ["ever", "occupation"])
+
+
+def test_no_more_is_held_than_can_be_counted(tmp_path, monkeypatch):
+    """What workers found is added up as it comes: each of them may have few, and all together too many."""
+    cells = CELLS[:40]
+    write_dataset(tmp_path, cells, buckets=8, days=1)
+    read = []
+
+    def count():
+        read.clear()
+        told = lambda rows, _of: read.append(rows)  # noqa: E731
+        return count_dataset(FEW, tmp_path, ["ever", "occupation", "region"], workers=1, told=told)
+
+    distinct = len(count().seen)
+    assert read[-1] == len(cells)
+    monkeypatch.setattr(parts, "MOST_DISTINCT", distinct * 2 // 3)
+    with pytest.raises(InputError, match="different reports"):
+        count()
+    assert 0 < read[-1] < len(cells)
