@@ -89,11 +89,13 @@ def run_summarize(arguments: argparse.Namespace) -> int:
     """ldpkit summarize STUDY.json REPORTS... --out FILE [--engine local|dask|spark] [--cluster URL]"""
     study = load_study(arguments.study)
     from ldp_client import mechanisms_of
-    from ldp_client.files.disk import refuse_replacing, replacing
+    from ldp_client.files.disk import refuse_replacing, refuse_replacing_other, replacing
     from summaries.influence import FALSE_SHARE, influence_in_words
+    from summaries.summary import FORMAT
 
     read = (arguments.study, *arguments.reports)
     refuse_replacing(arguments.out, read)
+    refuse_replacing_other(arguments.out, FORMAT)
     summary = _summary(study, arguments, progress_of(arguments))
     with replacing(arguments.out, read=read) as file:
         file.write(summary.to_json() + "\n")

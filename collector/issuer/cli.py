@@ -123,8 +123,7 @@ def run_serve(arguments: argparse.Namespace) -> int:
     from collector.issuer.app import create_issuer
     from collector.serving.certificates import certificate_of
     from collector.serving.granian_server import serve_plain
-    from collector.serving.place import Place
-    from ldp_client.files.disk import replacing
+    from collector.serving.place import Place, write_ready
 
     certificate = certificate_of(arguments.certificate, arguments.key)
     place = Place(arguments.host, arguments.port, certificate=certificate)
@@ -133,9 +132,7 @@ def run_serve(arguments: argparse.Namespace) -> int:
 
     def announce(url: str) -> None:
         print(f"ldpkit issuer listens on {url}", file=sys.stderr, flush=True)
-        if arguments.ready_file is not None:
-            with replacing(arguments.ready_file) as file:
-                file.write(url + "\n")
+        write_ready(arguments.ready_file, url)
 
     serve_plain(partial(create_issuer, arguments.database), place, announce, "text")
     return 0

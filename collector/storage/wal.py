@@ -41,7 +41,8 @@ def folding_wal(file: Path | None) -> Iterator[None]:
 
     Else whoever moved that file alone would leave acknowledged reports behind, and withdrawn ones in the log.
     Where another file has taken its place meanwhile, such as a backup, the log is put aside instead. One that
-    was another's before stays: nothing was served then, and the refusal says what to do with it. file: None for a database that is no file.
+    was another's before stays: nothing was served then, and the refusal says what to do with it.
+    file: None for a database that is no file.
     """
     process, served = os.getpid(), _identity(file)
     was_foreign = file is not None and has_foreign_log(file)

@@ -140,9 +140,9 @@ def test_a_foreign_log_is_named_and_left_where_it_is(tmp_path, caplog):
     link.symlink_to(real)
     log_of(real).write_bytes(b"another's")
     real.with_name("real.sqlite3-wal.of").write_text("00000001 1 1")
-    with pytest.raises(InputError, match=re.escape(f"(mv {log_of(real)} {log_of(real)}.replaced)")) as said:
-        with wal.folding_wal(link):
-            check(beside(link))
+    advice = re.escape(f"(mv {log_of(real)} {log_of(real)}.replaced)")
+    with pytest.raises(InputError, match=advice) as said, wal.folding_wal(link):
+        check(beside(link))
     assert str(log_of(link)) not in str(said.value)
     assert log_of(real).read_bytes() == b"another's"
     assert not caplog.text

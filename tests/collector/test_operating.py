@@ -247,7 +247,7 @@ def test_what_would_become_of_a_study_is_what_becomes_of_it(asked, either, make_
     for how in (["--yes"], ["--dry-run"]):
         with pytest.raises(LdpkitError, match="stays closed"):
             at("open", "habits", *how)
-    with pytest.raises(InputError, match="habits was archived: it takes no new version$"):
+    with pytest.raises(InputError, match=r"habits was archived: it takes no new version$"):
         at("publish", str(second), "--dry-run")
 
 
