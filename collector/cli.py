@@ -278,8 +278,7 @@ def _has_keys(settings: Settings) -> bool:
 
 
 def _announce(settings: Settings, url: str, ready_file: str | None) -> None:
-    from collector.logs import log_event
-    from collector.serving.place import write_ready
+    from collector.logs import log_event, write_ready
 
     if settings.log == JSON_LINES:
         log_event("listening", f"ldpkit collector listens on {url}", url=url)

@@ -121,9 +121,10 @@ def run_key(arguments: argparse.Namespace) -> int:
 def run_serve(arguments: argparse.Namespace) -> int:
     """ldpkit issuer serve [--database URL]"""
     from collector.issuer.app import create_issuer
+    from collector.logs import write_ready
     from collector.serving.certificates import certificate_of
     from collector.serving.granian_server import serve_plain
-    from collector.serving.place import Place, write_ready
+    from collector.serving.place import Place
 
     certificate = certificate_of(arguments.certificate, arguments.key)
     place = Place(arguments.host, arguments.port, certificate=certificate)

@@ -129,8 +129,8 @@ def _open_studies(session: Session, keys: set[GatewayKey]) -> list[str]:
 
 def run_relay(arguments: argparse.Namespace) -> int:
     """ldpkit relay --to URL"""
+    from collector.logs import write_ready
     from collector.oblivious.relay import serve
-    from collector.serving.place import write_ready
 
     def announce(url: str) -> None:
         print(f"ldpkit relay listens on {url}", file=sys.stderr, flush=True)

@@ -16,7 +16,6 @@ from collector.bounding import LOGGER
 from collector.serving.certificates import HTTP, HTTPS, Certificate
 from collector.settings import METRICS_FOLDER
 from ldp_client.documents.errors import InputError
-from ldp_client.files.disk import refuse_replacing_other, replacing
 
 BACKLOG = 2048
 SECOND = "another server works on %s already: they wait for each other's commits; one alone is faster"
@@ -56,14 +55,6 @@ def base_url(listener: socket.socket, scheme: str) -> str:
     """The URL that a listening socket is reached at."""
     host, port = listener.getsockname()[:2]
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
-
-
-def write_ready(path: str | None, url: str) -> None:
-    """Write a base URL to --ready-file, where it is named. Raises InputError where another file is there."""
-    if path is not None:
-        refuse_replacing_other(path, HTTP)
-        with replacing(path) as file:
-            file.write(url + "\n")
 
 
 @contextmanager

@@ -7,9 +7,9 @@ from datetime import timedelta
 import pytest
 
 from collector.exports.dated import DatedReport
+from collector.logs import write_ready
 from collector.operator.retention import delete_reports
 from collector.remote import download, keeping
-from collector.serving.place import write_ready
 from ldp_client.cli import main
 from ldp_client.documents.errors import EXIT_REFUSED, InputError, TransferError, UsageError
 from tests.collector.commands import run
