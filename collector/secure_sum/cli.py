@@ -73,7 +73,7 @@ def run_invite(arguments: argparse.Namespace) -> int:
 def run_close(arguments: argparse.Namespace) -> int:
     """ldpkit secure-sum close STUDY.json --out TOTAL.json"""
     from collector.secure_sum.aggregator import collect
-    from collector.secure_sum.transcript import FORMAT, UNDRAWN
+    from collector.secure_sum.transcript import BEGINNINGS
     from ldp_client.files.disk import refuse_replacing, refuse_replacing_other, refuse_unwritable
     from summaries.summary import FORMAT as SUMMARY
 
@@ -81,7 +81,7 @@ def run_close(arguments: argparse.Namespace) -> int:
     if arguments.out == STREAM:
         raise UsageError("--out -: closing writes two files, the total and what the nodes signed: name one")
     path = f"{arguments.out.removesuffix('.json')}.transcript.json"
-    for written, kinds in ((arguments.out, (SUMMARY,)), (path, (FORMAT, UNDRAWN))):
+    for written, kinds in ((arguments.out, (SUMMARY,)), (path, BEGINNINGS)):
         refuse_replacing(written, [arguments.study])
         refuse_replacing_other(written, *kinds)
         # The nodes are closed for good before it is written.

@@ -199,7 +199,7 @@ def refuse_replacing(path: str, read: "Iterable[str]") -> None:
 def refuse_replacing_other(path: str, *kinds: str) -> None:
     """Raises InputError where a result would replace a file that is neither empty nor an earlier one.
 
-    kinds: what the document's `format` begins with, or a file of another kind.
+    kinds: what the first `format` in a document begins with, or the file.
     """
     if path == STREAM or not os.path.isfile(path) or not os.path.getsize(path):
         return
@@ -209,10 +209,10 @@ def refuse_replacing_other(path: str, *kinds: str) -> None:
     try:
         with open(path, "rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
             found = search(rb'"format": ?"([^"]*)', content) if content[:1] == b"{" else None
-            kind = found[1] if found else content[:64]
+            begins = [content[:64], *(found.groups() if found else ())]
     except OSError as error:
         raise InputError(say("files.cannot_read", path=path, reason=error.strerror)) from None
-    if not kind.startswith(tuple([kind.encode() for kind in kinds])):
+    if not any([one.startswith(kind.encode()) for one in begins for kind in kinds]):
         raise InputError(say("files.is_other", path=path))
 
 

@@ -226,5 +226,5 @@ def test_the_commands_make_keys_and_sign(tmp_path, algorithm, capsys):
     assert cli.main(["study", "keygen", "--out", key]) == 0
     for out in (study, str(tmp_path / "linked.json")):
         assert cli.main(["study", "sign", study, "--key", key, "--out", out]) == 3
-        assert "choose another file" in capsys.readouterr().err
+        assert "would replace" in capsys.readouterr().err
     assert (tmp_path / "study.json").read_text() == STUDY.to_json()
