@@ -119,6 +119,8 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
     what.add_argument(
         "--summary", action="store_true", help="only what a posterior needs, for `ldpkit fit`; some kilobytes"
     )
+    text = "also replace a file that has reports which the collector has no more and nobody withdrew"
+    parser.add_argument("--forget", action="store_true", help=text)
     add_dataset_arguments(parser, what)
     add_output(parser)
     parser.set_defaults(run=run_export)
@@ -159,6 +161,9 @@ def run_export(arguments: argparse.Namespace) -> int:
         return run_dataset(arguments)
     arguments.out, arguments.collector = Path(arguments.out), arguments.collector or DEFAULT_URL
     token = token_of(arguments, "an export")
+    from collector.remote.keeping import refuse_other_file
+
+    refuse_other_file(str(arguments.out), arguments.summary)
     write = _write_summary if arguments.summary else _write_reports
     line, document = write(arguments, token)
     show(arguments, [line], {"study": arguments.study, "file": str(arguments.out), **document})
@@ -167,16 +172,20 @@ def run_export(arguments: argparse.Namespace) -> int:
 
 def _write_reports(arguments: argparse.Namespace, token: str) -> tuple[str, dict[str, int]]:
     from collector.remote.download import fetch_dated, fetch_reports
+    from collector.remote.keeping import keeping
     from collector.remote.writing import write_decoded, write_reports
 
     wanted = (arguments.collector, arguments.study, token)
+    old = None if arguments.forget else arguments.out
     if arguments.decoded:
         decoding = _decoding(arguments)
-        count = write_decoded(_counted_aloud(fetch_dated(*wanted), arguments), arguments.out, decoding)
+        reports = _counted_aloud(keeping(fetch_dated(*wanted), old, wanted), arguments)
+        count = write_decoded(reports, arguments.out, decoding)
         for question in decoding.undecoded:
             print(f"{question} has no decoded columns: only `ldpkit fit` reads its reports", file=sys.stderr)
     else:
-        count = write_reports(_counted_aloud(fetch_reports(*wanted), arguments), arguments.out)
+        plain = _counted_aloud(keeping(fetch_reports(*wanted), old, wanted), arguments)
+        count = write_reports(plain, arguments.out)
     return f"{counted(count, 'report')} in {arguments.out}", {"reports": count}
 
 
@@ -202,9 +211,12 @@ def _counted_aloud(reports: Iterable[Fetched], arguments: argparse.Namespace) ->
 
 def _write_summary(arguments: argparse.Namespace, token: str) -> tuple[str, dict[str, int]]:
     from collector.remote.download import fetch_summary
+    from collector.remote.keeping import refuse_smaller
     from ldp_client.files.disk import replacing
 
     text = fetch_summary(arguments.collector, arguments.study, token)
+    if not arguments.forget:
+        refuse_smaller(arguments.out, text)
     with replacing(str(arguments.out)) as file:
         file.write(text + "\n")
     version = json.loads(text).get("version")
@@ -266,13 +278,10 @@ def _has_keys(settings: Settings) -> bool:
 
 
 def _announce(settings: Settings, url: str, ready_file: str | None) -> None:
-    from collector.logs import log_event
-    from ldp_client.files.disk import replacing
+    from collector.logs import log_event, write_ready
 
     if settings.log == JSON_LINES:
         log_event("listening", f"ldpkit collector listens on {url}", url=url)
     else:
         print(f"ldpkit collector listens on {url}", file=sys.stderr, flush=True)
-    if ready_file is not None:
-        with replacing(ready_file) as file:
-            file.write(url + "\n")
+    write_ready(ready_file, url)

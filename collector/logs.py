@@ -1,4 +1,7 @@
-"""Logs for programs: JSON lines with a code for each kind of event; no time, address, report or person."""
+"""Logs for programs: JSON lines with a code for each kind of event; no time, address, report or person.
+
+And the one line of --ready-file, for programs that wait.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from typing import Any
 
 from collector.bounding import LOGGER
 from collector.settings import JSON_LINES
+from ldp_client.files.disk import refuse_replacing_other, replacing
 
 
 class JsonLines(logging.Formatter):
@@ -57,3 +61,11 @@ def write_logs(form: str) -> None:
 def log_event(code: str, text: str, **counts: Any) -> None:
     """Log that something happened as it should."""
     LOGGER.info(text, extra={"code": code, "counts": counts})
+
+
+def write_ready(path: str | None, url: str) -> None:
+    """Write a base URL to --ready-file, where it is named. Raises InputError where another file is there."""
+    if path is not None:
+        refuse_replacing_other(path, "http")
+        with replacing(path) as file:
+            file.write(url + "\n")

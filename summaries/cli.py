@@ -54,21 +54,36 @@ def _cells_in_words(study: Study, summary: Summary) -> str:
     return f"kept by cell: {len(summary.cells):,} of {study.cells:,} have reports"
 
 
+def _refuse_out(study: Study, arguments: argparse.Namespace) -> None:
+    """Raises InputError where the result would replace what it is made from, or another file."""
+    from ldp_client.files.disk import refuse_replacing, refuse_replacing_other
+    from summaries.summary import FORMAT
+
+    refuse_replacing(arguments.out, (arguments.study, *arguments.reports))
+    if _is_table(arguments):
+        from summaries.engines.dataset import refuse_replacing_part
+
+        refuse_replacing_part(arguments.out, study, arguments.reports)
+    refuse_replacing_other(arguments.out, FORMAT)
+
+
+def _is_table(arguments: argparse.Namespace) -> bool:
+    return bool(arguments.engine) or all(_has_columns(path) for path in arguments.reports)
+
+
 def _summary(study: Study, arguments: argparse.Namespace, progress: Progress) -> Summary:
     """Read columns with an engine, or reports one by one where there are no columns."""
     from summaries.telling import columns_of, reading_of
 
     paths = arguments.reports
-    if not (arguments.engine or all(_has_columns(path) for path in paths)):
+    if not _is_table(arguments):
         if arguments.cluster or arguments.workers or arguments.trust_files:
             raise UsageError("--cluster, --workers and --trust-files are for a dataset, or for Parquet files")
         from summaries.reading import summarize_files
 
         return summarize_files(study, paths, reading_of(progress, paths))
     from summaries.engines import summarize_dataset
-    from summaries.engines.dataset import refuse_replacing_part
 
-    refuse_replacing_part(arguments.out, study, paths)
     return summarize_dataset(
         study,
         paths,
@@ -89,13 +104,12 @@ def run_summarize(arguments: argparse.Namespace) -> int:
     """ldpkit summarize STUDY.json REPORTS... --out FILE [--engine local|dask|spark] [--cluster URL]"""
     study = load_study(arguments.study)
     from ldp_client import mechanisms_of
-    from ldp_client.files.disk import refuse_replacing, replacing
+    from ldp_client.files.disk import replacing
     from summaries.influence import FALSE_SHARE, influence_in_words
 
-    read = (arguments.study, *arguments.reports)
-    refuse_replacing(arguments.out, read)
+    _refuse_out(study, arguments)
     summary = _summary(study, arguments, progress_of(arguments))
-    with replacing(arguments.out, read=read) as file:
+    with replacing(arguments.out, read=(arguments.study, *arguments.reports)) as file:
         file.write(summary.to_json() + "\n")
     lines = [_cells_in_words(study, summary)] if study.public else []
     every = sum(part.n for part in summary.questions.values())

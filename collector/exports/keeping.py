@@ -22,8 +22,7 @@ from collector.exports.store import PIECE, Store
 from collector.storage import queries
 from collector.storage.archived import stored_counts, withdrawn_counts
 from collector.storage.database import Database
-from collector.storage.emptying import count_expired
-from collector.storage.packing import PackedReport
+from collector.storage.emptying import fates_of
 from ldp_client.documents.errors import InputError
 from ldp_client.words.text import counted
 
@@ -162,11 +161,9 @@ def _found(database: Database, place: Place, missing: list[bytes]) -> Gone:
     for at in range(0, len(missing), IDS_AT_ONCE):
         some = missing[at : at + IDS_AT_ONCE]
         with database.read() as session:
-            held = queries.held_reports(session, place.number, some)
-            emptied = [one for one, row in held.items() if PackedReport._make(row).withdrawn]
-            expired = count_expired(session, place.number, emptied)
-        withdrawn += len(emptied) - expired
-        forgotten += len(some) - len(held) + expired
+            found = fates_of(session, place.number, some)
+        withdrawn += found.withdrawn
+        forgotten += found.lost
     return Gone(withdrawn, forgotten)
 
 

@@ -121,12 +121,12 @@ def run_key(arguments: argparse.Namespace) -> int:
 def run_serve(arguments: argparse.Namespace) -> int:
     """ldpkit issuer serve [--database URL]"""
     from collector.issuer.app import create_issuer
+    from collector.logs import write_ready
     from collector.serving.certificates import certificate_of
     from collector.serving.granian_server import serve_plain
     from collector.serving.place import Place
     from collector.storage.database import sqlite_file
     from collector.storage.wal import folding_wal
-    from ldp_client.files.disk import replacing
 
     certificate = certificate_of(arguments.certificate, arguments.key)
     place = Place(arguments.host, arguments.port, certificate=certificate)
@@ -135,9 +135,7 @@ def run_serve(arguments: argparse.Namespace) -> int:
 
     def announce(url: str) -> None:
         print(f"ldpkit issuer listens on {url}", file=sys.stderr, flush=True)
-        if arguments.ready_file is not None:
-            with replacing(arguments.ready_file) as file:
-                file.write(url + "\n")
+        write_ready(arguments.ready_file, url)
 
     with folding_wal(sqlite_file(arguments.database)):
         serve_plain(partial(create_issuer, arguments.database), place, announce, "text")

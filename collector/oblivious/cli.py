@@ -129,14 +129,12 @@ def _open_studies(session: Session, keys: set[GatewayKey]) -> list[str]:
 
 def run_relay(arguments: argparse.Namespace) -> int:
     """ldpkit relay --to URL"""
+    from collector.logs import write_ready
     from collector.oblivious.relay import serve
-    from ldp_client.files.disk import replacing
 
     def announce(url: str) -> None:
         print(f"ldpkit relay listens on {url}", file=sys.stderr, flush=True)
-        if arguments.ready_file is not None:
-            with replacing(arguments.ready_file) as file:
-                file.write(url + "\n")
+        write_ready(arguments.ready_file, url)
 
     serve(arguments.to, arguments.host, arguments.port, announce)
     return 0

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Callable
 from urllib.parse import urlsplit
 
 from collector.operator.at_a_collector import (
+    OVER,
     add_certainty,
     add_json,
     add_remote,
@@ -188,7 +189,7 @@ def _rehearse(collector: RemoteCollector, status: dict[str, Any], public: dict[s
     from collector.operator.inviting import values_of
     from schemas import Study
 
-    if status["state"] in ("closed", "archived", "deleted"):
+    if status["state"] in OVER:
         raise InputError(f"study {status['id']} was {status['state']}: its invitations would let nobody in")
     document = collector.published(status["id"])
     if document is not None:

@@ -72,6 +72,8 @@ def run_dataset(arguments: argparse.Namespace) -> int:
     """ldpkit export STUDY_ID --format parquet --out ADDRESS [--database URL] [--buckets N] [--processes N]"""
     from collector.exports.dataset import export_dataset
 
+    if arguments.forget:
+        raise UsageError("--forget is for one file: a dataset takes --forget-before")
     order = order_of(arguments, arguments.out)
     exported = export_dataset(order, telling(arguments))
     show(arguments, in_lines(order, exported), document_of(order, exported))

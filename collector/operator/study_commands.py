@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from collector.operator.at_a_collector import (
+    OVER,
     STATES,
     add_certainty,
     add_json,
@@ -75,8 +76,7 @@ def run_publish(arguments: argparse.Namespace) -> int:
     before = collector.published(study.id)
     said = []
     if arguments.dry_run:
-        _require_known_key(collector, study.id)
-        said = [_what_would_happen(study, before)]
+        said = [_what_would_happen(study, before, _state_of(collector, study.id))]
     is_new = before != study.canonical()
     if not arguments.dry_run:
         collector.publish(document, study)
@@ -89,19 +89,20 @@ def run_publish(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _require_known_key(collector: RemoteCollector, study_id: str) -> None:
-    """Raises RefusalError where publishing would end with the key: one that is wrong, removed or over.
+def _state_of(collector: RemoteCollector, study_id: str) -> str:
+    """A study's state, as far as the key may know: "" where it may not, or no such study is there.
 
-    What the key is for is known when it publishes.
+    Raises RefusalError where publishing would end with the key: one that is wrong, removed or over. What the
+    key is for is known when it publishes.
     """
     from collector.remote.client import RefusalError
 
     try:
-        if collector.has_key:
-            collector.status(study_id)
+        return str(collector.status(study_id)["state"]) if collector.has_key else ""
     except RefusalError as error:
         if error.status not in (FORBIDDEN, UNKNOWN):
             raise
+        return ""
 
 
 def _page_of(study: Study, collector: RemoteCollector) -> str | None:
@@ -139,7 +140,7 @@ def _is_signed(document: bytes) -> bool:
         return False
 
 
-def _what_would_happen(study: Study, before: bytes | None) -> str:
+def _what_would_happen(study: Study, before: bytes | None, state: str) -> str:
     from schemas import Study
 
     if before is None:
@@ -151,6 +152,9 @@ def _what_would_happen(study: Study, before: bytes | None) -> str:
         raise InputError(
             f"version {current} of {study.id} is published, and this is version {study.version}: raise it"
         )
+    if state in OVER:
+        advice = "; open it first, if it can be opened" if state == "closed" else ""
+        raise InputError(f"study {study.id} was {state}: it takes no new version{advice}")
     return f"would publish version {study.version} of {study.id} in the place of version {current}"
 
 
@@ -185,7 +189,9 @@ def run_close(arguments: argparse.Namespace) -> int:
     if under_way := _under_way(collector, arguments.study):
         print(under_way, file=sys.stderr)
     if arguments.dry_run:
-        said = f"{what}: it would take no more reports, and `ldpkit open` takes that back"
+        is_over = status is not None and status["state"] in OVER
+        then = "it would take no more reports, and `ldpkit open` takes that back"
+        said = f"{what}: {'it takes none already, and nothing would change' if is_over else then}"
         return _show_change(arguments, status, None, said)
     require_yes(arguments, what)
     version = collector.close(arguments.study)
@@ -215,11 +221,22 @@ def run_open(arguments: argparse.Namespace) -> int:
     status = _status_of(collector, arguments.study)
     what = f"opening {arguments.study} at {collector.url}{_in_words(status)}"
     if arguments.dry_run:
-        return _show_change(arguments, status, None, f"{what}: it would take reports again")
+        return _show_change(arguments, status, None, f"{what}: {_what_opening_does(status)}")
     require_yes(arguments, what)
     version = collector.reopen(arguments.study)
     said = f"{arguments.study}, version {version}, takes reports between its `opens` and `closes`"
     return _show_change(arguments, status, version, said)
+
+
+def _what_opening_does(status: dict[str, Any] | None) -> str:
+    """Raises InputError for a study that stays closed."""
+    if status is not None and status["state"] in OVER[1:]:
+        raise InputError(f"study {status['id']} was {status['state']}: it stays closed")
+    if status is not None and status["state"] not in OVER:
+        return "it was not closed, and nothing would change"
+    return (
+        "it would take reports again, unless it is a secure sum, or what was withdrawn from it is forgotten"
+    )
 
 
 def _show_change(

@@ -95,6 +95,7 @@ KEPT = {
     "overdue": number,
 }
 RETENTION = members(retention=list_of(members(**KEPT)))
+LOST = members(lost=number)
 DELETED = members(deleted=number, complete=truth)
 STUDIES = members(studies=list_of(members(**LISTED)))
 STATUS = besides(

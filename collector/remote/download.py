@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 from urllib.parse import quote, urlencode
 
-from collector.exports.dated import MOST_AROUND, DatedReport
+from collector.exports.dated import MOST_AROUND, MOST_LOST, DatedReport
+from collector.remote.answers import LOST
 from collector.remote.client import (
     Allowance,
     PassingError,
@@ -26,6 +27,7 @@ from schemas import Report, Study
 DEADLINE_SECONDS = 300.0
 # A summary of a million choices has some ten.
 MOST_SUMMARY_BYTES = 256 << 20
+MOST_LOST_BYTES = 1 << 10
 WHO = "the collector"
 Read = TypeVar("Read", bound=Report)
 
@@ -81,6 +83,22 @@ def fetch_summary(base_url: str, study_id: str, token: str) -> str:
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
         raise TransferError(f"what came from {base_url} is no summary: is that a collector?") from None
     return text
+
+
+def count_lost(base_url: str, study_id: str, token: str, ids: Sequence[str]) -> int:
+    """How many of these reports, of an earlier export, the collector has no more though nobody withdrew them.
+
+    Raises TransferError where the collector refuses or is away, and for what is no such answer.
+    """
+    url, lost = f"{_study_url(base_url, study_id)}/export/lost", 0
+    for at in range(0, len(ids), MOST_LOST):
+        body = json.dumps({"ids": ids[at : at + MOST_LOST]}).encode()
+        try:
+            said = ask(url, token, WHO, MOST_LOST_BYTES, DEADLINE_SECONDS, body, "application/json")
+            lost += LOST(json.loads(said))["lost"]
+        except (ValueError, TypeError, LookupError, RecursionError):
+            raise TransferError(f"what came from {url} is no answer of a collector: is that one?") from None
+    return lost
 
 
 def fetch_study(base_url: str, study_id: str, version: int, digest: str) -> Study:

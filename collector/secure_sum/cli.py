@@ -73,14 +73,17 @@ def run_invite(arguments: argparse.Namespace) -> int:
 def run_close(arguments: argparse.Namespace) -> int:
     """ldpkit secure-sum close STUDY.json --out TOTAL.json"""
     from collector.secure_sum.aggregator import collect
-    from ldp_client.files.disk import refuse_replacing, refuse_unwritable
+    from collector.secure_sum.transcript import BEGINNINGS
+    from ldp_client.files.disk import refuse_replacing, refuse_replacing_other, refuse_unwritable
+    from summaries.summary import FORMAT as SUMMARY
 
     study = _read_study(arguments.study)
     if arguments.out == STREAM:
         raise UsageError("--out -: closing writes two files, the total and what the nodes signed: name one")
     path = f"{arguments.out.removesuffix('.json')}.transcript.json"
-    for written in (arguments.out, path):
+    for written, kinds in ((arguments.out, (SUMMARY,)), (path, BEGINNINGS)):
         refuse_replacing(written, [arguments.study])
+        refuse_replacing_other(written, *kinds)
         # The nodes are closed for good before it is written.
         refuse_unwritable(written)
     transcript = collect(study, _tokens(study, arguments), lambda line: print(line, file=sys.stderr))

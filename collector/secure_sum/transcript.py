@@ -24,6 +24,8 @@ from summaries.reductions import REDUCTIONS
 FORMAT = "ldpkit.transcript/2"
 # Of releases whose nodes did not draw the set.
 UNDRAWN = "ldpkit.transcript/1"
+# Of their files: what nodes confirmed stands before the format, and has formats of its own.
+BEGINNINGS = (FORMAT, UNDRAWN, '{"confirmed":')
 MAX_BYTES = 1 << 30
 
 

@@ -92,7 +92,9 @@ def saying_second(file: Path | None, workers: int) -> Iterator[None]:
         return
     if workers > 1:
         LOGGER.warning(SEVERAL, workers, extra={"code": "several-processes"})
-    mark, master = file.with_name(f".{file.name}.served"), os.getpid()
+    # By the name that every server comes to, links followed.
+    whole = file.resolve()
+    mark, master = whole.with_name(f".{whole.name}.served"), os.getpid()
     try:
         handle = os.open(mark, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     except OSError:

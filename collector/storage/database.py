@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from collector.bounding import Room
 from collector.storage.same_file import SameFile
-from collector.storage.wal import has_foreign_log, may_be_own_log
+from collector.storage.wal import beside, has_foreign_log, may_be_own_log
 from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.files.disk import write_new
 
@@ -96,7 +96,7 @@ class Database:
     def _refuse_foreign_log(self) -> None:
         if self._file is None or not has_foreign_log(self._file):
             return
-        log = f"{self._file.absolute()}-wal"
+        log = beside(self._file, "-wal")
         advice = f"move the log away (mv {log} {log}.replaced)"
         if note := may_be_own_log(self._file):
             advice = (

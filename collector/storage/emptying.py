@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date
+from typing import NamedTuple
 
 from sqlalchemy import bindparam, case, func, select, update
 from sqlalchemy.orm import Session
 
 from collector.storage.models import EXPIRED, StudyRow
 from collector.storage.packing import PackedReport
-from collector.storage.queries import IDS_PER_STATEMENT, REPORTS, Chosen, insert_reports, select_rows
+from collector.storage.queries import (
+    IDS_PER_STATEMENT,
+    REPORTS,
+    Chosen,
+    held_reports,
+    insert_reports,
+    select_rows,
+)
 
 
 def empty_reports(session: Session, chosen: Chosen, after: bytes, most: int) -> list[PackedReport]:
@@ -49,7 +57,22 @@ def insert_withdrawn(session: Session, study: int, day: date, report_id: bytes) 
     return bool(insert_reports(session, study, day, [PackedReport(report_id, version, b"")]))
 
 
-def count_expired(session: Session, study: int, ids: Sequence[bytes]) -> int:
+class Fates(NamedTuple):
+    """What became of reports that are stored no more. lost: nobody withdrew them; ids of some may be left."""
+
+    withdrawn: int = 0
+    lost: int = 0
+
+
+def fates_of(session: Session, study: int, ids: Sequence[bytes]) -> Fates:
+    """What became of the reports with these ids, of which some may be stored."""
+    held = held_reports(session, study, ids)
+    emptied = [one for one, row in held.items() if PackedReport._make(row).withdrawn]
+    expired = _count_expired(session, study, emptied)
+    return Fates(len(emptied) - expired, len(ids) - len(held) + expired)
+
+
+def _count_expired(session: Session, study: int, ids: Sequence[bytes]) -> int:
     """How many of these reports expired, and are held by their ids alone."""
     found = 0
     for at in range(0, len(ids), IDS_PER_STATEMENT):

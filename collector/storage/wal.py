@@ -62,7 +62,7 @@ def folding_wal(file: Path | None) -> Iterator[None]:
 def take_log(connection: sqlite3.Connection, file: Path) -> None:
     """Put an SQLite file into WAL mode; a log that is made now is bound to it. Raises sqlite3.Error."""
     for _ in range(MOST_TURNS):
-        if not _size(_beside(file, "-wal")):
+        if not _size(beside(file, "-wal")):
             _mark_anew(connection, file)
         connection.execute("PRAGMA journal_mode = WAL")
         # Only what reads opens the log: until then another process may draw another mark, and has it.
@@ -72,8 +72,14 @@ def take_log(connection: sqlite3.Connection, file: Path) -> None:
     else:
         raise sqlite3.OperationalError("database is locked")
     # From here on this connection keeps others from drawing another mark.
-    if not _size(_beside(file, "-wal")) and not _fits(file):
+    if not _size(beside(file, "-wal")) and not _fits(file):
         _note(file, mark_of(file))
+
+
+def beside(file: Path, ending: str) -> Path:
+    """Where SQLite has a database's other file: beside what a link leads to."""
+    whole = file.resolve()
+    return whole.with_name(whole.name + ending)
 
 
 def has_foreign_log(file: Path) -> bool:
@@ -81,7 +87,7 @@ def has_foreign_log(file: Path) -> bool:
 
     SQLite itself does not look, and would write the log's pages into the file.
     """
-    log = _beside(file, "-wal")
+    log = beside(file, "-wal")
     # The log first: a file says that it has one before that is made, and until it is deleted.
     return _size(log) > 0 and (_header(file).mode != WITH_LOG or not _fits(file)) and _size(log) > 0
 
@@ -92,7 +98,7 @@ def may_be_own_log(file: Path) -> Path | None:
     So it is where somebody restores a folder over itself file by file, and leaves what did not change, as
     rsync does; and where the file alone was copied while it was served.
     """
-    note = _beside(file, NOTE)
+    note = beside(file, NOTE)
     try:
         return note if note.read_text().split()[0] == mark_of(file).hex() else None
     except (OSError, IndexError):
@@ -114,9 +120,9 @@ def save_log(file: Path) -> None:
 
     SQLite writes the log's pages into whatever the file is by then as soon as its last connection is closed.
     """
-    log = _beside(file, "-wal")
+    log = beside(file, "-wal")
     # One that a note says to be this file's holds what another process acknowledged.
-    if not _size(log) or (_beside(file, NOTE).exists() and not has_foreign_log(file)):
+    if not _size(log) or (beside(file, NOTE).exists() and not has_foreign_log(file)):
         return
     aside = _name_aside(file)
     try:
@@ -131,7 +137,7 @@ def save_log(file: Path) -> None:
 
 
 def _name_aside(file: Path) -> Path:
-    names = (_beside(file, f"-wal.replaced-{number}") for number in count(1))
+    names = (beside(file, f"-wal.replaced-{number}") for number in count(1))
     return next(name for name in names if not name.exists())
 
 
@@ -166,12 +172,12 @@ def _empty(file: Path) -> None:
 
 def _put_aside(file: Path) -> None:
     """Give the log of a file that was replaced another name, so that nothing takes it in."""
-    log = _beside(file, "-wal")
+    log = beside(file, "-wal")
     if not _size(log):
         return
     aside = _name_aside(file)
     log.rename(aside)
-    _beside(file, "-shm").unlink(missing_ok=True)
+    beside(file, "-shm").unlink(missing_ok=True)
     advice = "with the replaced file it reads what was stored last, delete it where that is not wanted"
     LOGGER.error(
         "%s was replaced while it was served; the replaced file's log is now %s: %s", file, aside, advice
@@ -181,7 +187,7 @@ def _put_aside(file: Path) -> None:
 def _is_used(file: Path) -> bool:
     """Whether another process has the database open by this name."""
     try:
-        with _beside(file, "-shm").open("r+b") as index:
+        with beside(file, "-shm").open("r+b") as index:
             fcntl.lockf(index, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, USERS_AT)
     except FileNotFoundError:
         return False
@@ -213,7 +219,7 @@ def _note(file: Path, mark: bytes) -> None:
 
     Raises OSError. With the rights of the file, as SQLite does it for the log: root may have been here.
     """
-    note, rights = _beside(file, NOTE), os.stat(file)
+    note, rights = beside(file, NOTE), os.stat(file)
     new = note.with_name(f"{note.name}.{secrets.token_hex(8)}")
     handle = os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL, rights.st_mode & 0o666)
     try:
@@ -238,7 +244,7 @@ def _fits(file: Path) -> bool:
 
     A note that is not the file it was written as was copied, and the others with it: then its mark tells.
     """
-    note = _beside(file, NOTE)
+    note = beside(file, NOTE)
     try:
         mark, number, own = note.read_text().split()
         is_moved = os.stat(note).st_ino != int(own)
@@ -272,12 +278,6 @@ def _identity(file: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
-
-
-def _beside(file: Path, ending: str) -> Path:
-    # SQLite follows links too.
-    whole = file.resolve()
-    return whole.with_name(whole.name + ending)
 
 
 def _size(path: Path) -> int:

@@ -6,21 +6,28 @@ from collections.abc import Iterator
 from itertools import chain
 from weakref import finalize
 
-from flask import Blueprint, Response, make_response, request
+from flask import Blueprint, Response, jsonify, make_response, request
 
 from collector import problems
 from collector.bounding import Room
 from collector.context import current_collector
+from collector.exports.dated import MOST_LOST
 from collector.exports.formats import FORMATS
-from collector.reports.paging import open_export
+from collector.problems import unknown_study
+from collector.reports.paging import open_export, refuse_gone
 from collector.reports.running_summary import summary_text
+from collector.storage.emptying import fates_of
 from collector.storage.keys import Role
+from collector.storage.queries import study_state
 from collector.views.auth import acting_key, requires
+from collector.views.bodies import json_body
 from collector.views.openapi import (
     AFTER,
     EXPORTED,
     FORMAT,
+    JSON,
     KEY,
+    REQUEST,
     STUDY_ID,
     THROUGH,
     VERSION,
@@ -33,8 +40,12 @@ from collector.views.parameters import (
     report_id_parameter,
     whole_parameter,
 )
+from ldp_client.documents.errors import StatementError
+from ldp_client.documents.fields import Hex, ListOf, Record
+from ldp_client.documents.report import ID_BYTES
 
 export = Blueprint("export", __name__, url_prefix="/v1/studies/<study_id>/export")
+EXPORTED_BEFORE = Record({"ids": ListOf(Hex(2 * ID_BYTES), 1, MOST_LOST)})
 summary = Blueprint("summary", __name__, url_prefix="/v1/studies/<study_id>/summary")
 
 
@@ -53,6 +64,20 @@ def stream(study_id: str) -> Response:
     response.call_on_close(held.close)
     collector.daily.write(acting_key(), "export", study_id)
     return response
+
+
+@export.post("/lost")
+@requires(Role.READ)
+def count_lost(study_id: str) -> Response:
+    """How many of these reports, of an earlier export, are here no more though nobody withdrew them."""
+    asked = EXPORTED_BEFORE.read(json_body(), "", StatementError)
+    with current_collector().database.read() as session:
+        study = study_state(session, study_id)
+        if study is None:
+            raise unknown_study(study_id)
+        refuse_gone(study, study_id)
+        found = fates_of(session, study.number, list(map(bytes.fromhex, asked["ids"])))
+    return jsonify(lost=found.lost)
 
 
 class HeldParts(Iterator[bytes]):
@@ -107,6 +132,17 @@ OPERATIONS = (
             problems.OVERLOADED,
         ),
         (STUDY_ID, FORMAT, AFTER, THROUGH),
+    ),
+    Operation(
+        "post",
+        "/v1/studies/{study_id}/export/lost",
+        "countLostReports",
+        "How many of the reports with these ids, of an earlier export, are here no more though nobody "
+        "withdrew them: they expired, or the database was restored from an older backup.",
+        {200: ("How many", json_of("LostReports"))},
+        (*KEY, *REQUEST, problems.STUDY_UNKNOWN, problems.STUDY_ARCHIVED, problems.STUDY_DELETED),
+        (STUDY_ID,),
+        {JSON: EXPORTED_BEFORE.json_schema()},
     ),
     Operation(
         "get",

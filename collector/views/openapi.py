@@ -99,6 +99,7 @@ SCHEMAS: Document = {
     ),
     "Retention": object_of({"retention": {"type": "array", "items": KEPT}}),
     "Deleted": object_of({"id": TEXT, "deleted": COUNT, "complete": {"type": "boolean"}}),
+    "LostReports": object_of({"lost": COUNT}),
     "Invitations": object_of(
         {"invitations": {"type": "array", "items": TEXT}, "warnings": {"type": "array", "items": TEXT}}
     ),
@@ -210,6 +211,7 @@ TOKEN_NOTE = "Where the study has tokens one comes in Authorization, as RFC 9577
 # Of a deletion: by the report's secret, or by a key.
 RIGHT = (*KEY, problems.WITHDRAWAL_UNPROVEN, problems.WITHDRAWAL_REFUSED, problems.TOO_MANY_DELETIONS)
 BODY = (problems.MALFORMED_JSON, problems.BODY_TOO_LARGE, problems.MEDIA_TYPE_UNSUPPORTED)
+REQUEST = (*BODY, problems.MALFORMED_ENCODING, problems.STATEMENT_INVALID)
 WRITE = (problems.OVERLOADED, problems.DISK_FULL)
 UPLOAD = (
     *BODY,

@@ -22,9 +22,9 @@ from collector.storage.overviews import StudyOverview
 from collector.views.auth import acting_key, requires
 from collector.views.bodies import json_body
 from collector.views.openapi import (
-    BODY,
     JSON,
     KEY,
+    REQUEST,
     STUDY_ID,
     WRITE,
     Operation,
@@ -150,7 +150,6 @@ def read_audit_log() -> Response:
 LIMIT = {"name": "limit", "in": "query", "schema": Integer(1, MOST_LINES).json_schema()}
 SINCE = {"name": "since", "in": "query", "schema": Day().json_schema()}
 NAME = {"name": "name", "in": "path", "required": True, "schema": Identifier().json_schema()}
-REQUEST = (*BODY, problems.MALFORMED_ENCODING, problems.STATEMENT_INVALID)
 OPERATIONS = (
     Operation(
         "get",

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import EXIT_NOT_TRUSTED
-from ldp_client.files.disk import load_study
+from ldp_client.documents.study_shape import FORMAT
+from ldp_client.files.disk import load_study, refuse_replacing, refuse_replacing_other, replacing
 
 if TYPE_CHECKING:
     from inference.projection.second_study import Projected
@@ -33,15 +34,16 @@ def add_project(subparsers: argparse._SubParsersAction[argparse.ArgumentParser])
 def run_project(arguments: argparse.Namespace) -> int:
     """ldpkit project STUDY.json POSTERIOR_DIR_OR_REPORTS --out STUDY2.json [--id ID] [--seed N]"""
     study = load_study(arguments.study)
+    from inference.results.saving import RESULT
+
+    read = (arguments.study, arguments.found, str(Path(arguments.found, RESULT)))
+    refuse_replacing(arguments.out, read)
+    refuse_replacing_other(arguments.out, FORMAT)
     from inference.limits import check_seed
     from inference.projection.rounds import doubts_of
     from inference.projection.second_study import second_study
-    from inference.results.saving import RESULT
-    from ldp_client.files.disk import refuse_replacing, replacing
 
     check_seed(arguments.seed)
-    read = (arguments.study, arguments.found, str(Path(arguments.found, RESULT)))
-    refuse_replacing(arguments.out, read)
     new_id = arguments.id or f"{study.id}-2"
     second, projected = second_study(study, Path(arguments.found), new_id, arguments.seed)
     with replacing(arguments.out, read=read) as file:

@@ -7,7 +7,7 @@ from ldp_client.audit.auditing import audit_study
 from ldp_client.audit.findings import table
 from ldp_client.commands.output import Step, progress_of, show
 from ldp_client.documents.errors import EXIT_NOT_TRUSTED, InputError, UsageError
-from ldp_client.files.disk import chosen_questions, refuse_replacing, replacing
+from ldp_client.files.disk import chosen_questions, refuse_replacing, refuse_replacing_other, replacing
 from ldp_client.words.text import say
 
 TYPE_CHECKING = False
@@ -17,12 +17,15 @@ if TYPE_CHECKING:
     from ldp_client.documents.study import Study
 
 FEWEST_SAMPLES = 1000
+# How a file of them begins.
+FINDINGS = '[\n {\n  "study"'
 
 
 def run_audit(arguments: "argparse.Namespace", study: "Study") -> int:
     """ldpkit audit STUDY.json: 0 when every question passed, else 4."""
     if arguments.out:
         refuse_replacing(arguments.out, [arguments.study])
+        refuse_replacing_other(arguments.out, FINDINGS)
     if arguments.samples < FEWEST_SAMPLES:
         raise UsageError(say("cli.few_samples", fewest=FEWEST_SAMPLES))
     if study.route is not None:

@@ -7,8 +7,16 @@ from errno import EEXIST
 
 from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import InputError
-from ldp_client.documents.signed import ED25519, RSA
-from ldp_client.files.disk import STREAM, load_study, read_bytes, replacing, write_new
+from ldp_client.documents.signed import ED25519, FORMAT, RSA
+from ldp_client.files.disk import (
+    STREAM,
+    load_study,
+    read_bytes,
+    refuse_replacing,
+    refuse_replacing_other,
+    replacing,
+    write_new,
+)
 from ldp_client.words.text import say
 
 
@@ -54,8 +62,11 @@ def run_sign(arguments: argparse.Namespace) -> int:
     """ldpkit study sign STUDY.json --key KEY.pem --out SIGNED.json"""
     from ldp_client.files.signing import sign_study
 
+    read = [arguments.key, arguments.study]
+    refuse_replacing(arguments.out, read)
+    refuse_replacing_other(arguments.out, FORMAT)
     signed = sign_study(load_study(arguments.study), read_bytes(arguments.key))
-    with replacing(arguments.out, read=[arguments.key, arguments.study]) as file:
+    with replacing(arguments.out, read=read) as file:
         file.write(signed.to_json() + "\n")
     line = say(
         "cli.signed", study=signed.study.id, version=signed.study.version, key=signed.signatures[0].key

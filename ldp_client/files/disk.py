@@ -196,6 +196,26 @@ def refuse_replacing(path: str, read: "Iterable[str]") -> None:
             raise InputError(say("files.is_read", path=path, source=source))
 
 
+def refuse_replacing_other(path: str, *kinds: str) -> None:
+    """Raises InputError where a result would replace a file that is neither empty nor an earlier one.
+
+    kinds: what the first `format` in a document begins with, or the file.
+    """
+    if path == STREAM or not os.path.isfile(path) or not os.path.getsize(path):
+        return
+    from mmap import ACCESS_READ, mmap
+    from re import search
+
+    try:
+        with open(path, "rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
+            found = search(rb'"format": ?"([^"]*)', content) if content[:1] == b"{" else None
+            begins = [content[:64], *(found.groups() if found else ())]
+    except OSError as error:
+        raise InputError(say("files.cannot_read", path=path, reason=error.strerror)) from None
+    if not any([one.startswith(kind.encode()) for one in begins for kind in kinds]):
+        raise InputError(say("files.is_other", path=path))
+
+
 def write_new(path: "str | os.PathLike[str]", text: str, mode: int) -> None:
     """A durable file that did not exist yet; nobody beyond `mode` can read it even for a moment.
 

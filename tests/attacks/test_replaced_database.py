@@ -132,6 +132,22 @@ def test_a_file_that_was_overwritten_is_left_alone_too(start_server, tmp_path, s
     check(Database(f"sqlite:///{path}", 10))
 
 
+def test_a_foreign_log_is_named_and_left_where_it_is(tmp_path, caplog):
+    """The advice named a log beside a link, where none is; and a server that was refused moved the log."""
+    real, link = tmp_path / "disk" / "real.sqlite3", tmp_path / "reports.sqlite3"
+    real.parent.mkdir()
+    make(beside(real))
+    link.symlink_to(real)
+    log_of(real).write_bytes(b"another's")
+    real.with_name("real.sqlite3-wal.of").write_text("00000001 1 1")
+    advice = re.escape(f"(mv {log_of(real)} {log_of(real)}.replaced)")
+    with pytest.raises(InputError, match=advice) as said, wal.folding_wal(link):
+        check(beside(link))
+    assert str(log_of(link)) not in str(said.value)
+    assert log_of(real).read_bytes() == b"another's"
+    assert not caplog.text
+
+
 def test_no_server_or_command_takes_in_the_log_of_a_killed_one(start_server, tmp_path, study):
     server = start_server()
     (path,) = tmp_path.glob("*.sqlite3")

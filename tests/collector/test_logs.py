@@ -12,6 +12,7 @@ from datetime import timedelta
 import pytest
 
 from collector.logs import JsonLines
+from collector.serving.place import saying_second
 from collector.settings import Settings
 from ldp_client.documents.errors import InputError
 
@@ -57,3 +58,14 @@ def test_each_days_counts_are_a_line_and_no_more_often(habits, study, make_repor
 def test_another_form_is_refused():
     with pytest.raises(InputError, match="setting log: must be one of text, json"):
         Settings(log="xml")
+
+
+def test_a_second_server_by_another_name_of_the_file_is_said(tmp_path, caplog):
+    """The mark lay beside the link."""
+    file, link = tmp_path / "real.sqlite3", tmp_path / "link" / "reports.sqlite3"
+    link.parent.mkdir()
+    link.symlink_to(file)
+    with saying_second(file, 1), saying_second(link, 1):
+        pass
+    assert "another server works on" in caplog.text
+    assert not list(link.parent.glob(".*"))

@@ -226,6 +226,31 @@ def test_what_would_be_done_is_refused_where_doing_it_is(asked, either, make_stu
             at(*invite, "--public", "stratum=town", *how)
 
 
+def test_what_would_become_of_a_study_is_what_becomes_of_it(asked, either, make_study, tmp_path, capsys):
+    """`--dry-run` promised an archived study reports, and a closed one a new version."""
+    asked(either)
+    second = tmp_path / "second.json"
+    second.write_bytes(make_study(2).canonical())
+    at("open", "habits", "--dry-run")
+    assert "it was not closed, and nothing would change" in capsys.readouterr().out
+    at("close", "habits", "--yes")
+    at("close", "habits", "--dry-run")
+    assert "it takes none already, and nothing would change" in capsys.readouterr().out
+    at("open", "habits", "--dry-run")
+    assert "it would take reports again, unless it is a secure sum" in capsys.readouterr().out
+    for how in ([], ["--dry-run"]):
+        with pytest.raises(LdpkitError, match="takes no new version; open it first"):
+            at("publish", str(second), *how)
+    with either.collector.database.write() as session:
+        session.execute(text("UPDATE studies SET archived = 'archive', final = true"))
+    either.collector.has_changed("habits")
+    for how in (["--yes"], ["--dry-run"]):
+        with pytest.raises(LdpkitError, match="stays closed"):
+            at("open", "habits", *how)
+    with pytest.raises(InputError, match=r"habits was archived: it takes no new version$"):
+        at("publish", str(second), "--dry-run")
+
+
 def test_nothing_is_left_of_invitations_that_were_not_made(asked, either, tmp_path, capsys):
     asked(either)
     links, taken = tmp_path / "links.txt", tmp_path / "codes"
