@@ -32,6 +32,9 @@ draws_of <- function(question) {
 
 results <- jsonlite::fromJSON(file.path(folder, "posterior.json"))
 good <- TRUE
+# A calibration, plan or audit that was given to the fit.
+for (said in results$earlier$says$says) cat("done before: ", said, "\n", sep = "")
+if (identical(results$earlier$ok, FALSE)) good <- FALSE
 for (question in names(results$questions)) {
   found <- results$questions[[question]]
   cat(question, " (", found$model, ", ", found$n, " reports): ", if (found$ok) "ok" else "NOT OK", "\n", sep = "")
@@ -49,7 +52,8 @@ if (length(arguments) == 2) {
   # Each is unbiased: their mean is a rough estimate without a model, which may lie below 0 or above 1.
   unbiased <- reports[startsWith(names(reports), "unbiased.")]
   for (name in names(unbiased)) {
-    values <- as.numeric(unbiased[[name]])
+    # Blank where a device was asked another question.
+    values <- as.numeric(na.omit(unbiased[[name]]))
     cat("  ", name, ": mean ", mean(values), ", standard error ", sd(values) / sqrt(length(values)), "\n", sep = "")
   }
 }

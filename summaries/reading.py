@@ -160,6 +160,8 @@ def checked_path(path: object) -> str:
     """Return a file's path as text, - as that of a copy of standard input. Raises InputError for others."""
     if not isinstance(path, str | PathLike):
         raise InputError(f"a path is wanted, not a {type(path).__name__}")
+    if "\n" in str(path) or str(path).startswith("{"):
+        raise InputError("a file's path is wanted, not its text: give that line by line, text.splitlines()")
     refuse_workbook(path)
     if Path(path).is_fifo():
         raise InputError(

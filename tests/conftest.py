@@ -7,12 +7,8 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-
-# Files with tests that are marked slow.
-LONG: set[Path] = set()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -32,21 +28,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Note which files have slow tests, before these may be left out."""
-    for item in items:
-        if item.get_closest_marker("slow"):
-            LONG.add(item.path)
-
-
-@pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Compile thoroughly where programs run long.
+    """Compile thoroughly where a file says that its programs run long.
 
-    Elsewhere most run once or twice, and that costs more than it saves. It is one level for a whole file, as
-    results that differ in last digits would otherwise depend on which test made what several use.
+    Elsewhere most run once or twice, and that costs more than it saves.
     """
-    quick = item.path not in LONG
+    quick = item.get_closest_marker("long_runs") is None
     os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = str(quick).lower()
     if "jax" in sys.modules:
         sys.modules["jax"].config.update("jax_disable_most_optimizations", quick)

@@ -40,6 +40,8 @@ def refuse_unreadable(address: str) -> None:
     path = on_disk(address)
     if path is not None and path.startswith(("~", *(f"{disk}:" for disk in DISKS))):
         raise UsageError(f"{address}: write the path from the root; ~ is read by shells alone, file: with //")
+    if path is not None and path.lower().startswith(tuple(f"{store}:" for store in EXTRAS)):
+        raise UsageError(f"{address} is a folder's path: write {path.partition(':')[0]}:// with two slashes")
     if address.rstrip("/").lower().endswith(".parquet"):
         raise UsageError(f"{address} is one file by its name, and a dataset many: leave .parquet out")
 

@@ -74,7 +74,7 @@ def save_report(
 
     QUESTION.nc has its draws, QUESTION.png its intervals, QUESTION-chains.png its traces and ranks.
     """
-    save_posteriors(posteriors, folder, made)
+    save_posteriors(posteriors, folder, made, earlier)
     known = raw or {}
     pictures = {name: pictures_of(found, known.get(name), interval) for name, found in posteriors.items()}
     # First, so that a question named like another one's chains still has its own picture.

@@ -45,6 +45,15 @@ class Earlier:
         """Whether nothing of it speaks against the result."""
         return all(line.state != "bad" for line in self.lines)
 
+    def against(self, question: str) -> tuple[str, ...]:
+        """What speaks against the result of a question."""
+        about = (line for line in self.lines if line.question in (question, WHOLE))
+        return tuple(line.says for line in about if line.state == "bad")
+
+    def to_document(self) -> dict[str, Any]:
+        """JSON of what it says."""
+        return {"ok": self.ok, "says": [line._asdict() for line in self.lines]}
+
 
 NOTHING = Earlier()
 

@@ -22,13 +22,15 @@ from inference.results.agreeing import differences, far_keys, other_sentences
 from inference.results.diagnostics import mixing
 from inference.results.made import Input, Made, Parts, digest_of_file, made_from, made_now
 from inference.results.quantity import QUANTILES
-from inference.results.saving import RESULT
+from inference.results.saving import EARLIER, RESULT
 from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.words.text import visible
 
 LDPKIT = [sys.executable, "-m", "ldp_client.cli"]
 # What a fit exits with where it wrote a result.
 WRITTEN = (0, 4)
+# What is not the fit's own, and not repeated with it.
+BESIDE = ("made", EARLIER)
 BITWISE, WITHIN = "bitwise", "within Monte Carlo error"
 WORDED, DIFFERENT = "the same but for its sentences", "not the same"
 _SENTENCES = {
@@ -172,7 +174,7 @@ def compared(
     if same and _without_day(before) == _without_day(again):
         return [], BITWISE
     for key in dict.fromkeys([*again, *before]):
-        if key not in ("made", "questions") and before.get(key) != again.get(key):
+        if key not in (*BESIDE, "questions") and before.get(key) != again.get(key):
             lines.append(f"{visible(key)} is another")
     for name, entry in again["questions"].items():
         found = differences(before["questions"][name], entry)
@@ -183,7 +185,7 @@ def compared(
 
 
 def _without_day(document: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in document.items() if key != "made"}
+    return {key: value for key, value in document.items() if key not in BESIDE}
 
 
 def _equal_draws(one: Path, other: Path) -> bool:

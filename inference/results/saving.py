@@ -13,17 +13,28 @@ from ldp_client.documents.errors import InputError
 from ldp_client.files.disk import replacing
 
 if TYPE_CHECKING:
+    from inference.results.joined import Earlier
     from inference.results.posterior import Posterior
 
-RESULT = "posterior.json"
+RESULT, EARLIER = "posterior.json", "earlier"
 
 
-def save_posteriors(posteriors: Mapping[str, Posterior], folder: Path, made: Made | None = None) -> None:
-    """Write posterior.json for all questions of one study, and each question's draws. made: how."""
+def save_posteriors(
+    posteriors: Mapping[str, Posterior],
+    folder: Path,
+    made: Made | None = None,
+    earlier: Earlier | None = None,
+) -> None:
+    """Write posterior.json for all questions of one study, and each question's draws.
+
+    made: how. earlier: what was done before.
+    """
     first = next(iter(posteriors.values()))
     questions = {name: posterior.to_document() for name, posterior in posteriors.items()}
     document: dict[str, Any] = {"study": first.study, "seed": first.seed}
     document["made"] = (made or made_now()).to_document()
+    if earlier is not None and earlier.lines:
+        document[EARLIER] = earlier.to_document()
     document["questions"] = {**_saved_before(folder / RESULT, document, set(questions)), **questions}
     folder.mkdir(parents=True, exist_ok=True)
     # Not a number has no place in JSON: a parameter without spread has no R-hat.

@@ -305,6 +305,8 @@ def test_the_command_says_where_a_dataset_goes(many, tmp_path, capsys):
         ("out.parquet/", "is one file by its name"),
         ("s3://bucket/out.Parquet/", "is one file by its name"),
         ("s3://[bucket/out", "is no address"),
+        ("s3:/bucket/out", "write s3:// with two slashes"),
+        ("GS:bucket/out", "write GS:// with two slashes"),
     ],
 )
 def test_an_address_at_which_nobody_would_find_the_dataset_is_refused(

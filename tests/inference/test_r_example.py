@@ -54,6 +54,24 @@ def test_the_files_have_what_the_script_reads(made):
 
 
 @pytest.mark.skipif(not shutil.which("Rscript"), reason="no R here")
+def test_r_ends_by_what_was_done_before_and_leaves_out_whom_nobody_asked(made, tmp_path):
+    """A calibration that failed, and an export whose reports answer one question of several."""
+    shutil.copytree(made / "posterior", tmp_path / "posterior")
+    result = json.loads((made / "posterior" / "posterior.json").read_text())
+    said = {"question": "ever", "what": "calibration", "state": "bad", "says": "its ranks leave the band"}
+    result["earlier"] = {"ok": False, "says": [said]}
+    (tmp_path / "posterior" / "posterior.json").write_text(json.dumps(result))
+    (tmp_path / "reports.csv").write_text("report_id,unbiased.ever\na,0.5\nb,\nc,1.5\n")
+    command = ["Rscript", str(SCRIPT), str(tmp_path / "posterior"), str(tmp_path / "reports.csv")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if "install.packages" in done.stderr:
+        pytest.skip(done.stderr)
+    assert done.returncode == 4, done.stderr
+    assert "done before: its ranks leave the band" in done.stdout
+    assert "unbiased.ever: mean 1, standard error 0.5\n" in done.stdout
+
+
+@pytest.mark.skipif(not shutil.which("Rscript"), reason="no R here")
 def test_r_prints_the_same_quantiles_and_ends_by_the_verdict(made):
     command = ["Rscript", str(SCRIPT), str(made / "posterior"), str(made / "reports.csv")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

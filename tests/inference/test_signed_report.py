@@ -270,6 +270,21 @@ def test_what_failed_before_is_no_good_result_now(wrong, tmp_path, pictures):
     )
 
 
+def test_what_failed_before_is_in_the_files_that_programs_read(tmp_path):
+    (tmp_path / "given").mkdir()
+    failed = {**CALIBRATED, "ok": False, "reasons": ["ranks of p"]}
+    found = read_earlier(STUDY, *earlier(tmp_path / "given", calibrated=failed))(POSTERIORS)
+    save_report(STUDY, POSTERIORS, tmp_path, earlier=found)
+    said = json.loads((tmp_path / "posterior.json").read_text())["earlier"]
+    assert said["ok"] is False
+    (bad,) = [one for one in said["says"] if one["state"] == "bad"]
+    assert (bad["question"], bad["what"]) == ("ever", "calibration")
+    rows = list(csv.DictReader((tmp_path / "tables.csv").read_text().splitlines()))
+    of_ever = [row for row in rows if row["question"] == "ever"]
+    assert {(row["ok"], row["verdict"]) for row in of_ever} == {("false", bad["says"])}
+    assert all(row["verdict"] != bad["says"] for row in rows if row["question"] != "ever")
+
+
 def test_earlier_checks_of_another_study_are_refused(tmp_path):
     plan, calibration, audit = earlier(tmp_path, digest="0" * 64)
     for given in ({"plan": plan}, {"calibration": calibration}, {"audit": audit}):
