@@ -186,7 +186,7 @@ def run_close(arguments: argparse.Namespace) -> int:
     collector = collector_of(arguments, "closing a study")
     status = _status_of(collector, arguments.study)
     what = f"closing {arguments.study} at {collector.url}{_in_words(status)}"
-    if under_way := _under_way(collector, arguments.study):
+    if under_way := _under_way(collector, arguments.study, status):
         print(under_way, file=sys.stderr)
     if arguments.dry_run:
         is_over = status is not None and status["state"] in OVER
@@ -200,16 +200,21 @@ def run_close(arguments: argparse.Namespace) -> int:
     )
 
 
-def _under_way(collector: RemoteCollector, study_id: str) -> str:
-    """What a study whose reports leave in windows would lose; "" of any other."""
+def _under_way(collector: RemoteCollector, study_id: str, status: dict[str, Any] | None) -> str:
+    """What a study whose reports leave in windows would lose, to any version; "" of any other.
+
+    status: without it, for a key that may not read it, the current version alone is looked at.
+    """
     from schemas import Study
 
-    document = collector.published(study_id)
-    channel = Study.from_json(document).channel if document is not None else None
-    if channel is None:
+    versions = [None] if status is None else [one["version"] for one in status["versions"]]
+    texts = [collector.published(study_id, version) for version in versions]
+    channels = [Study.from_json(text).channel for text in texts if text is not None]
+    hours = max((channel.hours for channel in channels if channel is not None), default=0)
+    if not hours:
         return ""
     return (
-        f"reports to {study_id} leave up to {2 * channel.hours} hours after they were made, uncounted until "
+        f"reports to {study_id} leave up to {2 * hours} hours after they were made, uncounted until "
         "then: those under way are refused once it is closed, and lost where it stays so; publish a version "
         "with `closes` instead, or close it that much later"
     )

@@ -61,10 +61,11 @@ class RemoteCollector:
         found: dict[str, Any] = self._json("GET", f"{_path(study_id)}/status", answers.STATUS)
         return found
 
-    def published(self, study_id: str) -> bytes | None:
-        """The document of the current version; None where none is published."""
+    def published(self, study_id: str, version: int | None = None) -> bytes | None:
+        """The document of a version, by default the current one; None where it is not published."""
+        wanted = "" if version is None else f"?version={version}"
         try:
-            return ask(self.url + _path(study_id), "", WHO, MOST_BYTES, SECONDS)
+            return ask(self.url + _path(study_id) + wanted, "", WHO, MOST_BYTES, SECONDS)
         except RefusalError as error:
             if error.status == UNKNOWN:
                 return None

@@ -92,7 +92,8 @@ def _retention(collector: Collector, study_id: str, key: Key) -> Done:
 ACTIONS = {
     "close": Action(
         "Close the study",
-        "It takes no more reports. Opening it takes that back.",
+        "It takes no more reports. Opening it takes that back. Where reports leave in windows, those under "
+        "way are refused once it is closed, and lost where it stays so.",
         Role.PUBLISH,
         _close,
     ),

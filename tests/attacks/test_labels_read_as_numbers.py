@@ -81,3 +81,13 @@ def test_streams_are_refused_with_the_cure(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "63")
     with pytest.raises(InputError, match=r"63 is a stream, .* name - in its place"):
         load_evidence(study, tmp_path / "63")
+
+
+def test_the_text_of_a_file_is_no_path(tmp_path: Path) -> None:
+    """The system's own refusal held all reports."""
+    study, path = exported(tmp_path, ["a", "b"])
+    text = Path(path).read_text()
+    for given in (text, '{"format": "ldpkit.report/1"}'):
+        with pytest.raises(InputError, match=r"not its text: give that line by line, text\.splitlines") as told:
+            load_evidence(study, given)
+        assert text not in str(told.value)

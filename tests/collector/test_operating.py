@@ -144,6 +144,10 @@ def test_closing_says_which_reports_are_still_under_way(asked, either, make_stud
     either.publish(make_study(id="hidden", channel=channel_of("https://issuer.example", hours=24)))
     at("close", "hidden", "--dry-run")
     assert "up to 48 hours after they were made" in capsys.readouterr().err
+    # Those to an earlier version are so too.
+    either.publish(make_study(id="hidden", version=261126))
+    at("close", "hidden", "--dry-run")
+    assert "up to 48 hours after they were made" in capsys.readouterr().err
     at("close", "habits", "--dry-run")
     assert "under way" not in capsys.readouterr().err
 

@@ -28,6 +28,8 @@ from tests.inference.simulation import (
 )
 from tests.statistics import share_is
 
+pytestmark = pytest.mark.long_runs
+
 STUDIES, FAULTY = 100, 40
 # At epsilon 64 these many records say more than the prior, and the noise is still most of the spread.
 RECORDS = 1000

@@ -18,6 +18,8 @@ from schemas import Study
 from tests import studies
 from tests.statistics import follows
 
+pytestmark = pytest.mark.long_runs
+
 # Ranks of truths among draws that are far enough apart to be independent.
 STUDIES, FAULTY, RECORDS, RANKS, THIN = 60, 30, 300, 6, 15
 TABLE = {

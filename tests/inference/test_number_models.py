@@ -165,6 +165,7 @@ def test_bounds_below_zero_and_far_apart():
         model_for(wide, Summary.empty(Study(studies.document())).questions["hours"])
 
 
+@pytest.mark.long_runs
 @pytest.mark.slow
 @pytest.mark.parametrize(("case", "told"), [("lognormal", True), ("normal", False)])
 def test_a_law_too_narrow_for_its_quadrature_is_told(case, told):

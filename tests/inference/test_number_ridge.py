@@ -23,6 +23,8 @@ from summaries import QuestionSummary
 from summaries.reductions import REDUCTIONS
 from tests import studies
 
+pytestmark = pytest.mark.long_runs
+
 
 def model_at(place, n=500, epsilon="20", prior=None):
     """The normal model of numbers whose reports all lie in one cell."""

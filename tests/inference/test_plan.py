@@ -164,6 +164,7 @@ def test_a_truth_in_other_units_than_the_bounds_is_refused(tmp_path, capsys, tem
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.long_runs
 @pytest.mark.slow
 def test_a_truth_partly_beyond_the_bounds_is_said_with_its_share(tmp_path, capsys, monkeypatch):
     """Half of a normal law around the upper bound. What is said comes from the truth, not from many fits."""

@@ -29,6 +29,8 @@ from tests.inference.simulation import (
 from tests.secure_sum.conftest import build_study
 from tests.statistics import share_is
 
+pytestmark = pytest.mark.long_runs
+
 STUDIES, DEVICES = 100, 1000
 
 
