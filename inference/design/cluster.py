@@ -16,9 +16,9 @@ from typing import Any
 from inference.design.many import DECIDING, Here, Place, Prepared, Progress, Task, Tell, versions
 from ldp_client.documents.errors import MissingExtraError, TransferError, UsageError
 from summaries.engines.clusters import await_worker, connected, require_workers, saying_losses, unlike
+from summaries.engines.places import is_scheduler
 
 LOCAL = "local:"
-SCHEMES = ("tcp://", "tls://")
 # What a worker must be able to load.
 NEEDED = f"{__name__}:LOCAL"
 MOST_PROCESSES = 1024
@@ -75,7 +75,7 @@ def place_of(address: str | None, progress: Progress = lambda _line: None) -> It
 
 def _checked(address: str) -> int | None:
     """How many processes of this machine; None for a cluster elsewhere. Raises UsageError."""
-    if address.startswith(SCHEMES) and len(address) > len(SCHEMES[0]):
+    if is_scheduler(address):
         return None
     number = address.removeprefix(LOCAL)
     if address.startswith(LOCAL) and number.isdecimal() and 1 <= int(number) <= MOST_PROCESSES:

@@ -50,9 +50,35 @@ def opened(path: str) -> Iterator[IO[bytes]]:
             yield file
         return
     with saying(path):
-        file = fsspec().open(path, "rb").open()
+        store, inside = _store_of(path)
+        file = store.open(inside, "rb")
     with file:
         yield cast(IO[bytes], _Stored(path, file))
+
+
+def matching(pattern: str) -> list[str]:
+    """The addresses of the files in a store that a pattern stands for now, in order.
+
+    Raises TransferError of what the store says.
+    """
+    with saying(pattern):
+        store, inside = _store_of(pattern)
+        if store.exists(inside):
+            # Names may have such letters themselves.
+            return [pattern]
+        found = store.glob(inside, detail=True)
+        return [store.unstrip_protocol(one) for one in sorted(found) if found[one]["type"] != "directory"]
+
+
+def _store_of(address: str) -> tuple[Any, str]:
+    """A store and a path in it. Stores' libraries keep what they listed, which lacks what came since."""
+    try:
+        from fsspec.core import url_to_fs
+    except ImportError:
+        raise MissingExtraError("tables", "fsspec") from None
+    store, inside = url_to_fs(address)
+    store.invalidate_cache()
+    return store, inside
 
 
 class _Stored(io.RawIOBase):
@@ -96,12 +122,3 @@ def line_of(error: BaseException) -> str:
     """What an error of any library says, in one line."""
     said = " ".join(str(getattr(error, "strerror", None) or error).split())
     return said[:MOST_SAID] or type(error).__name__
-
-
-def fsspec() -> Any:
-    """Import it. Raises MissingExtraError."""
-    try:
-        import fsspec
-    except ImportError:
-        raise MissingExtraError("tables", "fsspec") from None
-    return fsspec

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from ldp_client.documents.errors import InputError
 from ldp_client.files.disk import refuse_replacing
 from schemas import Study
-from summaries.engines.addresses import fsspec, is_in_store, line_of, on_disk, opened, saying, whole
+from summaries.engines.addresses import is_in_store, line_of, matching, on_disk, opened, whole
 
 FORMAT = "ldpkit.dataset/1"
 MANIFEST = "_manifest.json"
@@ -109,12 +109,7 @@ def find_dataset(study: Study, addresses: str | PathLike[str] | Sequence[str | P
 def _matching(path: str) -> list[str]:
     if not set("*?[") & set(path) or (not is_in_store(path) and Path(path).exists()):
         return [path]
-    if is_in_store(path):
-        with saying(path):
-            files = fsspec().open_files(path, "rb")
-            found = [file.fs.unstrip_protocol(file.path) for file in files]
-    else:
-        found = sorted(glob.glob(path, recursive=True))
+    found = matching(path) if is_in_store(path) else sorted(glob.glob(path, recursive=True))
     if not found:
         raise InputError(f"no file matches {path}")
     return found

@@ -16,12 +16,13 @@ import pandas as pd
 import pyarrow as pa
 
 from ldp_client import mechanisms_of
-from ldp_client.documents.errors import MissingExtraError
+from ldp_client.documents.errors import InputError, MissingExtraError
 from schemas import Study
 from summaries.engines.clusters import await_worker, connected, require_workers, saying_losses
 from summaries.engines.dataset import Dataset, ReportFile
-from summaries.engines.packing import COLUMNS, Packer
+from summaries.engines.packing import COLUMNS, Packer, refuse_columns
 from summaries.engines.parts import Part, merged, refuse_kept_reports
+from summaries.engines.places import refuse_other_than_scheduler
 from summaries.engines.planning import TASKS, bits_for, groups_of
 from summaries.engines.rows import ROW_BITS, RowLayout, Rows
 from summaries.engines.work import BATCH, Ending, Job, split_files, split_rows, summarize_buckets
@@ -58,6 +59,7 @@ def run_dask(
         What was found, in parts that add up.
 
     Raises:
+        UsageError: the address has not the form of a scheduler's.
         MissingExtraError: Dask is not installed.
         TransferError: no scheduler answers, or it was lost.
         InputError: a worker has not what it needs, or workers were lost too often.
@@ -98,6 +100,8 @@ def dask_summary(study: Study, frame: Any) -> Summary:
         MissingExtraError: Dask is not installed.
     """
     refuse_kept_reports(mechanisms_of(study))
+    refuse_columns(frame.columns)
+    _refuse_texts(frame)
     job = Job(study.to_json())
     with _dask().config.set(SETTINGS), _on_workers_of(frame):
         packed = frame.map_partitions(partial(_pack_frame, job), meta=_frame([]))
@@ -105,6 +109,17 @@ def dask_summary(study: Study, frame: Any) -> Summary:
     whole = merged(study, _parts_in(ended))
     assert whole.summary is not None
     return whole.summary
+
+
+def _refuse_texts(frame: Any) -> None:
+    """Raises InputError where Dask has made texts of payloads, as it does with what was pandas's."""
+    kind = frame.dtypes["payloads"]
+    # Of pandas's objects it says so too.
+    if pd.api.types.is_string_dtype(kind) and not pd.api.types.is_object_dtype(kind):
+        raise InputError(
+            "the frame's payloads are texts, which Dask makes of pandas's objects: make the frame under "
+            'dask.config.set({"dataframe.convert-string": False}), or read the files with dask.dataframe'
+        )
 
 
 def _dask() -> Any:
@@ -124,13 +139,14 @@ def _distributed() -> Any:
 
 @contextmanager
 def _client(workers: int | None, cluster: str | None) -> Iterator[Any]:
-    """A client of a cluster, which is started here where no address is given."""
+    """A client of a cluster, which is started here where no address is given. Raises UsageError."""
     with _dask().config.set(SETTINGS):
         distributed = _distributed()
         if cluster is None:
             with own_cluster(workers) as own, distributed.Client(own) as client:
                 yield client
             return
+        refuse_other_than_scheduler(cluster)
         with connected(distributed, cluster) as client:
             yield client
 

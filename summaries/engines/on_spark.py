@@ -21,8 +21,9 @@ from ldp_client import mechanisms_of
 from ldp_client.documents.errors import InputError, MissingExtraError, UsageError
 from schemas import Study
 from summaries.engines.dataset import Dataset, ReportFile
-from summaries.engines.packing import COLUMNS, Packer
+from summaries.engines.packing import COLUMNS, Packer, refuse_columns
 from summaries.engines.parts import Part, merged, refuse_kept_reports
+from summaries.engines.places import master_of
 from summaries.engines.planning import TASKS, bits_for, groups_of, rows_of
 from summaries.engines.rows import ROW_BITS, RowLayout, Rows
 from summaries.engines.work import Ending, Job, split_files, split_rows, summarize_buckets
@@ -78,6 +79,7 @@ def run_spark(
         What was found, in parts that add up.
 
     Raises:
+        UsageError: the master is none, by its form, or another than that of the session that there is.
         MissingExtraError: Spark is not installed.
         InputError: Java is not, or there is no such master, or workers were lost too often.
     """
@@ -115,6 +117,7 @@ def spark_summary(study: Study, frame: Any) -> Summary:
         SummaryError: the study needs its reports themselves.
     """
     refuse_kept_reports(mechanisms_of(study))
+    refuse_columns(frame.columns)
     job = Job(study.to_json())
     columns = [name for name in frame.columns if name in COLUMNS]
     packed = frame.select(*columns).mapInArrow(partial(_pack, job, _block_of(frame.sparkSession)), SCHEMA)
@@ -158,16 +161,18 @@ def _running_session() -> Any:
 @contextmanager
 def _own_session(workers: int | None, cluster: str | None) -> Iterator[Any]:
     """A session that is started here, and stopped. Raises InputError."""
+    from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
+    # Before Java is started, whose log would show its stack.
+    master, settings = _master(workers, cluster), SETTINGS
     java = os.environ.get("JAVA_HOME")
     if which("java", path=os.path.join(java, "bin") if java else None) is None:
         raise InputError(
             "Spark needs Java 17 or newer, and there is no java here: install it (Debian: "
             "openjdk-17-jre-headless), or set JAVA_HOME"
         )
-    master, settings = _master(workers, cluster), SETTINGS
     if master.startswith("local"):
         settings = {**SETTINGS, **HERE}
         # Workers on this machine run the Python that this is.
@@ -177,7 +182,7 @@ def _own_session(workers: int | None, cluster: str | None) -> Iterator[Any]:
         builder = builder.config(name, value)
     try:
         spark = builder.getOrCreate()
-    except (PySparkException, RuntimeError, OSError) as error:
+    except (PySparkException, Py4JError, RuntimeError, OSError) as error:
         raise InputError(f"no Spark at {master}: {_first_line(error)}") from None
     try:
         yield spark
@@ -195,16 +200,17 @@ def _refuse_other(running: Any, cluster: str | None) -> None:
 
 
 def _master(workers: int | None, cluster: str | None) -> str:
-    """The master's address; one on this machine tries again what a killed process leaves undone."""
-    if cluster is None:
-        return f"local[{workers or '*'},{TRIES}]"
-    if cluster.startswith("local[") and "," not in cluster:
-        return f"{cluster[:-1]},{TRIES}]"
-    return cluster
+    """The master's address; one on this machine tries again what a killed process leaves undone.
+
+    Raises UsageError for what is none.
+    """
+    return master_of(f"local[{workers or '*'}]" if cluster is None else cluster, TRIES)
 
 
 def _first_line(error: BaseException) -> str:
-    return str(error).strip().partition("\n")[0]
+    first, _, rest = str(error).strip().partition("\n")
+    # Of an error of Java's the first says which call it was.
+    return rest[2:].partition("\n")[0] if rest.startswith(": ") else first
 
 
 @contextmanager

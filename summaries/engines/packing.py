@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from binascii import Error as NotHexadecimal
 from binascii import a2b_hex
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ldp_client import mechanisms_of
-from ldp_client.documents.errors import ReportError
+from ldp_client.documents.errors import InputError, ReportError
 from ldp_client.documents.report import ID_BYTES
 from schemas import Study
 from summaries.engines.parts import Part
@@ -36,6 +37,7 @@ from summaries.spelling import Labels
 from summaries.tables import report_of_row
 
 COLUMNS = ("report_id", "study", "version", "digest", "public", "payloads")
+NEEDED = tuple(name for name in COLUMNS if name != "public")
 HEAD = ("study", "version", "digest")
 Mask = NDArray[np.bool_]
 # Rows that are read by themselves at once.
@@ -76,7 +78,7 @@ class Packer:
         """
         count = batch.num_rows
         self.found.read += count
-        if not set(COLUMNS) - {"public"} <= set(batch.schema.names):
+        if not set(NEEDED) <= set(batch.schema.names):
             return self._read_apart(batch, np.arange(count), first, where)
         own = self._own(batch)
         rows = self.layout.empty(count)
@@ -191,6 +193,13 @@ class Packer:
                     continue
                 found.append(self.layout.row_of(report, place))
         return self.layout.joined(found)
+
+
+def refuse_columns(given: Iterable[str]) -> None:
+    """Raises InputError where a program's frame has not all columns of an export; an index is none."""
+    missing = [name for name in NEEDED if name not in set(given)]
+    if missing:
+        raise InputError(f"the frame has no column {', '.join(missing)}: it needs {', '.join(NEEDED)}")
 
 
 def _bytes_of(digits: Rows) -> tuple[Rows, Mask]:
