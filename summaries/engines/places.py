@@ -1,4 +1,4 @@
-"""Forms of the addresses where workers are. Dask takes any word for a host, and Spark refuses one in stacks."""
+"""Forms of the addresses where workers are. Dask takes any word for a host; Spark refuses one in stacks."""
 
 from __future__ import annotations
 
