@@ -87,7 +87,8 @@ def test_what_is_not_all_of_the_archive_is_taken_for_no_moved_one(closed, tmp_pa
     for name, said in (
         ("nothing", "there is no"),
         ("an export", "but an export"),
-        ("a part", "lacks 1 file"),
+        # Read at once where ids of its bucket wait to be taken out, else missed when all are counted.
+        ("a part", "lacks 1 file|is not what was written there"),
         ("more", "beside the archive's own"),
         ("another's", "but another database's"),
         ("an older copy", "one of them is an older copy"),
