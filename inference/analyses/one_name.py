@@ -55,7 +55,7 @@ def labels_of(combinations: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
 def _refuse_variables(parts: Sequence[Sequence[Place]], columns: Sequence[str]) -> None:
     """Raises InputError for a variable of two parts, or of two shapes, or that has another thing's name."""
     variables: dict[str, tuple[int, list[str], Place]] = {}
-    taken = {*TAKEN}
+    taken = set(TAKEN)
     for number, part in enumerate(parts):
         for place in part:
             own = [netcdf(name) for name in place.axis.coordinates]
@@ -63,7 +63,7 @@ def _refuse_variables(parts: Sequence[Sequence[Place]], columns: Sequence[str]) 
             first = variables.setdefault(variable, (number, own, place))
             if first[:2] != (number, own):
                 raise InputError(_one_name(variable, first[2], place, columns))
-            taken |= {*own}
+            taken.update(own)
     for variable in variables.keys() & taken:
         remedy = _remedy([variables[variable][2]], columns)
         raise InputError(f"{remedy}: the posterior's file has {variable} of its own")
