@@ -252,9 +252,10 @@ def costs(study: Study, roots: dict[int, Path], engine: str, workers: int) -> Co
     small, large = sorted(roots)
     seconds: list[float] = []
     with Family() as family, running(engine, workers) as address:
+        own = workers if address is None else None
         for size in (small, small, large):
             begin = time.monotonic()
-            found = summarize_dataset(study, roots[size], engine, workers=workers, cluster=address)
+            found = summarize_dataset(study, roots[size], engine, workers=own, cluster=address)
             family.look()
             seconds.append(family.cpu)
         wall = time.monotonic() - begin

@@ -27,7 +27,15 @@ from summaries.csv_rows import csv_rows, is_csv
 from summaries.reducing import CheckedReports, Seen, good_reports, reduce_reports
 from summaries.refusing import Others, Refused, left_out_notes, refuse_bad
 from summaries.spelling import Labels
-from summaries.tables import ArrowTable, Placed, in_documents, in_table, is_table, report_of_row
+from summaries.tables import (
+    ArrowTable,
+    Placed,
+    in_documents,
+    in_table,
+    is_table,
+    refuse_repeated,
+    report_of_row,
+)
 
 # Where `evidence_of` finds reports: in files, tables, documents, lines.
 Reports = (
@@ -320,7 +328,9 @@ def _parquet_batches(path: str) -> Iterator[list[dict[str, Any]]]:
     from pyarrow.parquet import ParquetFile
 
     try:
-        for batch in ParquetFile(path, page_checksum_verification=True).iter_batches():
+        file = ParquetFile(path, page_checksum_verification=True)
+        refuse_repeated(file.schema_arrow, path)
+        for batch in file.iter_batches():
             yield batch.to_pylist()
     except (ArrowException, OSError, UnicodeDecodeError) as error:
         # Of what a file says of itself, an error of the system's has a number; the text runs over lines.

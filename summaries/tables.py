@@ -29,6 +29,9 @@ class ArrowTable(Protocol):
 
 
 COLUMNS = ("study", "version", "digest", "payloads")
+# Of reports in Parquet, and in JSON; of the last two each entry counts.
+OWN = ("report_id", "id", *COLUMNS, "public")
+NESTED = ("payloads", "public")
 # Of columns that have one question's or public field's cells, in CSV.
 PAYLOADS, PUBLIC = "payloads.", "public."
 NO_REPORTS = (
@@ -49,13 +52,37 @@ def in_table(table: Any, labels: Labels = NO_LABELS) -> Iterator[Placed]:
     """Read the reports of a table. Raises InputError where its columns are no reports', or lost a label."""
     if _is_pandas(table):
         labels.refuse_lost(table)
-    names = [str(name) for name in (table.columns if _is_pandas(table) else _arrow(table).column_names)]
+    columns = [*map(str, table.columns)] if _is_pandas(table) else [*_arrow(table).schema]
+    names = [getattr(column, "name", column) for column in columns]
     heads = {name.partition(".")[0] for name in names}
     missing = [name for name in COLUMNS if name not in heads]
     if missing:
         shown = ", ".join(printable(name) for name in names[:8])
         raise InputError(f"the table has no column {missing[0]}, but {shown or 'none'}: {NO_REPORTS}")
+    refuse_repeated(columns, "the table")
     return in_documents(_rows(table), "row", labels)
+
+
+def refuse_repeated(columns: Iterable[Any], what: str) -> None:
+    """Refuse reports of which a column stands twice: nobody can tell which of the two is meant.
+
+    Args:
+        columns: names; or fields of an Arrow schema, of which those within structs are looked at too.
+        what: has them.
+
+    Raises:
+        InputError: names the first such column.
+    """
+    seen: set[str] = set()
+    for column in columns:
+        own = getattr(column, "name", column)
+        names = [own] if own.partition(".")[0] in OWN else []
+        if own in NESTED and getattr(column, "type", None) is not None:
+            names += [f"{own}.{column.type.field(at).name}" for at in range(column.type.num_fields)]
+        for name in names:
+            if name in seen:
+                raise InputError(f"{what} has the column {printable(name)} twice: leave one of them out")
+            seen.add(name)
 
 
 def in_documents(

@@ -15,6 +15,8 @@ from ldp_client.documents.errors import InputError, LdpkitError, MissingExtraErr
 
 # Before the path of a file on a disk, for fsspec.
 DISKS = ("file", "local")
+# Their servers tell at most what a page links to.
+UNLISTED = ("http", "https")
 MOST_SAID = 500
 
 
@@ -68,6 +70,30 @@ def matching(pattern: str) -> list[str]:
             return [pattern]
         found = store.glob(inside, detail=True)
         return [store.unstrip_protocol(one) for one in sorted(found) if found[one]["type"] != "directory"]
+
+
+def below(folder: str) -> list[str]:
+    """The paths of all files below a folder now, from there; none where nobody can list them.
+
+    A store is asked for all at once. Raises InputError, TransferError of what a store says.
+    """
+    if not is_in_store(folder):
+        return list(_walked(folder))
+    if folder.partition("://")[0] in UNLISTED:
+        return []
+    with saying(folder):
+        store, inside = _store_of(folder)
+        top = inside.rstrip("/") + "/"
+        return [path.removeprefix(top) for path in store.find(top)]
+
+
+def _walked(folder: str) -> Iterator[str]:
+    def refuse(error: OSError) -> None:
+        raise InputError(f"cannot list {error.filename}: {line_of(error)}")
+
+    for place, _folders, names in os.walk(folder, onerror=refuse, followlinks=True):
+        inside = "" if place == folder else os.path.relpath(place, folder).replace(os.sep, "/") + "/"
+        yield from (inside + name for name in names)
 
 
 def _store_of(address: str) -> tuple[Any, str]:

@@ -19,13 +19,19 @@ from typing import Any, NamedTuple
 
 from ldp_client.documents.errors import InputError
 from ldp_client.files.disk import refuse_replacing
+from ldp_client.words.text import counted
 from schemas import Study
-from summaries.engines.addresses import is_in_store, line_of, matching, on_disk, opened, whole
+from summaries.engines.addresses import below, is_in_store, line_of, matching, on_disk, opened, whole
 
 FORMAT = "ldpkit.dataset/1"
 MANIFEST = "_manifest.json"
+# Stands beside what an export, or an archive, has not finished.
+UNFINISHED = "_unfinished.json"
 _PART = re.compile(r"study_version=(\d+)/day=[^/]+/part-([0-9a-f]{2})\.parquet")
+# What programs that read the folder as it is take for its reports: names with . and _ stay out.
+_READ = re.compile(r"study_version=(\d+)/(?:[^./_][^/]*/)*[^./_][^/]*\.parquet", re.IGNORECASE)
 _CHUNK = 1 << 20
+MOST_NAMED = 3
 
 
 class ReportFile(NamedTuple):
@@ -173,8 +179,15 @@ def _entries(manifest: Mapping[str, Any]) -> list[tuple[str, int, int, str]]:
     return entries
 
 
-def _listed(study: Study, folder: str, text: bytes) -> Dataset:
-    path = f"{folder}/{MANIFEST}"
+class _Promise(NamedTuple):
+    """What a manifest says. entries: the path, reports, bytes and digest of each file."""
+
+    digests: dict[int, str]
+    entries: list[tuple[str, int, int, str]]
+    is_archived: bool
+
+
+def _promise_of(study: Study, path: str, text: bytes) -> _Promise:
     try:
         manifest = json.loads(text)
         if manifest["format"] != FORMAT:
@@ -182,10 +195,23 @@ def _listed(study: Study, folder: str, text: bytes) -> Dataset:
         if manifest["study"] != study.id:
             raise InputError(f"{path} is of study {manifest['study']}, not of {study.id}")
         digests = {int(version): str(digest) for digest, version in manifest["documents"].items()}
-        entries = _entries(manifest)
-        is_archived = manifest.get("archive") is True
+        return _Promise(digests, _entries(manifest), manifest.get("archive") is True)
     except (ValueError, KeyError, TypeError, AttributeError):
         raise InputError(f"{path} is damaged: export the dataset again") from None
+
+
+def _listed(study: Study, folder: str, text: bytes) -> Dataset:
+    path = f"{folder}/{MANIFEST}"
+    digests, entries, is_archived = _promise_of(study, path, text)
+    there = below(folder)
+    own = {name for name in there if (read := _READ.fullmatch(name)) and int(read[1]) == study.version}
+    # Those of other versions would be left out in any case.
+    if beside := sorted(own.difference(name for name, _, _, _ in entries)):
+        now = _manifest_in(folder)
+        if now not in (None, text):
+            # An export ended since its former one was read.
+            return _listed(study, folder, now)
+        raise _unlisted(folder, beside, UNFINISHED in there)
     files: list[ReportFile] = []
     left_out: dict[tuple[int, str], int] = {}
     for name, reports, size, digest in sorted(entries):
@@ -201,6 +227,20 @@ def _listed(study: Study, folder: str, text: bytes) -> Dataset:
     if not files:
         raise InputError(f"{folder} has no reports on version {study.version} of {study.id}")
     return Dataset(files, left_out)
+
+
+def _unlisted(folder: str, beside: Sequence[str], is_unfinished: bool) -> InputError:
+    """What to do about files that a manifest does not list, whose reports would be left out."""
+    more = len(beside) - MOST_NAMED
+    which = ", ".join(beside[:MOST_NAMED]) + (f" and {counted(more, 'other')}" if more > 0 else "")
+    said = f"{folder} has {counted(len(beside), 'Parquet file')} that {MANIFEST} does not list: {which}. "
+    copied = f"name the files, '{folder}/**/*.parquet', to have each report counted once, or move these away"
+    if is_unfinished:
+        return InputError(
+            f"{said}An export writes there, or was interrupted: wait for it, or run it again, which ends it. "
+            f"If another dataset was copied there, {copied}"
+        )
+    return InputError(f"{said}If two datasets were put together, {copied}")
 
 
 def refuse_changed(file: ReportFile) -> None:

@@ -34,7 +34,7 @@ from summaries.engines.rows import (
 from summaries.reducing import check_report
 from summaries.refusing import SHOWN
 from summaries.spelling import Labels
-from summaries.tables import report_of_row
+from summaries.tables import refuse_repeated, report_of_row
 
 COLUMNS = ("report_id", "study", "version", "digest", "public", "payloads")
 NEEDED = tuple(name for name in COLUMNS if name != "public")
@@ -196,8 +196,10 @@ class Packer:
 
 
 def refuse_columns(given: Iterable[str]) -> None:
-    """Raises InputError where a program's frame has not all columns of an export; an index is none."""
-    missing = [name for name in NEEDED if name not in set(given)]
+    """Raises InputError where a frame has not all columns of an export, an index is none; or one twice."""
+    given = list(given)
+    refuse_repeated(given, "the frame")
+    missing = [name for name in NEEDED if name not in given]
     if missing:
         raise InputError(f"the frame has no column {', '.join(missing)}: it needs {', '.join(NEEDED)}")
 

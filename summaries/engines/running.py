@@ -50,7 +50,7 @@ def summarize_dataset(
             or Parquet files, in whose names * and ? stand for others.
         engine: "local" has processes of this machine, "dask" and "spark" those of a cluster.
         workers: how many processes, or workers of a cluster that is started for this; by default one for each
-            core.
+            core. Not beside `cluster`, which has its own.
         cluster: of Dask a scheduler's address, tcp://…; of Spark a master, spark://… or local[4].
         check: compare the files' bytes with the SHA-256 that the manifest states.
         told: is told now and then how many rows were read, and of how many.
@@ -61,7 +61,9 @@ def summarize_dataset(
 
     Raises:
         InputError: files are damaged, which are named; reports cannot belong to the study, which are counted,
-            and the first few shown; or there are none.
+            and the first few shown; or there are none; or a dataset's folder has files of reports that its
+            manifest does not list.
+        UsageError: there is no such engine or cluster, or workers are given beside a cluster.
         SummaryError: the study needs its reports themselves.
         TransferError: a store or a cluster cannot be reached, or was lost.
         MissingExtraError: the engine is not installed.
@@ -132,6 +134,8 @@ def _run(
         raise UsageError(f"engine must be one of {', '.join(ENGINES)}, not {engine}")
     if engine == "local" and cluster is not None:
         raise UsageError("a cluster is for the engines dask and spark")
+    if cluster is not None and workers is not None:
+        raise UsageError("a cluster has its own workers: leave --workers out, or --cluster")
     if workers is not None and workers < 1:
         raise UsageError("workers must be 1 or more")
     dataset = counted(find_dataset(study, addresses))

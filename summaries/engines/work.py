@@ -21,6 +21,7 @@ from summaries.engines.parts import Part
 from summaries.engines.reducer import Reducer
 from summaries.engines.rows import ROW_BITS, Rows, halves_of, parts_of
 from summaries.engines.spilling import spill, spilled, spilled_rows, spilling_folder
+from summaries.tables import refuse_repeated
 
 # Rows of a bucket, in bytes; while they are counted and reduced a worker holds about five times as much.
 BUCKET = 1 << 25
@@ -65,6 +66,7 @@ def batches_of(file: ReportFile) -> Iterator[pa.RecordBatch]:
     try:
         with opened(file.path) as source:
             table = ParquetFile(source, page_checksum_verification=True)
+            refuse_repeated(table.schema_arrow, file.path)
             _refuse_other_count(file, table.metadata.num_rows)
             there = [name for name in table.schema_arrow.names if name in COLUMNS]
             whole = None if len(there) < len(COLUMNS) - 1 else there

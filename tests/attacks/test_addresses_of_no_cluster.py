@@ -108,3 +108,15 @@ def test_a_frame_without_an_exports_columns_names_them(file):
         dask_summary(FEW, frame)
     with pytest.raises(InputError, match=r"^the frame has no column report_id, version, digest, payloads: "):
         spark_summary(FEW, SimpleNamespace(columns=["id", "study"]))
+
+
+@pytest.mark.parametrize(
+    ("engine", "cluster"),
+    [("dask", "tcp://127.0.0.1:1"), ("spark", "spark://127.0.0.1:1"), ("spark", "local[4]")],
+)
+def test_workers_beside_a_cluster_are_not_ignored(file, tmp_path, capsys, engine, cluster):
+    (tmp_path / "study.json").write_text(FEW.to_json())
+    call = ["summarize", f"{tmp_path}/study.json", file, "--out", f"{tmp_path}/out.json", "--engine", engine]
+    assert main([*call, "--cluster", cluster, "--workers", "3"]) == EXIT_USAGE
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith("a cluster has its own workers: leave --workers out, or --cluster")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from ldp_client import mechanisms_of
-from ldp_client.documents.errors import ReportError
+from ldp_client.documents.errors import InputError, ReportError
 from schemas import Study
-from summaries import summarize
+from summaries import dask_summary, spark_summary, summarize, summarize_dataset
 from summaries.engines.once import once
 from summaries.engines.packing import Packer
 from summaries.engines.parts import Part
@@ -162,3 +165,44 @@ def test_rows_are_split_by_the_first_bits_of_their_ids(bits):
     for number, some in parts.items():
         assert (halves_of(some)[0] >> np.uint64(64 - bits) == number).all() if bits else number == 0
     assert RowLayout(FEW).width == CONTENT + 4 + 1 + 1
+
+
+def with_twice(name):
+    """Columns of reports, of which one stands there again with what other people's reports have."""
+    good, others = table(made(FEW, 20)), table(made(FEW, 20, seed=2))
+    if "." not in name:
+        return pa.table([*good.columns, others[name]], [*good.column_names, name])
+    name, child = name.split(".")
+    own, other = (one[name].combine_chunks() for one in (good, others))
+    children = [field.name for field in own.type]
+    again = pa.StructArray.from_arrays([*own.flatten(), other.field(child)], [*children, child])
+    return good.set_column(good.column_names.index(name), name, again)
+
+
+@pytest.mark.parametrize(
+    "name", ["report_id", "version", "public", "payloads", "payloads.ever", "public.region"]
+)
+def test_a_column_that_stands_twice_is_refused_by_every_reader(tmp_path, name):
+    given, path = with_twice(name), tmp_path / "twice.parquet"
+    pq.write_table(given, path)
+    said = f"has the column {name} twice"
+    for refuse in (
+        lambda: summarize_dataset(FEW, path),
+        lambda: summarize(FEW, path),
+        lambda: summarize(FEW, given),
+        lambda: dask_summary(FEW, SimpleNamespace(columns=given.column_names)),
+        lambda: spark_summary(FEW, SimpleNamespace(columns=given.column_names)),
+        lambda: summarize(FEW, given.to_pandas()),
+    )[: 3 if "." in name else 6]:
+        with pytest.raises(InputError, match=said):
+            refuse()
+
+
+def test_what_is_no_report_s_column_may_stand_twice(tmp_path):
+    good = table(made(FEW, 20))
+    given, path = (
+        good.append_column("note", good["study"]).append_column("note", good["study"]),
+        "own.parquet",
+    )
+    pq.write_table(given, tmp_path / path)
+    assert summarize_dataset(FEW, tmp_path / path).to_json() == summarize(FEW, given).to_json()

@@ -154,6 +154,8 @@ def test_parts_that_share_ids_are_no_layout(tmp_path):
     folder = write_dataset(tmp_path, CELLS, buckets=2, days=1)
     manifest = json.loads((folder / "_manifest.json").read_text())
     one, two = manifest["files"]
+    for file in (one, two):
+        (folder / file["path"]).unlink()
     one["path"], two["path"] = (
         "study_version=1/day=a/part-00.parquet",
         "study_version=1/day=b/part-01.parquet",

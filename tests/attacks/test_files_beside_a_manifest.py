@@ -1,0 +1,130 @@
+"""Tries to have a summary miss reports in silence: files in a dataset's folder that its manifest does not
+list, as where two exports were copied into one folder."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from collector.exports import dataset as exporting
+from ldp_client.documents.errors import InputError
+from summaries import count_dataset, summarize_dataset
+from summaries.engines import dataset
+from tests.collector.test_archives import closed, many  # noqa: F401
+from tests.collector.test_datasets import STUDY as HABITS
+from tests.summaries.engines_data import REPORTS, RIGHT, STUDY, made, write, write_dataset
+
+OWN = "study_id=survey"
+JANUARY, FEBRUARY = "study_version=1/day=2026-01-01", "study_version=1/day=2026-02-01"
+
+
+@pytest.fixture
+def both(tmp_path):
+    """The folder of an earlier export's manifest, with a day of a later one's."""
+    write_dataset(tmp_path, REPORTS[:200])
+    write(tmp_path / OWN / FEBRUARY / "part-00.parquet", REPORTS[200:])
+    return tmp_path
+
+
+def refusal_of(where):
+    with pytest.raises(InputError) as error:
+        summarize_dataset(STUDY, where)
+    with pytest.raises(InputError) as again:
+        count_dataset(STUDY, where, ["ever"])
+    assert str(again.value) == str(error.value)
+    return str(error.value)
+
+
+def test_what_was_copied_into_a_dataset_is_named_with_the_way_out(both):
+    said = refusal_of(both)
+    assert said == refusal_of(both / OWN)
+    assert said.startswith(
+        f"{both / OWN} has 1 Parquet file that _manifest.json does not list: {FEBRUARY}/part-00.parquet. "
+    )
+    named = f"{both / OWN}/**/*.parquet"
+    assert f"name the files, '{named}'," in said
+    assert summarize_dataset(STUDY, named).to_json() == RIGHT
+
+
+def test_of_many_three_are_named(both):
+    for number in range(1, 5):
+        write(both / OWN / FEBRUARY / f"part-0{number}.parquet", made(STUDY, 1, seed=number))
+    (both / OWN / JANUARY / "part-00 2.parquet").write_bytes(b"of a copy that kept both")
+    said = refusal_of(both)
+    assert "has 6 Parquet files that _manifest.json does not list: " in said
+    assert (
+        f": {JANUARY}/part-00 2.parquet, {FEBRUARY}/part-00.parquet, {FEBRUARY}/part-01.parquet and" in said
+    )
+    assert " and 3 others. " in said
+
+
+def test_a_store_is_listed_once_and_anew(both, monkeypatch):
+    memory = pytest.importorskip("fsspec").filesystem("memory")
+    memory.put(f"{both}/{OWN}", f"/both/{OWN}", recursive=True)
+    assert f"does not list: {FEBRUARY}/part-00.parquet. " in refusal_of("memory://both")
+    memory.rm_file(f"/both/{OWN}/{FEBRUARY}/part-00.parquet")
+    listed, genuine = [], type(memory).find
+    monkeypatch.setattr(type(memory), "find", lambda self, at: listed.append(at) or genuine(self, at))
+    assert summarize_dataset(STUDY, "memory://both").questions["ever"].n == 200
+    assert listed == [f"/both/{OWN}/"]
+    monkeypatch.undo()
+    memory.rm("/both", recursive=True)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        f"study_id=other/{FEBRUARY}/part-00.parquet",
+        f"{OWN}/study_id=survey/{FEBRUARY}/part-00.parquet",
+        f"{OWN}/study_version=2/day=2026-02-01/part-00.parquet",
+        f"{OWN}/summary.parquet",
+        f"{OWN}/{JANUARY}/._part-00.parquet",
+        f"{OWN}/{JANUARY}/.ldpkit-0123456789abcdef",
+        f"{OWN}/study_version=1/.ipynb_checkpoints/part-00.parquet",
+        f"{OWN}/study_version=1/_temporary/part-00.parquet",
+    ],
+)
+def test_what_no_reader_takes_for_its_reports_may_lie_there(tmp_path, name):
+    write_dataset(tmp_path, REPORTS)
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / name).write_bytes(b"")
+    assert summarize_dataset(STUDY, tmp_path).to_json() == RIGHT
+
+
+def test_an_export_that_was_interrupted_is_told_apart_and_ends_it(closed, tmp_path, monkeypatch):  # noqa: F811
+    root, study = tmp_path / "out", closed.studies[0]
+    exporting.export_dataset(closed.order(root))
+    right = dataset.find_dataset(study, root)
+    one = next(root.rglob(f"study_version={study.version}/*/part-00.parquet"))
+    later = one.parent.with_name("day=2100-01-01")
+
+    def cut(*_):
+        shutil.copytree(one.parent, later)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(exporting, "finish", cut)
+        with pytest.raises(KeyboardInterrupt):
+            exporting.export_dataset(closed.order(root))
+    assert (root / HABITS / "_manifest.json").exists()
+    with pytest.raises(InputError, match=r"day=2100-01-01/part-00.*interrupted: wait for it, or run"):
+        dataset.find_dataset(study, root)
+    exporting.export_dataset(closed.order(root))
+    assert dataset.find_dataset(study, root) == right
+
+
+def test_an_export_that_ends_meanwhile_is_read_as_it_ended(tmp_path, monkeypatch):
+    manifest = write_dataset(tmp_path, REPORTS) / "_manifest.json"
+    ended = manifest.read_text()
+    # What was listed before; no reports are in the file that it has in place of the last one.
+    before = ended.replace("day=2026-01-02/part-03", "day=2026-01-02/part-0f")
+    assert before != ended
+    texts, genuine = [before.encode()], dataset._manifest_in
+    monkeypatch.setattr(
+        dataset,
+        "_manifest_in",
+        lambda at: texts.pop() if texts and at == f"{tmp_path}/{OWN}" else genuine(at),
+    )
+    assert summarize_dataset(STUDY, tmp_path).to_json() == RIGHT
+    assert not texts
