@@ -131,6 +131,8 @@ def run_relay(arguments: argparse.Namespace) -> int:
     from collector.oblivious.relay import serve
 
     def announce(url: str) -> None:
+        if not arguments.to.rstrip("/").endswith("/ohttp"):
+            print(f"note: a collector's gateway ends in /ohttp, and --to is {arguments.to}", file=sys.stderr)
         print(f"ldpkit relay listens on {url}", file=sys.stderr, flush=True)
         write_ready(arguments.ready_file, url)
 
