@@ -30,8 +30,8 @@ class GatewayKey:
 
     @classmethod
     def generate(cls, number: int | None = None) -> GatewayKey:
-        """A new key pair. number: None draws one, so that it hardly ever has a lost key's: then a device would
-        not be told that its key is gone.
+        """A new key pair. number: None draws one: a device whose key is lost would not be told so by another
+        key of its number.
         """
         drawn = secrets.randbelow(IDS) if number is None else number
         return cls(drawn, X25519PrivateKey.generate())
@@ -84,16 +84,16 @@ class GatewayKeys:
 
     def opens(self, study: Study) -> bool:
         """Whether what devices send for a study can be opened; always where it states no relay."""
-        oblivious = study.channel.oblivious if study.channel else None
-        return oblivious is None or oblivious.keys in [key.configuration for key in self.keys]
+        stated = _stated_in(study)
+        return stated is None or stated in [key.configuration for key in self.keys]
 
     def lack_for(self, study: Study) -> str:
         """What an operator is told of an open study that these cannot open; "" of others."""
-        if self.opens(study):
+        stated = _stated_in(study)
+        if stated is None or self.opens(study):
             return ""
-        assert study.channel is not None and study.channel.oblivious is not None
         return (
-            f"study {study.id} states key {study.channel.oblivious.keys[0]} of a gateway, which is not in "
+            f"study {study.id} states key {stated[0]} of a gateway, which is not in "
             "ohttp_keys: it is served as closed, and reports to it stay on their devices. Put the file with "
             "that key back; where it is lost, publish a version that states what `ldpkit oblivious show` "
             "prints, or close the study"
@@ -125,6 +125,12 @@ class GatewayKeys:
     def _text(self) -> str:
         keys = [{"number": key.number, "x25519": key.private.private_bytes_raw().hex()} for key in self.keys]
         return json.dumps({"format": FORMAT, "keys": keys})
+
+
+def _stated_in(study: Study) -> bytes | None:
+    """The configuration that a study's devices encapsulate to, None of a study without a relay."""
+    oblivious = study.channel.oblivious if study.channel else None
+    return oblivious.keys if oblivious else None
 
 
 def _read_key(stored: dict[str, object]) -> GatewayKey:

@@ -127,7 +127,8 @@ def in_lines(status: Mapping[str, Any]) -> list[str]:
 class Seen(NamedTuple):
     """What was counted. arrivals: of all studies. refused: of one, since the collector started.
 
-    kept: what its versions state of how long reports are kept. lack: why this server can open none, "" if it can.
+    kept: what its versions state of how long reports are kept. lack: why this server can open none of its
+    reports, "" where it can.
     """
 
     arrivals: Sequence[Arrivals]

@@ -1,4 +1,4 @@
-"""A collector that starts without the key that an open study states: nobody pays for a report that waits for ever."""
+"""Start a collector without the key that an open study states: whoever answers pays, and waits for ever."""
 
 from __future__ import annotations
 
