@@ -9,7 +9,6 @@ from flask import Blueprint, Flask
 
 from collector.context import EXTENSION, Collector
 from collector.oblivious.gateway import Gateway
-from collector.oblivious.keys import GatewayKeys
 from collector.settings import Settings, server_settings
 from collector.storage.upkeep import utc_today
 from collector.views import handling
@@ -59,9 +58,9 @@ def create_app(
         )
         _register(app, gateway)
         app.wsgi_app = FastUploads(app.wsgi_app, collector)  # type: ignore[method-assign]
-        if settings.ohttp_keys and settings.node_key is None:
+        if settings.ohttp_keys:
             # What is inside comes here, past what keeps the same out in the clear.
-            app.extensions[GATEWAY] = Gateway(GatewayKeys.load(settings.ohttp_keys), app.wsgi_app)
+            app.extensions[GATEWAY] = Gateway(collector.gateway_keys, app.wsgi_app)
         if settings.only_ohttp:
             headers = handling.default_headers(collector.identity)
             app.wsgi_app = OnlyOblivious(app.wsgi_app, headers)  # type: ignore[method-assign]

@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 
 from collector.bounding import CostBoundCache, Room, log_throttled
 from collector.metrics import Metrics
+from collector.oblivious.keys import GatewayKeys
 from collector.operator.key_checks import DailyLines, KeyChecks
 from collector.problems import OVERLOADED, ProblemError
 from collector.reports import intake
@@ -53,7 +54,8 @@ class Collector:
 
     parsing: room for the bytes of bodies that are inflated, parsed and checked now. exports: room for
     streams, each of which holds a thread for as long as its reader takes. counting: room for one summary that
-    is counted when somebody asks for it. daily: lines of the audit log that say no time.
+    is counted when somebody asks for it. daily: lines of the audit log that say no time. gateway_keys: those
+    that open what comes through relays, if any.
     """
 
     settings: Settings
@@ -69,6 +71,7 @@ class Collector:
     today: Callable[[], date]
     signers: tuple[PublicKey, ...]
     node: Node | None
+    gateway_keys: GatewayKeys
     identity: bytes
     parsing: Room
     exports: Room
@@ -118,25 +121,32 @@ class Collector:
         counts = _cached(database, overviews.study_overviews), _cached(database, overviews.arrivals)
         signers = load_keys(settings.signing_keys)
         node = _node(settings, database)
-        _check_studies(database, node, settings.body_limit)
+        gateway_keys = _gateway_keys(settings)
+        _check_studies(database, node, gateway_keys, settings.body_limit)
         counted = (limits, deletions, metrics, *counts, CurrentStudies(database))
         held = (settings, database, rules, writer, *counted, today)
         keys = KeyChecks(database, token_hash, metrics, today, writer.act)
         lines = DailyLines(writer.act, today)
-        return cls(*held, signers, node, identity, *_rooms(settings.body_limit), keys, lines)
+        return cls(*held, signers, node, gateway_keys, identity, *_rooms(settings.body_limit), keys, lines)
 
     def node_part(self) -> Node:
         """What makes this server a node of secure sums."""
         assert self.node is not None, "the routes of a node belong to nodes"
         return self.node
 
-    def can_take(self, published: Published) -> bool:
+    def can_take(self, study_id: str, published: Published) -> bool:
         """Whether devices that fetch the study now answer it for something.
 
-        Not at a node that lost the key of its invitations: nobody can make others, and no share gets in.
+        Not at a node that lost the key of its invitations: nobody can make others, and no share gets in. Nor
+        where the gateway's key is gone that the study states: reports would wait for ever.
         """
+        if self.node is None:
+            lack = self.gateway_keys.lack_for(self.rules.find(study_id, published.version).study)
+            if lack:
+                log_throttled(logging.ERROR, lack, code="gateway-key")
+            return not lack
         known = self.settings.invitation_secret
-        if self.node is None or published.state.closed or Spending.fits(published.state.spending, known):
+        if published.state.closed or Spending.fits(published.state.spending, known):
             return True
         line = f"an open study is served as closed: {WRONG_KEY}"
         log_throttled(logging.ERROR, line, code="invitation-key")
@@ -212,11 +222,19 @@ def _node(settings: Settings, database: Database) -> Node | None:
     return Node(NodeKeys.load(settings.node_key), database, settings.body_limit)
 
 
-def _check_studies(database: Database, node: Node | None, body_limit: int) -> None:
+def _gateway_keys(settings: Settings) -> GatewayKeys:
+    """None at a node, which leaves alone what `ldpkit init` made."""
+    if settings.ohttp_keys is None or settings.node_key is not None:
+        return GatewayKeys(())
+    return GatewayKeys.load(settings.ohttp_keys)
+
+
+def _check_studies(database: Database, node: Node | None, keys: GatewayKeys, body_limit: int) -> None:
     """Raises InputError unless this server can take what devices send for every open study, and can sum those
     that are closed.
 
-    It would refuse that for good, and devices drop what is refused for good.
+    It would refuse that for good, and devices drop what is refused for good. For want of a gateway's key
+    they keep it, and only a running collector closes a study or takes a version with another: that is logged.
     """
     with database.read() as session:
         unfinished = queries.unfinished_documents(session)
@@ -235,6 +253,8 @@ def _check_studies(database: Database, node: Node | None, body_limit: int) -> No
         elif (size := Rules.of(study).form.size) > body_limit:
             problem = f"study {study.id} of this database makes reports of {size} bytes: raise it"
             raise InputError(f"setting body_limit: {problem} above {body_limit}")
+        elif lack := keys.lack_for(study):
+            log_throttled(logging.ERROR, lack, code="gateway-key")
 
 
 def _check_node(node: Node, study: Study) -> None:

@@ -121,6 +121,7 @@ def run_key(arguments: argparse.Namespace) -> int:
 def run_serve(arguments: argparse.Namespace) -> int:
     """ldpkit issuer serve [--database URL]"""
     from collector.issuer.app import create_issuer
+    from collector.issuer.forgetting import forgetting
     from collector.logs import write_ready
     from collector.serving.certificates import certificate_of
     from collector.serving.granian_server import serve_plain
@@ -137,7 +138,7 @@ def run_serve(arguments: argparse.Namespace) -> int:
         print(f"ldpkit issuer listens on {url}", file=sys.stderr, flush=True)
         write_ready(arguments.ready_file, url)
 
-    with folding_wal(sqlite_file(arguments.database)):
+    with folding_wal(sqlite_file(arguments.database)), forgetting(arguments.database):
         serve_plain(partial(create_issuer, arguments.database), place, announce, "text")
     return 0
 

@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from collector.bounding import Room, log_throttled
 from collector.issuer import book
+from collector.issuer.forgetting import Forgetting
 from collector.issuer.models import CodeRow, TokenKeyRow
 from collector.issuer.signing import FaultError, SigningKey
 from collector.problems import INTERNAL, INVITATION_NEEDED, OVERLOADED, UNAVAILABLE, Kind, ProblemError
@@ -56,6 +57,7 @@ class Giving:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._forgetting = Forgetting(database)
         self._wrong = TokenBucket(WRONG_A_SECOND)
         self._room = Room(
             AT_ONCE, PATIENCE, lambda: ProblemError(OVERLOADED, "too many tokens are being signed")
@@ -67,6 +69,7 @@ class Giving:
             raise ProblemError(REQUEST_INVALID, f"a request of type 0x0002 has {REQUEST_BYTES} bytes", "")
         if not code:
             raise ProblemError(INVITATION_NEEDED, "the header LDPKit-Invitation is missing")
+        self._forgetting.run_if_due()
         with self._room.hold():
             private = self._database.act(lambda session: self._claim(session, code, body))
             return _signed(_loaded(private), body)

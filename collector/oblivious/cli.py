@@ -13,7 +13,7 @@ from ldp_client.documents.errors import InputError
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
-    from collector.oblivious.keys import GatewayKey
+    from collector.oblivious.keys import GatewayKeys
 
 DEFAULT_PORT = 8080
 
@@ -101,7 +101,7 @@ def run_retire(arguments: argparse.Namespace) -> int:
     left = keys.without(arguments.number)
     settings = settings_with(database=arguments.database)
     with opened(settings.database, settings.busy_timeout) as database, database.read() as session:
-        stated = _open_studies(session, set(keys.keys) - set(left.keys))
+        stated = _open_studies(session, keys, left)
     if stated:
         raise InputError(
             f"key {arguments.number} is stated by {', '.join(stated)}, which would get no more reports: "
@@ -116,15 +116,13 @@ def run_retire(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _open_studies(session: Session, keys: set[GatewayKey]) -> list[str]:
-    """The open studies whose version of now states one of the keys, by id."""
+def _open_studies(session: Session, keys: GatewayKeys, left: GatewayKeys) -> list[str]:
+    """The open studies whose version of now states one of the keys that is not left, by id."""
     from collector.storage.queries import unfinished_documents
-    from ldp_client.documents.study import Study
+    from schemas import Study
 
-    gone = {b64encode(key.configuration).decode() for key in keys}
     is_open = [Study.from_json(canonical) for canonical, is_open in unfinished_documents(session) if is_open]
-    channels = [(study.id, study.document.get("channel", {}).get("oblivious", {})) for study in is_open]
-    return sorted(study for study, oblivious in channels if oblivious.get("keys") in gone)
+    return sorted(study.id for study in is_open if keys.opens(study) and not left.opens(study))
 
 
 def run_relay(arguments: argparse.Namespace) -> int:
@@ -133,6 +131,8 @@ def run_relay(arguments: argparse.Namespace) -> int:
     from collector.oblivious.relay import serve
 
     def announce(url: str) -> None:
+        if not arguments.to.rstrip("/").endswith("/ohttp"):
+            print(f"note: a collector's gateway ends in /ohttp, and --to is {arguments.to}", file=sys.stderr)
         print(f"ldpkit relay listens on {url}", file=sys.stderr, flush=True)
         write_ready(arguments.ready_file, url)
 

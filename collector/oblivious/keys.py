@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 from dataclasses import dataclass
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
@@ -11,6 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from ldp_client.documents.errors import InputError
 from ldp_client.files.disk import read_bytes, replacing, write_new
 from ldp_client.oblivious.encapsulation import configuration
+from schemas import Study
 
 FORMAT = "ldpkit.ohttp-keys/1"
 OWNER_ONLY = 0o600
@@ -27,9 +29,12 @@ class GatewayKey:
     private: X25519PrivateKey
 
     @classmethod
-    def generate(cls, number: int = 1) -> GatewayKey:
-        """A new key pair."""
-        return cls(number, X25519PrivateKey.generate())
+    def generate(cls, number: int | None = None) -> GatewayKey:
+        """A new key pair. number: None draws one: a device whose key is lost would not be told so by another
+        key of its number.
+        """
+        drawn = secrets.randbelow(IDS) if number is None else number
+        return cls(drawn, X25519PrivateKey.generate())
 
     @property
     def configuration(self) -> bytes:
@@ -77,6 +82,23 @@ class GatewayKeys:
         """The private key of that number, None where it is not valid."""
         return next((key.private for key in self.keys if key.number == number), None)
 
+    def opens(self, study: Study) -> bool:
+        """Whether what devices send for a study can be opened; always where it states no relay."""
+        stated = _stated_in(study)
+        return stated is None or stated in [key.configuration for key in self.keys]
+
+    def lack_for(self, study: Study) -> str:
+        """What an operator is told of an open study that these cannot open; "" of others."""
+        stated = _stated_in(study)
+        if stated is None or self.opens(study):
+            return ""
+        return (
+            f"study {study.id} states key {stated[0]} of a gateway, which is not in "
+            "ohttp_keys: it is served as closed, and reports to it stay on their devices. Put the file with "
+            "that key back; where it is lost, publish a version that states what `ldpkit oblivious show` "
+            "prints, or close the study"
+        )
+
     def rotated(self) -> GatewayKeys:
         """With a new key before these. Raises InputError where there are as many as a gateway holds."""
         if len(self.keys) == MOST_KEYS:
@@ -103,6 +125,12 @@ class GatewayKeys:
     def _text(self) -> str:
         keys = [{"number": key.number, "x25519": key.private.private_bytes_raw().hex()} for key in self.keys]
         return json.dumps({"format": FORMAT, "keys": keys})
+
+
+def _stated_in(study: Study) -> bytes | None:
+    """The configuration that a study's devices encapsulate to, None of a study without a relay."""
+    oblivious = study.channel.oblivious if study.channel else None
+    return oblivious.keys if oblivious else None
 
 
 def _read_key(stored: dict[str, object]) -> GatewayKey:

@@ -17,7 +17,7 @@ from typing import Any
 
 from ldp_client.device.exchange import Answer, exchange
 from ldp_client.device.policy import Policy
-from ldp_client.documents.errors import InputError, TransferError
+from ldp_client.documents.errors import InputError, TransferError, UsageError
 from ldp_client.oblivious.encapsulation import ANSWER_TYPE, REQUEST_TYPE
 
 # Of a body either way; a collector takes 1 MiB unless its operator says otherwise.
@@ -40,7 +40,10 @@ ASKED_FIRST = (
 
 
 class Relay(ThreadingHTTPServer):
-    """A relay that listens. gateway: the URL that it forwards to. Raises InputError for a wrong one."""
+    """A relay that listens. gateway: the URL that it forwards to.
+
+    Raises InputError for a wrong one, such as a collector's own, which answers 405 to whatever comes.
+    """
 
     daemon_threads = True
     request_queue_size = 512
@@ -48,6 +51,8 @@ class Relay(ThreadingHTTPServer):
     def __init__(self, gateway: str, host: str, port: int) -> None:
         # https, but for this machine.
         self.gateway = Policy("1", None, "1", None, ()).base_url(gateway)
+        if "/" not in self.gateway.partition("://")[2]:
+            raise UsageError(f"--to {gateway}: is no gateway's; a collector's is {self.gateway}/ohttp")
         self.room = BoundedSemaphore(MOST_CONNECTIONS)
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         try:

@@ -127,12 +127,14 @@ def in_lines(status: Mapping[str, Any]) -> list[str]:
 class Seen(NamedTuple):
     """What was counted. arrivals: of all studies. refused: of one, since the collector started.
 
-    kept: what its versions state of how long reports are kept.
+    kept: what its versions state of how long reports are kept. lack: why this server can open none of its
+    reports, "" where it can.
     """
 
     arrivals: Sequence[Arrivals]
     refused: Mapping[str, int]
     kept: Sequence[Kept]
+    lack: str
 
 
 def status_of(
@@ -162,7 +164,8 @@ def status_of(
         "archived": study.archived,
         "withdrawals_waiting": count_waiting(session, study.number),
     }
-    return {**status, "attention": _attention(status, today)}
+    lack = [seen.lack] if seen.lack and status["state"] in ("open", "not open yet") else []
+    return {**status, "attention": [*lack, *_attention(status, today)]}
 
 
 def _posterior(fitted: Fitted) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import re
 import shutil
 import sqlite3
 import time
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,17 +47,30 @@ class UnfinishedError(LdpkitError):
 
     def __init__(self, why: str) -> None:
         super().__init__(f"the files still have the order in which reports came: {why}")
+        self.why = why
 
 
-def rewrite_files(database: Database) -> None:
+def _tables(connection: Connection) -> list[str]:
+    """Every table that has a file. Each study's reports have their own, and the time of one statement."""
+    whole = [name for name in Base.metadata.tables if name != PARENT]
+    return [*whole, *partition_names(connection)]
+
+
+def rewrite_files(
+    database: Database,
+    probe: tuple[str, str] = (UpkeepRow.__tablename__, "day"),
+    tables: Callable[[Connection], Sequence[str]] = _tables,
+) -> None:
     """Write the files anew, without what was moved, changed or deleted up to now.
 
+    probe: a small table of PostgreSQL, and one of its columns. tables: which of its tables; SQLite has one
+    file.
     Raises UnfinishedError where somebody keeps it from being forgotten or the files from being written, and
     SQLAlchemyError.
     """
     if database.engine.dialect.name == "postgresql":
         with database.engine.execution_options(isolation_level="AUTOCOMMIT").connect() as connection:
-            _rewrite_tables(connection)
+            _rewrite_tables(connection, probe, tables(connection))
         return
     # A connection of its own: the engine's begin transactions, in which this is impossible.
     address = f"{Path(str(database.url.database)).absolute().as_uri()}?mode=rw"
@@ -112,12 +126,12 @@ def _empty_log(connection: sqlite3.Connection) -> None:
     raise UnfinishedError(STILL_READ)
 
 
-def _rewrite_tables(connection: Connection) -> None:
+def _rewrite_tables(connection: Connection, probe: tuple[str, str], tables: Sequence[str]) -> None:
     """New files, once no transaction sees what the moved rows were before; else they would be copied."""
     connection.exec_driver_sql(f"SET lock_timeout = {LOCK_MILLISECONDS}")
     try:
-        _wait_for_readers(connection)
-        for name in _tables(connection):
+        _wait_for_readers(connection, *probe)
+        for name in tables:
             _rewrite_table(connection, name)
     except OperationalError as error:
         if getattr(error.orig, "sqlstate", None) == LOCK_NOT_AVAILABLE:
@@ -128,17 +142,10 @@ def _rewrite_tables(connection: Connection) -> None:
             connection.exec_driver_sql("RESET lock_timeout")
 
 
-def _tables(connection: Connection) -> list[str]:
-    """Every table that has a file. Each study's reports have their own, and the time of one statement."""
-    whole = [name for name in Base.metadata.tables if name != PARENT]
-    return [*whole, *partition_names(connection)]
-
-
-def _wait_for_readers(connection: Connection) -> None:
+def _wait_for_readers(connection: Connection, probe: str, column: str) -> None:
     """Raises UnfinishedError where a transaction still sees rows that were moved before now."""
     # One more old row, of a small table: when that can be forgotten, so can all that are older.
-    probe = UpkeepRow.__tablename__
-    connection.exec_driver_sql(f"UPDATE {probe} SET day = day")
+    connection.exec_driver_sql(f"UPDATE {probe} SET {column} = {column}")
     last = time.monotonic() + WAIT_SECONDS
     while _rewrite_table(connection, probe):
         if time.monotonic() > last:

@@ -79,7 +79,8 @@ def status(
     document, arrivals, today = _document(collector, study), collector.arrivals.get(), collector.today()
     kept = kept_of(study.id, study.number, documents_of(collector, study.id), arrivals, today)
     with collector.database.read() as session:
-        return status_of(session, study, document, Seen(arrivals, refusals.get(study.id, {}), kept), today)
+        seen = Seen(arrivals, refusals.get(study.id, {}), kept, collector.gateway_keys.lack_for(document))
+        return status_of(session, study, document, seen, today)
 
 
 def _document(collector: Collector, study: StudyOverview) -> Study:

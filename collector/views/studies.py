@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flask import Blueprint, Response, current_app, jsonify, make_response, request, url_for
+from flask import Blueprint, Response, jsonify, make_response, request, url_for
 from sqlalchemy.orm import Session
 
 from collector import problems
@@ -17,7 +17,6 @@ from collector.studies import publishing
 from collector.studies.publishing import Published, fetch_signed, is_signed, publish_signed, signed_by
 from collector.views.auth import acting_key, given_key, no_key, require_reach, requires
 from collector.views.bodies import json_and_bytes
-from collector.views.gateway import EXTENSION as GATEWAY
 from collector.views.openapi import (
     BODY,
     ENCODING,
@@ -98,10 +97,7 @@ def _check_taken(study: Study, size: int, limit: int) -> None:
 
 def _check_opened(study: Study) -> None:
     """Raises StudyError for a gateway's key that is not here: reports would wait for ever."""
-    oblivious = study.channel.oblivious if study.channel else None
-    gateway = current_app.extensions.get(GATEWAY)
-    own = [key.configuration for key in gateway.keys.keys] if gateway else []
-    if oblivious is not None and oblivious.keys not in own:
+    if not current_collector().gateway_keys.opens(study):
         problem = "is no key of this gateway: state what `ldpkit oblivious show` prints, and set ohttp_keys"
         raise StudyError("channel.oblivious.keys", problem)
 
@@ -128,7 +124,7 @@ def fetch(study_id: str) -> Response:
             document = queries.find_document(session, study_id, version)
     if document is None:
         raise unknown_study(study_id)
-    response = _served(document.canonical, current)
+    response = _served(study_id, document.canonical, current)
     response.set_etag(document.digest)
     response.make_conditional(request)
     return response
@@ -147,7 +143,7 @@ def _find_served(study_id: str, version: int | None) -> Published:
     return current
 
 
-def _served(document: bytes | str, current: Published) -> Response:
+def _served(study_id: str, document: bytes | str, current: Published) -> Response:
     """An answer with a document, that says beside it whether its study still takes reports.
 
     The document never changes, and who answered a closed study would spend its cost for nothing.
@@ -155,7 +151,7 @@ def _served(document: bytes | str, current: Published) -> Response:
     response = make_response(document)
     response.content_type = "application/json"
     response.headers["Cache-Control"] = CACHE_CONTROL
-    is_open = not current.state.closed and current_collector().can_take(current)
+    is_open = not current.state.closed and current_collector().can_take(study_id, current)
     response.headers[STUDY_STATE] = "open" if is_open else CLOSED
     return response
 
@@ -167,7 +163,7 @@ def fetch_signed_study(study_id: str) -> Response:
     current = _find_served(study_id, version)
     with current_collector().database.read() as session:
         signed = fetch_signed(session, study_id, version)
-    response = _served(signed, current)
+    response = _served(study_id, signed, current)
     response.add_etag()
     response.make_conditional(request)
     return response

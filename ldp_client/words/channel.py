@@ -26,16 +26,21 @@ def channel_lines(study: "Study", words: Words = ENGLISH) -> "list[str]":
 
 
 def channel_warnings(study: "Study", words: Words = ENGLISH) -> "list[str]":
-    """A line where reports of the last day may leave after a collector takes any."""
-    if study.channel is None or not study.closes:
+    """Lines where relay and issuer are at one address, and where reports of the last day may leave after a
+    collector takes any."""
+    channel = study.channel
+    if channel is None:
         return []
-    hours, days = 2 * study.channel.hours, study.retention_days
+    tokens, oblivious, lines = channel.tokens, channel.oblivious, []
+    if tokens and oblivious and _host_of(tokens.issuer) == _host_of(oblivious.relay):
+        lines.append(words.say("channel.warning_one"))
+    hours, days = 2 * channel.hours, study.retention_days
     # None is taken once it would have to be deleted, whatever the operator sets.
-    if days is not None and 24 * days < min(hours, LATE_HOURS + 1):
-        return [words.say("channel.warning_kept", hours=hours, days=days)]
-    return (
-        [words.say("channel.warning_late", hours=hours, days=LATE_HOURS // 24)] if hours > LATE_HOURS else []
-    )
+    if study.closes and days is not None and 24 * days < min(hours, LATE_HOURS + 1):
+        lines.append(words.say("channel.warning_kept", hours=hours, days=days))
+    elif study.closes and hours > LATE_HOURS:
+        lines.append(words.say("channel.warning_late", hours=hours, days=LATE_HOURS // 24))
+    return lines
 
 
 def issuer_warnings(study: "Study", collector: str, words: Words = ENGLISH) -> "list[str]":

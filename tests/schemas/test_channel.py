@@ -244,6 +244,20 @@ def test_people_are_told_where_issuer_and_collector_are_one():
     assert "relay" in line
 
 
+@pytest.mark.parametrize(
+    ("issuer", "relay", "warned"),
+    [
+        ("https://trust.example:8100", "https://trust.example/ldpkit", True),
+        ("https://issuer.example", "https://relay.example/ldpkit", False),
+    ],
+)
+def test_whoever_checks_is_told_where_relay_and_issuer_are_one(issuer, relay, warned):
+    """Then the issuer and the collector pooled are the relay and the collector pooled."""
+    both = {"tokens": tokens(issuer=issuer), "oblivious": {**OBLIVIOUS, "relay": relay}}
+    found = warnings_of(study_of(channel(**both)))
+    assert any("relay and issuer" in line for line in found) is warned
+
+
 @pytest.mark.parametrize(("hours", "days", "warned"), [(72, 1, True), (72, 6, False), (12, 1, False)])
 def test_a_study_that_keeps_reports_for_less_than_they_take_to_leave_is_warned_of(hours, days, warned):
     """Whoever answers in its last days spends epsilon on a report that is refused."""
