@@ -49,7 +49,11 @@ def in_table(table: Any, labels: Labels = NO_LABELS) -> Iterator[Placed]:
     """Read the reports of a table. Raises InputError where its columns are no reports', or lost a label."""
     if _is_pandas(table):
         labels.refuse_lost(table)
-    names = [str(name) for name in (table.columns if _is_pandas(table) else _arrow(table).column_names)]
+        names = [str(name) for name in table.columns]
+    else:
+        # Once: a stream of batches is used up by it.
+        table = _arrow(table)
+        names = list(table.column_names)
     heads = {name.partition(".")[0] for name in names}
     missing = [name for name in COLUMNS if name not in heads]
     if missing:
@@ -197,5 +201,5 @@ def _rows(table: Any) -> Iterator[Mapping[str, Any]]:
         for first in range(0, len(table), 8192):
             yield from map(_there, table.iloc[first : first + 8192].to_dict("records"))
         return
-    for batch in _arrow(table).to_batches(max_chunksize=8192):
+    for batch in table.to_batches(max_chunksize=8192):
         yield from map(_there, batch.to_pylist())
