@@ -76,7 +76,7 @@ def summarize(study: Study | str | PathLike[str], reports: Reports) -> Summary:
             than once counts once, which is said on standard error.
 
     Returns:
-        The summary, equal whatever the order of the reports.
+        The summary, equal whatever the order of the reports. That of none at all is said on standard error.
 
     Raises:
         InputError: the study is no Study, or the reports are no reports.
@@ -86,7 +86,20 @@ def summarize(study: Study | str | PathLike[str], reports: Reports) -> Summary:
     """
     study = study_of(study)
     found = evidence_of(study, reports)
-    return found if isinstance(found, Summary) else reduce_reports(study, good_reports(study, found))
+    if isinstance(found, Summary):
+        return found
+    summary = reduce_reports(study, good_reports(study, found))
+    if not _count(summary):
+        print(
+            "there were no reports: this is the summary of none (a series is used up once read)",
+            file=sys.stderr,
+        )
+    return summary
+
+
+def _count(summary: Summary) -> int:
+    """How many answers it has."""
+    return sum(part.n for part in summary.questions.values())
 
 
 def summarize_files(study: Study, paths: Iterable[str], told: Told = _to_nobody) -> Summary:
@@ -101,8 +114,8 @@ def summarize_files(study: Study, paths: Iterable[str], told: Told = _to_nobody)
     if isinstance(paths, str | PathLike):
         raise InputError("paths must be a list of paths, not one path")
     names = [checked_path(path) for path in paths]
-    summary = summarize(study, ReportFiles(study, names, told))
-    if not any(part.n for part in summary.questions.values()):
+    summary = reduce_reports(study, good_reports(study, ReportFiles(study, names, told)))
+    if not _count(summary):
         raise InputError(f"there are no reports in {', '.join(names)}")
     return summary
 

@@ -52,7 +52,11 @@ def in_table(table: Any, labels: Labels = NO_LABELS) -> Iterator[Placed]:
     """Read the reports of a table. Raises InputError where its columns are no reports', or lost a label."""
     if _is_pandas(table):
         labels.refuse_lost(table)
-    columns = [*map(str, table.columns)] if _is_pandas(table) else [*_arrow(table).schema]
+        columns: list[Any] = [*map(str, table.columns)]
+    else:
+        # Once: a stream of batches is used up by it.
+        table = _arrow(table)
+        columns = [*table.schema]
     names = [getattr(column, "name", column) for column in columns]
     heads = {name.partition(".")[0] for name in names}
     missing = [name for name in COLUMNS if name not in heads]
@@ -224,5 +228,5 @@ def _rows(table: Any) -> Iterator[Mapping[str, Any]]:
         for first in range(0, len(table), 8192):
             yield from map(_there, table.iloc[first : first + 8192].to_dict("records"))
         return
-    for batch in _arrow(table).to_batches(max_chunksize=8192):
+    for batch in table.to_batches(max_chunksize=8192):
         yield from map(_there, batch.to_pylist())

@@ -16,9 +16,10 @@ from inference.design.formula_cli import (
 )
 from inference.design.quick_cli import add_quick, run_quick
 from ldp_client.commands.output import add_output, progress_of, show, show_written
-from ldp_client.commands.parsers import actions_of, add_command
+from ldp_client.commands.parsers import actions_of, add_command, each_once
 from ldp_client.documents.errors import EXIT_NOT_TRUSTED, InputError, UsageError
 from ldp_client.files.disk import chosen_questions, load_study
+from ldp_client.words.text import visible
 
 if TYPE_CHECKING:
     from inference.design.calibration import Calibration
@@ -39,14 +40,18 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     pack.set_defaults(run=run_pack)
 
     text = "simulate how wide posteriors will be, by devices and epsilon"
-    plan = add_command(subparsers, "plan", text, "plan study.json --question hours --width 0.5 --out plan")
+    example = "plan study.json --question hours --width 0.5 --out plan"
+    plan = each_once(add_command(subparsers, "plan", text, example))
     _add_common(plan, "?")
     plan.add_argument("--devices", type=whole_numbers, metavar="N,N,…", help="default: 1000,10000,100000")
     plan.add_argument("--epsilon", metavar="E,E,…", help="default: half, once and twice the study's")
     plan.add_argument("--width", type=float, metavar="W", help="how many devices for ± W?")
     plan.add_argument("--parameter", metavar="NAME", help="of which parameter (default: the first)")
     plan.add_argument(
-        "--truth", metavar="NAME=X,…", help="a guess of the truth (default: drawn from the prior)"
+        "--truth",
+        action="append",
+        metavar="NAME=X,…",
+        help="a guess of the truth (default: drawn from the prior); may be repeated",
     )
     plan.add_argument(
         "--mechanisms",
@@ -61,9 +66,8 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     plan.set_defaults(run=run_plan)
 
     text = "simulate whether intervals contain the truth as often as they say"
-    calibrate = add_command(
-        subparsers, "calibrate", text, "calibrate study.json --question hours --out calibration"
-    )
+    example = "calibrate study.json --question hours --out calibration"
+    calibrate = each_once(add_command(subparsers, "calibrate", text, example))
     _add_common(calibrate)
     calibrate.add_argument("--studies", type=int, metavar="N", help="simulated studies (default 100)")
     calibrate.add_argument("--n", type=int, metavar="DEVICES", help="devices in each (default 10000)")
@@ -107,13 +111,13 @@ def run_plan(arguments: argparse.Namespace) -> int:
     from inference.design.comparing import offer_lines
     from inference.design.folders import PLAN_FILES, plan_folder, save_plans
     from inference.design.plan import DEVICES, plan_each, questions_to_plan
-    from inference.design.truth import parse_truth
+    from inference.design.truth import stated_values
     from inference.results.folder import whole_folder
 
     out = plan_folder(arguments.study, arguments.out)
     asked = _asked(study, arguments.question)
     _check_wishes(arguments, asked)
-    truth = {} if arguments.truth is None else parse_truth(arguments.truth)
+    truth = stated_values(arguments.truth)
     epsilons = arguments.epsilon.split(",") if arguments.epsilon else []
     devices = sorted(set(arguments.devices or DEVICES))
     for name in asked:
@@ -147,6 +151,8 @@ def _check_wishes(arguments: argparse.Namespace, asked: list[str]) -> None:
 def plan_lines(found: Plan, width: float | None, parameter: str | None) -> list[str]:
     """The table of a plan, and its answer to how many devices give ± width."""
     from inference.design.needed import devices_for, rounded_up
+    from inference.design.plan import REPEATS
+    from inference.results.diagnostics import listed
 
     chosen = parameter or found.parameters[0]
     place = found.parameters.index(chosen)
@@ -155,6 +161,9 @@ def plan_lines(found: Plan, width: float | None, parameter: str | None) -> list[
     for epsilon, widths in found.half_widths.items():
         lines.append(f"  {epsilon:>7} " + "".join(f"{value:>12.4g}" for value in widths[:, place]))
     notes = [f"  {note}" for note in found.notes]
+    if found.drawn:
+        said = f"{visible(listed(found.drawn))}: as the prior drew it {REPEATS} times; --truth states it"
+        notes.append(f"  not stated, {said}")
     if width is None:
         return lines + notes
     for epsilon, widths in found.half_widths.items():

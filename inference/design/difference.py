@@ -11,7 +11,12 @@ import numpy as np
 from scipy import stats
 
 from inference.design.at_once import AT_ONCE, HALF, Vector, half_widths, rough_at
-from inference.design.plan import answers_of, prior_half_widths, questions_to_plan, truths_of
+from inference.design.calibration import prior_truths
+from inference.design.plan import answers_of, check_parameter, prior_half_widths, questions_to_plan
+from inference.design.truth import unstated, with_truth
+from inference.models import family_of
+from inference.models.base import Truth
+from inference.results.diagnostics import listed
 from ldp_client.documents.errors import InputError, UsageError
 from schemas import Question, Study
 
@@ -25,7 +30,7 @@ class Difference:
 
     half_widths, power: {epsilon: (devices,)}: of the difference, of its 90 % interval; and how often that
     lies on its own side of 0. needed: {epsilon: devices} for a wanted power, None where 10⁹ do not suffice.
-    notes: where the formula is rough.
+    notes: where the formula is rough. truth: of other parameters, as stated. assumed: of them, in words.
     """
 
     question: str
@@ -38,6 +43,8 @@ class Difference:
     power: Mapping[str, Vector]
     needed: Mapping[str, int | None] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    truth: Mapping[str, float] = field(default_factory=dict)
+    assumed: tuple[str, ...] = ()
 
     def to_document(self) -> dict[str, Any]:
         """This question's entry in plan.json."""
@@ -45,6 +52,8 @@ class Difference:
             "model": self.model,
             "method": f"{AT_ONCE}; of the difference of two groups",
             "difference": {"parameter": self.parameter, "values": list(self.values), "share": self.share},
+            "truth": dict(self.truth),
+            "assumed": list(self.assumed),
             "devices": list(self.devices),
             "half_widths": {epsilon: found.tolist() for epsilon, found in self.half_widths.items()},
             "power": {epsilon: found.tolist() for epsilon, found in self.power.items()},
@@ -75,17 +84,17 @@ def plan_difference(
         values: what it is in the first group and in the second.
         devices: numbers of devices, of both groups together.
         epsilons: as for `plan`.
-        truth: of the other parameters, in both groups.
+        truth: of the other parameters, in both groups: all but shares of other choices, which are alike.
         share: of all people in the first group.
         power: how many devices give this probability that the 90 % interval is on the side of 0 of the truth?
-        seed: of what is not given and drawn from the prior.
+        seed: of the draws by which the prior's own width is known.
 
     Returns:
         Half widths, power, and devices for a wanted power.
 
     Raises:
-        InputError: a question without a formula, values that are alike or beyond what answers can be, or
-            what `plan` refuses.
+        InputError: a question without a formula, a parameter that nobody stated, values that are alike or
+            beyond what answers can be, or what `plan` refuses.
     """
     _check(values, share, power)
     questions = questions_to_plan(study, question_id, devices, epsilons, seed)
@@ -100,7 +109,8 @@ def plan_difference(
     needed = {} if power is None else {epsilon: groups.devices_for(power) for epsilon, groups in at.items()}
     notes = tuple(note for groups in at.values() for note in groups.notes(chosen))
     head = (question_id, questions[0].model.name, parameter, values, share, chosen)
-    return Difference(*head, halves, chances, needed, notes)
+    assumed = _assumed(questions[0], {**(truth or {}), parameter: values[0]})
+    return Difference(*head, halves, chances, needed, notes, dict(truth or {}), assumed)
 
 
 def _check(values: tuple[float, float], share: float, power: float | None) -> None:
@@ -121,6 +131,31 @@ def _check_within(question: Question, parameter: str, values: tuple[float, float
             raise InputError(f"no mean of {question.id} is {value:g}: answers lie from {low:g} to {high:g}")
 
 
+def _shares(question: Question) -> list[str]:
+    """The names of a choice's shares."""
+    return [f"p[{label}]" for label in question.choices] if question.ask == "choice" else []
+
+
+def _alike(question: Question, drawn: Truth) -> Truth:
+    """The truth with all choices alike, so that those that are not stated are."""
+    shares = _shares(question)
+    return Truth({**drawn.parameters, **dict.fromkeys(shares, 1 / max(len(shares), 1))}, drawn.sites)
+
+
+def _refuse_unstated(question: Question, drawn: Truth, stated: Mapping[str, float]) -> None:
+    """Raises InputError for a parameter that nobody stated, and that changes what is expected."""
+    known = {*stated, *_shares(question)}
+    for name in family_of(question).settable(drawn.parameters):
+        if name not in known:
+            raise unstated(name)
+
+
+def _assumed(question: Question, stated: Mapping[str, float]) -> tuple[str, ...]:
+    rest = [name for name in _shares(question) if name not in stated]
+    said = "are alike in each group, what is left over for each (nobody stated them: --truth"
+    return (f"{listed(rest)} {said} {rest[0]}=…)",) if len(rest) > 1 else ()
+
+
 class _Groups:
     """Two groups of people at one epsilon."""
 
@@ -139,9 +174,11 @@ class _Groups:
         self._apart = abs(values[1] - values[0])
         self._shares = (share, 1 - share)
         self._prior = prior_half_widths(question, own_seed)
-        self._truths = [
-            truths_of(question, {**truth, parameter: value}, parameter, own_seed) for value in values
-        ]
+        (drawn,) = prior_truths(question, 1, own_seed)
+        check_parameter(question, drawn, parameter)
+        stated = [{**truth, parameter: value} for value in values]
+        self._truths = [[with_truth(question, _alike(question, drawn), one)] for one in stated]
+        _refuse_unstated(question, drawn, stated[0])
 
     def half_widths(self, devices: Sequence[int]) -> Vector:
         """Of the difference: half of its 90 % interval, (devices,)."""

@@ -32,8 +32,9 @@ def add_formula(plan: argparse.ArgumentParser) -> None:
     own.add_argument("--design", metavar="DESIGN.json", help="of a survey on paper, instead of a study")
     own.add_argument(
         "--share",
+        action="append",
         metavar="NAME=X,…",
-        help="guessed shares: ever=0.2, or job[worker]=0.3 (default: all alike)",
+        help="guessed shares: ever=0.2, or job[worker]=0.3 (default: all alike); may be repeated",
     )
     own.add_argument(
         "--power", type=float, metavar="P", help="how many people find the effects of --truth this often?"
@@ -73,11 +74,10 @@ def run_formula_plan(arguments: argparse.Namespace) -> int:
     from inference.compiling import use_compile_cache
     from inference.design.folders import PLAN_FILES, save_formula_plan
     from inference.design.formula_plan import PEOPLE, plan_formula
-    from inference.design.truth import parse_truth
+    from inference.design.truth import stated_values
     from inference.results.folder import whole_folder
 
-    shares = {} if arguments.share is None else parse_truth(arguments.share)
-    effects = {} if arguments.truth is None else parse_truth(arguments.truth)
+    shares, effects = stated_values(arguments.share), stated_values(arguments.truth)
     possible, digest, priors, words = _possible(arguments)
     outcome = parse(arguments.formula, possible.table.names).outcome
     check_file_name(outcome)

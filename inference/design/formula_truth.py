@@ -14,6 +14,7 @@ from inference.analyses.linear import Linear
 from inference.analyses.naming import INTERCEPT
 from inference.analyses.program import Assembled
 from inference.analyses.table import Values
+from inference.design.truth import unstated
 from inference.results.diagnostics import listed
 from ldp_client.documents.errors import InputError
 
@@ -52,7 +53,7 @@ class FormulaTruth:
         self._asked.append(name)
         value = self._effects.get(name, missing)
         if value is None:
-            raise InputError(f"state what {name} may be, such as --truth {name}=0.5: a plan cannot guess it")
+            raise unstated(name)
         return value
 
     def _add_groups(self) -> None:

@@ -19,6 +19,7 @@ from inference.design.simulation import clipped_share, for_clients
 from inference.design.truth import with_truth
 from inference.design.widths import DRAWS, TAILS, Widths, largest, widths_of, works_of
 from inference.limits import check_devices, check_seed
+from inference.models import family_of
 from inference.models.base import Truth
 from inference.results.diagnostics import listed
 from inference.results.prior_notes import DROWNED
@@ -45,7 +46,8 @@ class Plan:
     """half_widths: {epsilon: (devices, parameters)}: medians over simulated studies of half a 90 % interval.
 
     devices: numbers of devices, increasing. parameters: names, in own units. truth: {parameter: value} where
-    it was given; what is not given was drawn from the prior. notes: what a reader should know besides.
+    it was given. drawn: those that the prior drew REPEATS times, so that half_widths are medians over them.
+    notes: what a reader should know besides.
     offers: of each mechanism that could ask it, at the study's ε and the most devices, where asked for.
     at_once: as half_widths, from a formula, where there is one. simulated: whether half_widths are from
     simulated studies; else they are those of the formula.
@@ -62,6 +64,7 @@ class Plan:
     offers: tuple[Offer, ...] = ()
     at_once: Mapping[str, Vector] = field(default_factory=dict)
     simulated: bool = True
+    drawn: tuple[str, ...] = ()
 
     def to_document(self) -> dict[str, Any]:
         """This question's entry in plan.json."""
@@ -69,6 +72,7 @@ class Plan:
             "model": self.model,
             "method": SIMULATED if self.simulated else at_once.AT_ONCE,
             "truth": dict(self.truth) or "drawn from the prior",
+            "drawn": list(self.drawn),
             "notes": list(self.notes),
             "devices": list(self.devices),
             "half_widths": self._by_parameter(self.half_widths),
@@ -216,12 +220,19 @@ class _Planned:
         head = (first.id, first.model.name, self._seed, chosen, names, self._stated)
         known = (self._known or {}).items()
         by_formula = {epsilon: one.half for epsilon, one in known if one.parameters == names}
-        return Plan(*head, _halves(found), notes, offered, by_formula, self._simulated)
+        drawn = _drawn(first, self._truths)
+        return Plan(*head, _halves(found), notes, offered, by_formula, self._simulated, drawn)
 
     def _offered(self, question_id: str, progress: Progress) -> tuple[Offer, ...]:
         progress(f"{question_id}: comparing mechanisms")
         most = self._answers[-1]
         return offers(self._study, question_id, self._truths, most, self._own_seed, DRAWS, TAILS)
+
+
+def _drawn(question: Question, truths: Sequence[Truth]) -> tuple[str, ...]:
+    """The parameters that could be stated, and were not: truths differ in them."""
+    first = family_of(question).settable(truths[0].parameters)
+    return tuple(name for name in first if any(one.parameters[name] != first[name] for one in truths))
 
 
 def _halves(found: Mapping[str, Widths]) -> dict[str, Vector]:
@@ -274,10 +285,16 @@ def truths_of(
 ) -> list[Truth]:
     """Truths of REPEATS studies. Raises InputError for a parameter that the plan must have and lacks."""
     truths = [with_truth(question, one, given) for one in prior_truths(question, REPEATS, seed)]
-    if parameter is not None and parameter not in truths[0].parameters:
-        known = listed(list(truths[0].parameters))
-        raise InputError(f"{parameter!r} is no parameter of {question.id}, which has {known}")
+    if parameter is not None:
+        check_parameter(question, truths[0], parameter)
     return truths
+
+
+def check_parameter(question: Question, truth: Truth, parameter: str) -> None:
+    """Raises InputError for a parameter that the plan must have and lacks."""
+    if parameter not in truth.parameters:
+        known = listed(list(truth.parameters))
+        raise InputError(f"{parameter!r} is no parameter of {question.id}, which has {known}")
 
 
 def _clipping(

@@ -110,7 +110,7 @@ def _run_difference(arguments: argparse.Namespace) -> int:
     from inference.design.difference import plan_difference
     from inference.design.folders import PLAN_FILES, plan_folder
     from inference.design.plan import DEVICES
-    from inference.design.truth import parse_truth
+    from inference.design.truth import stated_values
     from inference.results.folder import whole_folder
 
     study = load_study(arguments.study)
@@ -123,7 +123,7 @@ def _run_difference(arguments: argparse.Namespace) -> int:
         values,
         arguments.devices or DEVICES,
         arguments.epsilon.split(",") if arguments.epsilon else [],
-        {} if arguments.truth is None else parse_truth(arguments.truth),
+        stated_values(arguments.truth),
         share=0.5 if arguments.groups is None else arguments.groups,
         power=arguments.power,
         seed=arguments.seed,
@@ -165,6 +165,7 @@ def difference_lines(found: Difference, power: float | None) -> list[str]:
     )
     for epsilon, needed in found.needed.items():
         lines.append(f"  power {power:g} at epsilon {epsilon}: {_devices(needed)}")
+    lines += [f"  assumed: {visible(line)}" for line in found.assumed]
     return [*lines, *[f"  {note}" for note in found.notes]]
 
 
@@ -197,7 +198,14 @@ def _run_split(arguments: argparse.Namespace) -> int:
             for name, epsilon in found.epsilons.items()
         }
         _write(
-            folder, {"study": study.digest, "total_epsilon": arguments.total_epsilon, "questions": entries}
+            folder,
+            {
+                "study": study.digest,
+                "total_epsilon": arguments.total_epsilon,
+                "seed": arguments.seed,
+                "truth": "drawn from the prior",
+                "questions": entries,
+            },
         )
         whole = json.dumps(found.document, indent=1, ensure_ascii=False)
         (folder / SPLIT).write_text(whole + "\n", encoding="utf-8")
@@ -242,9 +250,12 @@ def set_lines(study: Study, found: DeviceEpsilon) -> list[str]:
 
 def split_lines(found: Split, total: str) -> list[str]:
     """A line for each question: its epsilon, and what it would know."""
+    from inference.design.plan import REPEATS
+
     lines = [
         f"epsilon {total} split for {found.devices:,} devices, so that the widest interval, relative to its "
-        "prior's, is the narrowest"
+        "prior's, is the narrowest",
+        f"  (medians over {REPEATS} truths that the prior drew, others with another --seed)",
     ]
     column = max(len(name) for name in found.epsilons)
     for name, epsilon in found.epsilons.items():

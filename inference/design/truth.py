@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import isfinite
 
 from inference.models import family_of
@@ -42,6 +42,16 @@ def _check_value(question: Question, name: str, value: float) -> None:
         raise InputError(f"the truth of {name} must be above 0, not {value:g}")
     if kind is SHARE and not 0 <= value <= 1:
         raise InputError(f"the truth of {name} must be between 0 and 1, not {value:g}")
+
+
+def unstated(name: str) -> InputError:
+    """The refusal of a plan that lacks a parameter."""
+    return InputError(f"state what {name} may be, such as --truth {name}=0.5: a plan cannot guess it")
+
+
+def stated_values(options: Sequence[str] | None) -> dict[str, float]:
+    """{name: value} of an option that may be repeated. Raises InputError."""
+    return {} if options is None else parse_truth(",".join(options))
 
 
 def parse_truth(text: str) -> dict[str, float]:

@@ -14,7 +14,7 @@ from ldp_client.commands.completion import SHELLS, completion_of
 from ldp_client.commands.device import add_device
 from ldp_client.commands.output import Step, add_output, check_output, close_progress, progress_of, show
 from ldp_client.commands.paper import add_paper, paper_lines
-from ldp_client.commands.parsers import Parser, add_command, near_option
+from ldp_client.commands.parsers import Parser, add_command, each_once, near_option
 from ldp_client.commands.signals import ending_by_signal
 from ldp_client.commands.signing import add_signing
 from ldp_client.commands.towards_set import add_people, count_of_people, refuse_without_people, set_in_words
@@ -175,7 +175,7 @@ def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
     perturb.set_defaults(run=run_perturb)
 
     text = say("cli.help.audit")
-    audit = add_command(subparsers, "audit", text, "audit study.json --question ever")
+    audit = each_once(add_command(subparsers, "audit", text, "audit study.json --question ever"))
     audit.add_argument("study", metavar="STUDY.json")
     audit.add_argument("--samples", type=int, default=40_000, help=say("cli.help.samples"))
     audit.add_argument("--question", metavar="ID", help=say("cli.help.question"))

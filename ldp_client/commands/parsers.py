@@ -31,6 +31,22 @@ class Parser(argparse.ArgumentParser):
         super()._check_value(action, value)
 
 
+class _Once(argparse._StoreAction):
+    """An option that is refused with a second value, which would drop the first in silence."""
+
+    def __call__(self, parser: "Any", namespace: "Any", values: "Any", option_string: "Any" = None) -> None:
+        given = vars(namespace).setdefault("_given", {})
+        if option_string and given.setdefault(self.dest, values) != values:
+            raise argparse.ArgumentError(self, say("cli.once"))
+        super().__call__(parser, namespace, values, option_string)
+
+
+def each_once(command: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    """The command, which takes one value of each option that is added from here on and does not append."""
+    command.register("action", None, _Once)
+    return command
+
+
 def actions_of(subparsers: "Subparsers", name: str) -> "Subparsers":
     """The actions of a command that has some, such as `study`, so that another package can add one."""
     command: argparse.ArgumentParser = subparsers.choices[name]

@@ -193,3 +193,38 @@ def test_so_few_people_are_marked():
     possible = possible_of_study(STUDY, "ever ~ region", None)
     found = plan_formula(possible, "ever ~ region", [100, 5000], shares={"ever": 0.2})
     assert found.rough == {100: True, 5000: False}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("--share ever=0.2 --share ever=0.3", "ever has two values: 0.2 and 0.3"),
+        ("--truth age=0.1 --truth age=0.2", "age has two values: 0.1 and 0.2"),
+    ],
+)
+def test_an_option_with_two_values_is_refused(tmp_path, capsys, options, said):
+    command = f"plan study.json --formula 'ever ~ age' --out {tmp_path}/out {options}"
+    (tmp_path / "study.json").write_text(Study(studies.document(studies.YES_NO, public=PUBLIC)).to_json())
+    assert main(shlex.split(command.replace("study.json", f"{tmp_path}/study.json"))) == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "command", ["plan --people 1 --people 2", "fit --by a --by b", "audit --question a --question b"]
+)
+def test_the_first_of_two_values_is_not_dropped(capsys, command):
+    with pytest.raises(SystemExit):
+        main(command.split())
+    assert "it has two values: give one" in capsys.readouterr().err
+
+
+def test_repeated_shares_are_taken_together(tmp_path, capsys):
+    """The first was dropped, and then said to be stated by nobody."""
+    study = Study(studies.document(studies.YES_NO, {**studies.YES_NO, "id": "also"}, public=PUBLIC))
+    (tmp_path / "study.json").write_text(study.to_json())
+    command = ["plan", f"{tmp_path}/study.json", "--formula", "ever ~ also", "--out", f"{tmp_path}/out"]
+    assert main([*command, "--share", "ever=0.2", "--share", "also=0.3", "--truth", "also[yes]=1"]) == 0
+    said = capsys.readouterr().out
+    assert "nobody stated" not in said
+    assert "yes 20 %" in said
+    assert "yes 30 %" in said

@@ -202,6 +202,50 @@ def test_few_reports_find_little_even_of_large_differences(low, high, devices, l
     assert ["what is said of them here is rough" in note for note in found.notes] == [True]
 
 
+REFUSING = Study(studies.document({**studies.YES_NO, "refusal": True}, studies.CHOICE, NORMAL))
+
+
+@pytest.mark.parametrize(
+    ("asked", "unstated", "stated"),
+    [
+        (("ever", "p", (0.2, 0.3)), "refused", {"refused": 0.1}),
+        (("hours", "mean", (7.0, 8.0)), "sd", {"sd": 2.0}),
+    ],
+)
+def test_a_difference_rests_on_nothing_that_nobody_stated(asked, unstated, stated):
+    """Ten draws of it, by --seed alone, were 8,000 devices or 45,000."""
+    with pytest.raises(InputError, match=f"state what {unstated} may be, such as --truth {unstated}="):
+        plan_difference(REFUSING, *asked, [10_000], ["1"])
+    found = [
+        plan_difference(REFUSING, *asked, [10_000], ["1"], stated, seed=seed).power["1"] for seed in (0, 2)
+    ]
+    assert found[0] == pytest.approx(found[1], abs=0.01)
+
+
+def test_choices_that_nobody_stated_are_alike_which_is_said(tmp_path, capsys):
+    name, *rest = (f"p[{label}]" for label in studies.CHOICE["choices"])
+    asked = (REFUSING, studies.CHOICE["id"], name, (0.2, 0.3), [10_000], ["1"])
+    found = plan_difference(*asked)
+    (said,) = found.assumed
+    assert said.startswith(", ".join(rest))
+    other = plan_difference(*asked, seed=2)
+    assert found.half_widths["1"] == pytest.approx(other.half_widths["1"], rel=0.01)
+    assert plan_difference(*asked, truth={rest[0]: 0.1}).to_document()["assumed"] == []
+    (tmp_path / "study.json").write_text(REFUSING.to_json())
+    command = ["plan", f"{tmp_path}/study.json", "--out", f"{tmp_path}/plan", "--devices", "1000"]
+    assert main([*command, "--difference", f"{name.replace('p[', asked[1] + '[')}=0.2,0.3"]) == 0
+    assert f"assumed: {said}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("truth", "drawn"), [("mean=7", ["sd"]), ("mean=7,sd=2", [])])
+def test_a_plan_says_what_was_drawn(tmp_path, capsys, truth, drawn):
+    (tmp_path / "study.json").write_text(STUDY.to_json())
+    command = ["plan", f"{tmp_path}/study.json", "--at-once", "--question", "hours", "--truth", truth]
+    assert main([*command, "--devices", "1000", "--epsilon", "1", "--out", f"{tmp_path}/plan"]) == 0
+    assert ("not stated, sd: as the prior drew it 10 times" in capsys.readouterr().out) == bool(drawn)
+    assert json.loads((tmp_path / "plan/plan.json").read_text())["questions"]["hours"]["drawn"] == drawn
+
+
 def test_enough_reports_are_told_of_without_a_note_and_what_nobody_answers_is_refused():
     assert plan_difference(STUDY, "ever", "p", (0.2, 0.3), [40_000], ["1"]).notes == ()
     number = Study(studies.document({**studies.AGE, "model": {"name": "normal"}}))

@@ -102,6 +102,8 @@ HERE = {
     "a frame of an export": lambda _: pd.DataFrame(ROWS),
     "an Arrow table": lambda _: pyarrow.Table.from_pylist(ROWS),
     "an Arrow batch": lambda _: pyarrow.RecordBatch.from_pylist(ROWS),
+    # As DuckDB's .arrow() gives them: read once, they are used up.
+    "a stream of Arrow batches": lambda _: pyarrow.Table.from_pylist(ROWS).to_reader(max_chunksize=7),
     "documents in Arrow": lambda _: pyarrow.Table.from_pylist(DOCUMENTS),
     "Polars": lambda _: Polars(ROWS),
     "twice the same": lambda _: [*LINES, *LINES],
@@ -114,6 +116,19 @@ def test_a_summary_is_the_same_wherever_reports_are(where, tmp_path):
     assert summarize(STUDY, HERE[where](tmp_path)).to_json() == RIGHT.to_json()
     cells = cell_summaries(STUDY, HERE[where](tmp_path))
     assert {cell: parts["ever"].n for cell, parts in cells.items()} == {("north",): 15, ("south",): 15}
+
+
+@pytest.mark.parametrize(
+    "nothing", [[], iter(()), pyarrow.Table.from_pylist(ROWS[:0], pyarrow.Table.from_pylist(ROWS).schema)]
+)
+def test_a_summary_of_nothing_is_said(nothing):
+    """A series that was read before has nothing left, which looked like a study that nobody answered."""
+    with redirect_stderr(io.StringIO()) as said:
+        assert summarize(STUDY, nothing).questions["ever"].n == 0
+        assert said.getvalue().startswith("there were no reports")
+        said.truncate(0)
+        summarize(STUDY, RIGHT)
+        assert "no reports" not in said.getvalue()
 
 
 @pytest.mark.parametrize("change", [{"version": 7}, {"study": "other"}])
