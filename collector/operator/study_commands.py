@@ -62,16 +62,20 @@ def add_study_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentP
 def run_publish(arguments: argparse.Namespace) -> int:
     """ldpkit publish STUDY.json [--to URL] [--dry-run] [--json]"""
     from collector.remote.operating import RemoteCollector
-    from ldp_client.commands.study_warnings import unstated_in_words, warnings_of
+    from ldp_client.commands.paper import refuse_taken
+    from ldp_client.commands.study_warnings import taken_in_words, unstated_in_words, warnings_of
     from ldp_client.words.channel import issuer_warnings
 
     document = read_bytes(arguments.study)
     study = _study_in(document, arguments.study)
+    # Before anybody is asked what could not be analysed.
+    refuse_taken(study)
     token = arguments.token or os.environ.get(TOKEN_VARIABLE) or ""
     if not token and not _is_signed(document):
         token_of(arguments, "publishing a study that is not signed")
     collector = RemoteCollector(arguments.to, token)
-    for line in [*warnings_of(study), *issuer_warnings(study, arguments.to), *unstated_in_words(study)]:
+    warned = [*warnings_of(study), *taken_in_words(study), *issuer_warnings(study, arguments.to)]
+    for line in [*warned, *unstated_in_words(study)]:
         print(line, file=sys.stderr)
     before = collector.published(study.id)
     said = []

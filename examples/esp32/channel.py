@@ -39,7 +39,7 @@ def header_now(study, report_id, issuer, invitation, now, random):
     """[fields] that the report leaves with at this moment; None while it does not leave."""
     channel = study.channel
     if not channel:
-        return []
+        return [("LDPKit-Invitation", invitation)] if invitation else []
     if now is None:
         return None
     kept = ledger.leaving_of(report_id)

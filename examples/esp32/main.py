@@ -1,7 +1,7 @@
 """A device that answers one study once: it joins the Wi-Fi, answers, sends, and sleeps between its attempts.
 
 config.json: {"wifi": [name, password], "host": …, "port": 443, "study": its id, "digest": of the one study
-that this board answers, "invitation": where the study's issuer gives a token for it}; roots.der: the
+that this board answers, "invitation": where the study's collector, or its issuer, wants one}; roots.der: the
 certificate authority of both. `answers` says what it is asked.
 """
 

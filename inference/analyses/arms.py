@@ -19,9 +19,10 @@ from inference.analyses.table import Codes, Looks, Private, Table, Values
 from inference.models.base import Draws as Sites
 from inference.results.diagnostics import listed
 from inference.results.quantity import Quantity
+from ldp_client.commands.paper import ARM
 from ldp_client.documents.errors import InputError
 
-ARM, DEVICE, PAPER = "arm", "device", "paper"
+DEVICE, PAPER = "device", "paper"
 # Arms that agree are called apart so often at most.
 FALSE_ALARM = 1e-3
 # So many surveys of people who agree are drawn for it.

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from inference.analyses.arms import ARM
 from inference.analyses.formula import levels_in
-from inference.analyses.joining import WAVE
 from inference.analyses.program import Assembled
 from inference.analyses.public_columns import as_labels
 from inference.analyses.table import Values
 from inference.analyses.varying import level_text
 from inference.results.diagnostics import listed
+from ldp_client.commands.paper import ARM
+from ldp_client.commands.study_warnings import WAVE
 from ldp_client.documents.errors import InputError
 
 # What a census may be of one of alone: no people are left out then.

@@ -11,7 +11,7 @@ import numpy as np
 import numpyro
 from jax import Array
 
-from inference.analyses.arms import ARM, IN_TABLE, Found, arms_of_all, has_arms
+from inference.analyses.arms import IN_TABLE, Found, arms_of_all, has_arms
 from inference.analyses.cells import Cells, cells_of, joint_vectors
 from inference.analyses.formula import known_column
 from inference.analyses.joint_law import JointLaw, log_odds, one_sided, pair_of
@@ -34,6 +34,7 @@ from inference.results.tree import Axis
 from inference.results.verdict import BAD, PARTIAL, Part
 from inference.samplers import CHAINS, SAMPLERS
 from inference.sampling import KEPT, PRIOR_DRAWS, Sampled
+from ldp_client.commands.paper import ARM
 from ldp_client.documents.errors import InputError, UsageError
 from summaries.influence import FALSE_SHARE
 

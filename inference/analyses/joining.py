@@ -14,7 +14,6 @@ from inference.analyses.table import Codes, Looks, Others, Private, Table, Value
 from inference.models.plain_means import PlainMean, pooled
 from ldp_client.documents.errors import InputError
 
-WAVE = "wave"
 POOLED = "the waves are taken together, as if nothing had changed: the formula does not name wave"
 MOST_NAMED = 5
 

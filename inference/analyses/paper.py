@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from inference.analyses.arms import ARM, DEVICE, PAPER
+from inference.analyses.arms import DEVICE, PAPER
 from inference.analyses.design_file import ColumnDesign, Design, Part
 from inference.analyses.dice import Channel
 from inference.analyses.formula import known_column
@@ -24,7 +24,7 @@ from inference.analyses.reports import table_of_reports
 from inference.analyses.same_rows import BY_CHANCE
 from inference.analyses.survey import REFUSE, read_rows, survey_of
 from inference.analyses.table import Table
-from ldp_client.commands.paper import RECORD, SHEET, sheet_columns, sheet_name
+from ldp_client.commands.paper import ARM, RECORD, SHEET, sheet_columns, sheet_name
 from ldp_client.documents.errors import AnswerError, InputError
 from ldp_client.documents.paper import PaperQuestion
 from ldp_client.documents.public import PublicField
@@ -55,8 +55,6 @@ def table_of_arms(
     names: questions and public fields. blanks: as for `load_survey`. design: instead of the study's matrices.
     Raises InputError for a record that the study does not allow, and for a question that is not on paper.
     """
-    if ARM in [*(question.id for question in study.questions), *(field.id for field in study.public)]:
-        raise InputError(f"study {study.id} has {ARM} of its own, which the arms' names would hide")
     entries = load_entries(study, path, names, blanks, design)
     if reports is None:
         return entries

@@ -16,13 +16,14 @@ import pandas as pd
 
 from inference.analyses.design_file import ColumnDesign, Design, read_design
 from inference.analyses.formula import known_column
-from inference.analyses.joining import POOLED, WAVE
+from inference.analyses.joining import POOLED
 from inference.analyses.marks import ALIKE, BLANK_CELLS, MARKED, alike, marked, refuse_alike, refuse_marked
 from inference.analyses.matrices import columns_of
 from inference.analyses.naming import Name
 from inference.analyses.public_columns import INEXACT, as_taken, notes_of, plain_whole
 from inference.analyses.same_rows import often_twice, twins
 from inference.analyses.table import Codes, Looks, Private, Table, Values, table_of, with_missing
+from ldp_client.commands.study_warnings import WAVE
 from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.words.text import counted
 

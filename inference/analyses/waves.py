@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
 from inference.analyses.analysing import analyse_table
-from inference.analyses.arms import ARM, DEVICE, PAPER
+from inference.analyses.arms import DEVICE, PAPER
 from inference.analyses.design_file import Design
 from inference.analyses.formula import known_column
-from inference.analyses.joining import POOLED, WAVE, joined
+from inference.analyses.joining import POOLED, joined
 from inference.analyses.matrices import columns_of
 from inference.analyses.naming import Name
 from inference.analyses.paper import chances_of, in_arms, load_entries, refuse_copied
@@ -18,6 +18,8 @@ from inference.analyses.reports import table_of_reports
 from inference.analyses.result import AnalysisPosterior
 from inference.analyses.survey import REFUSE
 from inference.analyses.table import Table
+from ldp_client.commands.paper import ARM
+from ldp_client.commands.study_warnings import WAVE
 from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.documents.public import PublicField
 from schemas import Report, Study

@@ -196,7 +196,13 @@ def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
 
 def run_study_check(arguments: argparse.Namespace) -> int:
     """ldpkit study check STUDY.json [--people N [--false-reports SHARE] [--delta D] [--smallest-cell N]]"""
-    from ldp_client.commands.study_warnings import cuts_in_words, notes_of, unstated_in_words, warnings_of
+    from ldp_client.commands.study_warnings import (
+        cuts_in_words,
+        notes_of,
+        taken_in_words,
+        unstated_in_words,
+        warnings_of,
+    )
     from ldp_client.describing import describe, facts_of
     from ldp_client.words.public import cells_in_words
 
@@ -212,7 +218,8 @@ def run_study_check(arguments: argparse.Namespace) -> int:
         lines += said
     if study.paper is not None:
         lines += ["", *paper_lines(study)]
-    noted = [*warnings_of(study), *notes_of(study), *cuts_in_words(study), *unstated_in_words(study)]
+    noted = [*warnings_of(study), *taken_in_words(study), *notes_of(study)]
+    noted += [*cuts_in_words(study), *unstated_in_words(study)]
     show(arguments, lines, {**facts, "warnings": noted})
     for line in noted:
         _tell(line)

@@ -7,16 +7,21 @@ from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.files.disk import load_study, replacing
 from ldp_client.words.public import public_line
-from ldp_client.words.text import ENGLISH, Words, say, visible
+from ldp_client.words.text import ENGLISH, Words, rounded_up, say, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Optional
+
     from ldp_client.documents.paper import PaperQuestion
     from ldp_client.documents.rational import Rational
     from ldp_client.documents.study import Study
 
 # The columns of a sheet that number its records and say which study's dice they are of.
 RECORD, SHEET = "record", "sheet"
+# What tells records and devices' reports apart in a fit.
+ARM = "arm"
 MOST_RECORDS = 1_000_000
 
 
@@ -43,15 +48,35 @@ def run_paper(arguments: argparse.Namespace) -> int:
 def sheet_columns(study: "Study") -> "list[str]":
     """The columns of a study's sheet: number, whose dice, what is in clear, the questions on paper.
 
-    Raises InputError where the study is not asked on paper, or has a field of a column's name.
+    Raises InputError where the study is not asked on paper, or as `refuse_taken` does.
     """
     if study.paper is None:
         raise InputError(say("paper.none", study=study.id))
-    fields = [*[field.id for field in study.public], *[one.id for one in study.paper.questions]]
-    for name in (RECORD, SHEET):
-        if name in fields:
+    refuse_taken(study)
+    return [RECORD, SHEET, *_fields(study)]
+
+
+def refuse_taken(study: "Study") -> None:
+    """Raises InputError where a study on paper has a name that its sheet, or its fit, has a column of."""
+    asked = [question.id for question in study.questions]
+    for name in (RECORD, SHEET, ARM) if study.paper is not None else ():
+        if name in _fields(study) or (name == ARM and name in asked):
             raise InputError(say("paper.taken", name=name))
-    return [RECORD, SHEET, *fields]
+
+
+def _fields(study: "Study") -> "list[str]":
+    questions = study.paper.questions if study.paper is not None else ()
+    return [*[field.id for field in study.public], *[one.id for one in questions]]
+
+
+def epsilon_of(questions: "Iterable[PaperQuestion]") -> "Optional[float]":
+    """What hearing the reports to all of these costs, in nats; None where no epsilon bounds it."""
+    total = 0.0
+    for ratio in [one.ratio for one in questions]:
+        if ratio is None:
+            return None
+        total += log(ratio.numerator) - log(ratio.denominator)
+    return total
 
 
 def sheet_name(study: "Study") -> str:
@@ -86,12 +111,26 @@ def paper_lines(study: "Study", words: Words = ENGLISH) -> "list[str]":
         lines.append(public_line(field, words))
     for one in study.paper.questions:
         lines += ["", *_question(study, one, words)]
+    if len(study.paper.questions) > 1:
+        lines += ["", *_together(study.paper.questions, words)]
     return lines
 
 
-def _question(study: "Study", one: "PaperQuestion", words: Words) -> "list[str]":
+def _together(questions: "tuple[PaperQuestion, ...]", words: Words) -> "list[str]":
+    epsilon, count = epsilon_of(questions), len(questions)
+    if epsilon is None:
+        return [words.say("paper.unbounded", questions=count)]
+    total = words.say("paper.total", questions=count, epsilon=rounded_up(epsilon, 4))
+    return [total, "  " + _odds(epsilon, words)]
+
+
+def _odds(epsilon: float, words: Words) -> str:
     from ldp_client.describing import odds
 
+    return odds(epsilon, words=words)
+
+
+def _question(study: "Study", one: "PaperQuestion", words: Words) -> "list[str]":
     text = study.question(one.id).text
     lines = [words.say("study.question", id=one.id, text=visible(text) if text else one.id)]
     lines += [f"  {visible(one.instructions)}"]
@@ -99,11 +138,8 @@ def _question(study: "Study", one: "PaperQuestion", words: Words) -> "list[str]"
     for answer, row in zip(one.answers, one.matrix):
         chances = [f"{visible(report)} {_fraction(chance)}" for report, chance in zip(one.reports, row)]
         lines.append(f"  {words.say('paper.answer', answer=visible(answer), chances=', '.join(chances))}")
-    ratio = one.ratio
-    lines.append(
-        "  " + (words.say("paper.certain") if ratio is None else odds(log(float(ratio)), words=words))
-    )
-    return lines
+    epsilon = epsilon_of([one])
+    return [*lines, "  " + (words.say("paper.certain") if epsilon is None else _odds(epsilon, words))]
 
 
 def _fraction(chance: "Rational") -> str:

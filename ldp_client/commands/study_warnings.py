@@ -1,7 +1,6 @@
 """What an author should think of once more before a study is published, in the words of a language."""
 
-from math import log
-
+from ldp_client.commands.paper import epsilon_of
 from ldp_client.describing import factors
 from ldp_client.documents.asker import ASKER
 from ldp_client.documents.sections import names_of
@@ -17,6 +16,8 @@ if TYPE_CHECKING:
 
     from ldp_client.documents.study import Study
 
+# What tells waves apart in a fit.
+WAVE = "wave"
 # Above it a report nearly is the answer: 99.97 % sure at 8.
 HARDLY_PRIVATE = 8
 # Above it, somebody among thousands may have no privacy at all.
@@ -60,13 +61,15 @@ def _label_warnings(study: "Study", words: Words) -> "list[str]":
 
 def _paper_warnings(study: "Study", words: Words) -> "list[str]":
     """The same of dice: those that hide hardly anything, or nothing of one answer."""
+    questions = study.paper.questions if study.paper is not None else ()
+    together = [(words.say("study.all_questions"), questions)] if len(questions) > 1 else []
     lines = []
-    for one in study.paper.questions if study.paper is not None else ():
-        name = words.say("paper.name", id=one.id)
-        if one.ratio is None:
+    for known_as, asked in [*[(one.id, (one,)) for one in questions], *together]:
+        name, epsilon = words.say("paper.name", id=known_as), epsilon_of(asked)
+        if epsilon is not None:
+            lines += _warnings(name, epsilon, 0.0, words)
+        elif len(asked) == 1:
             lines.append(words.say("paper.warning", name=name))
-        else:
-            lines += _warnings(name, log(one.ratio.numerator) - log(one.ratio.denominator), 0.0, words)
     return lines
 
 
@@ -98,6 +101,12 @@ def _mistakable(labels: "list[str]") -> "list[str]":
 def notes_of(study: "Study", words: Words = ENGLISH) -> "list[str]":
     """A line for each question whose later rounds never see a changed answer."""
     return [words.say("study.repeats", name=question.id) for question in study.questions if question.repeats]
+
+
+def taken_in_words(study: "Study", words: Words = ENGLISH) -> "list[str]":
+    """A line where a name is taken by what a fit of several versions adds."""
+    known = [*[one.id for one in study.questions], *[field.id for field in study.public]]
+    return [words.say("study.warning_taken", name=WAVE)] if WAVE in known else []
 
 
 def unstated_in_words(study: "Study", words: Words = ENGLISH) -> "list[str]":

@@ -198,8 +198,8 @@ def note_refused(connection: sqlite3.Connection, report_id: str) -> None:
 
 
 def note_undeletable(connection: sqlite3.Connection, report_id: str) -> None:
-    """Its deletion was refused for good: it is asked for no more, unless the person withdraws again."""
-    query = "UPDATE reports SET state = 'refused', due = 0 WHERE id = ? AND state = 'withdrawn'"
+    """A sum's nodes keep it: its deletion is asked for no more, unless the person withdraws again."""
+    query = "UPDATE reports SET state = 'sent', due = 0 WHERE id = ? AND state = 'withdrawn'"
     connection.execute(query, (report_id,))
 
 

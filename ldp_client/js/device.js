@@ -62,13 +62,13 @@ export async function openDevice({
           let { asked, spend } = one;
           if (!spend) memory.spent.push((spend = { question: asked.id }));
           Object.assign(spend, origin, {
-            // What it may be recognised by when it comes back in clear, in all words so far: its text, its list's title,
+            // What it may be recognised by when it comes back in clear, in all words so far: its text, the title above it,
             // ids and texts of a record's fields. An older ledger kept the last text alone.
             text: unique(
               spend.text,
               study.told.map(({ questions: { [index]: its }, sections, title }) => [
-                its.text ?? title,
-                sections?.[asked.list]?.title,
+                asked.list?.(sections) ?? its.text ?? title,
+                its.text,
                 [its.features, its.response].flat().map((part) => [part?.id, part?.text]),
               ]),
             ),

@@ -20,7 +20,7 @@ export function read(study) {
         `sections[${index}].questions[${place}]`,
       );
       // Its title is what each box asks, and what has no words.
-      asked.list = (isList || !asked.text) && index;
+      if (isList || !asked.text) asked.list = (sections) => sections[index].title;
     }),
   );
   check(!left.size, "sections");

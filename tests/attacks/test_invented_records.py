@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from inference.analyses.analysing import analyse_table
-from inference.analyses.arms import ARM, DEVICE, PAPER, arms_apart, arms_of, arms_of_all
+from inference.analyses.arms import DEVICE, PAPER, arms_apart, arms_of, arms_of_all
 from inference.analyses.assembling import assemble
 from inference.analyses.crossing import cross_table
 from inference.analyses.joining import joined
@@ -20,7 +20,7 @@ from inference.analyses.waves import table_of_waves
 from ldp_client import mechanisms_of
 from ldp_client.answering import perturb_answers
 from ldp_client.cli import main
-from ldp_client.commands.paper import sheet_name
+from ldp_client.commands.paper import ARM, sheet_name
 from ldp_client.documents.errors import InputError
 from schemas import Study
 from tests import studies

@@ -10,11 +10,12 @@ import pytest
 from scipy import stats
 
 from inference.analyses.analysing import analyse_table
-from inference.analyses.arms import ARM, arms_of, has_arms
+from inference.analyses.arms import arms_of, has_arms
 from inference.analyses.design_based import covariance_of, design_based, freedom
 from inference.analyses.few_reports import SAID, SAID_OF_CLUSTERS, People, bounds_of, lacking
 from inference.analyses.population import Population
 from inference.analyses.table import Codes, Table, Values, known_channel, table_of
+from ldp_client.commands.paper import ARM
 from ldp_client.documents.errors import InputError
 
 FORCED = [[5 / 6, 1 / 6], [1 / 6, 5 / 6]]

@@ -98,7 +98,8 @@ class Collector:
         self.asked.append(method)
         if method == "PUT":
             self.moments.append(MOMENT[0])
-            self.tokens.append("".join([line for line in lines if line.startswith("Authorization: ")]))
+            kinds = ("Authorization: ", "LDPKit-Invitation: ")
+            self.tokens.append("".join([line for line in lines if line.startswith(kinds)]))
 
     def serve(self, method, path, body, deed):
         report_id = path.split("/")[-1]

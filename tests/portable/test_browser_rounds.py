@@ -1,10 +1,12 @@
 """Kept answers in the browser: drawn once, paid once, wiped for good."""
 
 import base64
+from itertools import product
 
 import pytest
 
 from ldp_client import mechanism_for
+from ldp_client.documents.sections import names_in
 from schemas import Study
 from tests import studies
 from tests.portable.browser_device import (
@@ -179,6 +181,31 @@ def test_what_an_older_round_asked_behind_noise_never_leaves_in_clear(page):
     turned = {**studies.document(cheap, public=public), "version": 3}
     ((refused, _, _),) = run(page, ROUNDS, [turned], {"colour": "teacher", "status": "yes"})
     assert refused == "answered"
+
+
+def test_a_question_is_known_by_what_stood_above_it_and_by_no_title_beyond(page):
+    """By its own words, else by its section's title, else by the study's: as Python's devices know it."""
+    script = """
+    return Promise.all(args[0].map(async (versions, index) => {
+      const device = await openDevice({ maxEpsilon: "4", name: `titles-${index}` });
+      const studies = await Promise.all(versions.map((one) => parseStudy(JSON.stringify(one))));
+      await device.answer(studies[0], { colour: "teacher" });
+      const again = device.answer(studies[1], { colour: "teacher", other: "yes" });
+      return again.then(() => "", ({ code }) => code);
+    }));
+    """
+    rounds, known = [], []
+    titles = [{}, {"sections": [{"title": "Colours", "questions": ["colour"]}]}]
+    for words, titled in product([{"text": "Which one?"}, {}], titles):
+        first = studies.document(
+            {**studies.ONE_OF, "mechanism": studies.KEPT, **words}, title="My survey", **titled
+        )
+        for name in ("Which one?", "Colours", "My survey"):
+            public = [{"id": "other", "text": name, "choices": ["no", "yes"]}]
+            rounds.append([first, {**first, "public": public, "version": 2}])
+            known.append(name in names_in(first, "colour"))
+    assert run(page, script, rounds) == ["answered" if one else "" for one in known]
+    assert known.count(True) == 4
 
 
 @pytest.mark.parametrize(

@@ -25,12 +25,12 @@ STEPS_OF_A_WRITE = 4
 def trials(tmp_path):
     """What became of a board in each of these trials."""
 
-    def trials(*asked, study=STUDY):
+    def trials(*asked, study=STUDY, invited=False):
         folder = tmp_path / "data"
         shutil.copytree(EXAMPLE, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
         config = {"wifi": ["name", "password"], "host": "collect.example.org", "port": 443}
         config.update(study=study.id, digest=study.digest)
-        config.update({"invitation": "CODE"} if study.channel else {})
+        config.update({"invitation": "CODE"} if study.channel or invited else {})
         (folder / "config.json").write_text(json.dumps(config))
         (folder / "keys.json").write_text(json.dumps(SECRETS if study.channel else []))
         (folder / "roots.der").write_bytes(b"roots")
@@ -46,6 +46,11 @@ def test_it_answers_once_and_sends(trials):
     assert (found["stored"], found["puts"], found["waits"]) == (1, 1, 0)
     assert found["later"] == found["left"]["outbox"] == []
     assert found["left"]["spent"] == ["survey/ever"]
+
+
+def test_where_there_are_no_tokens_the_invitation_leaves_with_the_report(trials):
+    (found,) = trials({}, invited=True)
+    assert (found["stored"], found["tokens"]) == (1, ["LDPKit-Invitation: CODE"])
 
 
 FAULTS = ["timeout", "reset", "server error", "portal", "proxy", "echo", "lost", "half"]

@@ -8,6 +8,7 @@ import pytest
 from werkzeug.wrappers import Response
 
 from ldp_client import Device
+from ldp_client.device.told import told_by
 from ldp_client.documents.errors import AlreadyAnsweredError, RefusedError
 from ldp_client.files.batch import perturb_file
 from tests.ldp_client.devices import problem
@@ -161,6 +162,10 @@ def test_after_the_close_a_share_cannot_be_taken_out(network, tmp_path):
     device.withdraw(study.id)
     flushed = device.flush()
     assert (flushed.deleted, flushed.undeleted, len(flushed.refused)) == (0, 0, 1)
+    # It was sent, and is part of the sum: no node refused it.
+    (told,) = told_by(device.ledger)
+    assert told.reports == {"sent": 1, "waiting": 0, "refused": 0, "being_deleted": 0}
+    assert (device.flush().sent, device.withdraw(study.id)) == (0, 1)
 
 
 def test_a_node_that_the_policy_does_not_allow_is_refused(tmp_path):

@@ -20,7 +20,8 @@ from inference.analyses.table import Looks, Private, Table, known_channel, table
 from ldp_client import mechanisms_of
 from ldp_client.answering import perturb_answers
 from ldp_client.cli import main
-from ldp_client.commands.paper import sheet_name, write_sheet
+from ldp_client.commands.paper import paper_lines, sheet_columns, sheet_name, write_sheet
+from ldp_client.commands.study_warnings import warnings_of
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.errors import InputError
 from schemas import Study
@@ -28,6 +29,7 @@ from tests import studies
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "studies" / "paper.json"
 GUIDE = Path(__file__).parents[3] / "docs" / "surveys.md"
+DICE = {"questions": [{"id": "ever", "instructions": "Roll.", "matrix": [["5/6", "1/6"], ["1/6", "5/6"]]}]}
 HEADER = ["record", "sheet", "region", "age", "ever", "occupation"]
 
 
@@ -252,11 +254,67 @@ def test_records_of_other_dice_are_refused(change, study, tmp_path):
         load_entries(study, str(path), ["ever"])
 
 
-@pytest.mark.parametrize("name", ["record", "sheet"])
-def test_a_field_of_a_columns_name_has_no_sheet(name, tmp_path):
-    text = GOLDEN.read_text(encoding="utf-8").replace('"region"', f'"{name}"')
-    with pytest.raises(InputError, match=f"column {name} of its own"):
-        write_sheet(Study.from_json(text), str(tmp_path / "entry.csv"), 3)
+@pytest.mark.parametrize("command", ["study check", "paper", "publish --token key --to http://127.0.0.1:9"])
+@pytest.mark.parametrize("named", ["record", "sheet", "arm", "arm, asked"])
+def test_what_has_a_columns_name_is_refused_before_it_is_asked(named, command, tmp_path, capsys):
+    """Once it is published, no fit would read its records."""
+    name, _, asked = named.partition(", ")
+    text = GOLDEN.read_text(encoding="utf-8").replace('"ever"' if asked else '"region"', f'"{name}"')
+    (tmp_path / "study.json").write_text(text, encoding="utf-8")
+    first, *options = command.split(" --")
+    options = [part for option in options for part in f"--{option}".split()]
+    assert main([*first.split(), str(tmp_path / "study.json"), *options]) == 3
+    assert f"column {name} of its own" in capsys.readouterr().err
+
+
+def test_a_question_that_no_record_has_is_refused_for_the_fits_column_alone(tmp_path):
+    """Of both ways to answer the arms are told apart, on the sheet stands what is asked on paper."""
+    document = studies.document(studies.YES_NO, {**studies.CHOICE, "id": "sheet"}, paper=DICE)
+    assert sheet_columns(Study(document)) == ["record", "sheet", "ever"]
+    document["questions"][1]["id"] = "arm"
+    with pytest.raises(InputError, match="column arm of its own"):
+        write_sheet(Study(document), str(tmp_path / "entry.csv"), 3)
+
+
+def test_a_field_of_the_waves_name_is_warned_of(tmp_path, capsys):
+    """One version by itself can be fitted."""
+    text = GOLDEN.read_text(encoding="utf-8").replace('"region"', '"wave"')
+    (tmp_path / "study.json").write_text(text, encoding="utf-8")
+    assert main(["study", "check", str(tmp_path / "study.json")]) == 0
+    assert "cannot be fitted together as waves" in capsys.readouterr().err
+    assert main(["publish", str(tmp_path / "study.json"), "--token", "key", "--to", "http://127.0.0.1:9"])
+    assert "cannot be fitted together as waves" in capsys.readouterr().err
+
+
+def test_the_dice_of_all_questions_are_told_together(study):
+    """5 times as likely for one and 4 for the other: 20 for who knows both."""
+    said = paper_lines(study)
+    ratios = [one.ratio for one in study.paper.questions]
+    assert "all 2 questions on paper together: epsilon " in said[-2]
+    assert f"at most {float(ratios[0] * ratios[1]):.3g} times" in said[-1]
+    one = Study(studies.document(studies.YES_NO, paper=DICE))
+    assert "together" not in "".join(paper_lines(one))
+
+
+@pytest.mark.parametrize(
+    ("ever", "told", "warned"),
+    [
+        ([["1/2", "1/2"], ["0", "1"]], "no epsilon bounds what is learnt", "ever on paper: its dice rule"),
+        (
+            [["999/1000", "1/1000"], ["1/1000", "999/1000"]],
+            "epsilon 8.294 (",
+            "all questions together on paper: epsilon 8.294",
+        ),
+    ],
+)
+def test_dice_that_hide_hardly_anything_together_are_said(ever, told, warned):
+    document = json.loads(GOLDEN.read_text(encoding="utf-8"))
+    document["paper"]["questions"][0]["matrix"] = ever
+    study = Study(document)
+    assert told in "\n".join(paper_lines(study))
+    assert [line for line in warnings_of(study) if "on paper" in line] == [
+        line for line in warnings_of(study) if warned in line
+    ]
 
 
 def test_a_study_without_paper_has_no_sheet(tmp_path):
