@@ -1,4 +1,4 @@
-"""Tries to stop a fit, or to leave it no room: none is shown that was not made, and the other studies get theirs."""
+"""Tries to stop a fit, or to leave it no room: none is shown that was not made, and others get theirs."""
 
 from __future__ import annotations
 
@@ -96,7 +96,8 @@ def test_a_fit_that_cannot_be_started_stops_no_other(habits, source, monkeypatch
         assert failure == "`ldpkit fit` cannot be started: No such file or directory"
 
 
-def test_once_ends_with_a_code_that_says_that_there_was_no_room(habits, source, full, monkeypatch):
+@pytest.mark.usefixtures("source", "full")
+def test_once_ends_with_a_code_that_says_that_there_was_no_room(habits, monkeypatch):
     monkeypatch.setattr(os, "nice", lambda _by: 0)
     call = ["posteriors", "--once", "--database", f"sqlite:///{habits.path}"]
     assert run_posteriors(build_parser().parse_args(call)) == 1

@@ -132,7 +132,14 @@ class Postgresql:
 def restore(dump: Path, url: str) -> None:
     """Put a backup back into an empty database, as docs/operating.md says."""
     into = make_url(url)
-    options = ["--host", str(into.query["host"]), "--username", str(into.username), "--dbname", str(into.database)]
+    options = [
+        "--host",
+        str(into.query["host"]),
+        "--username",
+        str(into.username),
+        "--dbname",
+        str(into.database),
+    ]
     command = ["psql", *options, "-v", "ON_ERROR_STOP=1", "--single-transaction", "-f", str(dump)]
     subprocess.run(command, check=True, capture_output=True)
 
