@@ -33,8 +33,9 @@ from collector.reports.running_summary import read_summary, require_summary
 from collector.storage import queries
 from collector.storage.database import one_line
 from collector.storage.models import PosteriorRow
-from ldp_client.documents.errors import EXIT_NOT_TRUSTED
+from ldp_client.documents.errors import EXIT_NOT_TRUSTED, InputError
 from schemas import Study
+from summaries.engines.spilling import saying_no_room
 
 LOGGER = logging.getLogger("collector")
 LDPKIT = [sys.executable, "-m", "ldp_client.cli"]
@@ -52,7 +53,8 @@ class Fitted:
     """One fit of a version. day: when, since 1970; no finer, as it follows the arrival of reports.
 
     questions: the entries of posterior.json, by question. failure: why there are none, if so.
-    summary: SHA-256 of the summary that was fitted.
+    summary: SHA-256 of the summary that was fitted. With neither questions nor failure it holds the place of
+    a version's first fit.
     """
 
     day: int
@@ -64,6 +66,15 @@ class Fitted:
     def days_ago(self) -> int:
         """How old it is."""
         return max(0, this_day() - self.day)
+
+    @property
+    def is_made(self) -> bool:
+        """Whether it came to an end, good or bad."""
+        return bool(self.questions) or self.failure is not None
+
+
+class NotBegunError(InputError):
+    """A fit that could not begin, for want of this machine: of room for its files, say."""
 
 
 def this_day() -> int:
@@ -95,9 +106,15 @@ def is_fitted(session: Session, study: int) -> bool:
 
 
 def last_fitted(session: Session, study: int, version: int) -> Fitted | None:
-    """The last fit of a version, if there was one."""
+    """What is kept of a version's last fit: its first may be under way, or have been stopped."""
     row = session.get(PosteriorRow, (study, version))
     return None if row is None else Fitted(row.day, **json.loads(row.fitted))
+
+
+def last_made(session: Session, study: int, version: int) -> Fitted | None:
+    """The last fit of a version that came to an end, if there was one: what people are shown."""
+    fitted = last_fitted(session, study, version)
+    return fitted if fitted is not None and fitted.is_made else None
 
 
 class Fitter:
@@ -107,7 +124,7 @@ class Fitter:
         self._source = source
         self._look = look
         self._due: dict[str, float] = {}
-        # By study: the digest of the summary that was fitted last.
+        # By study: the digest of the summary that was fitted last, or why that could not begin.
         self._seen: dict[str, str] = {}
 
     def watch(self, parent: int) -> None:
@@ -119,8 +136,9 @@ class Fitter:
                 LOGGER.warning("posteriors cannot be fitted now: %s", one_line(getattr(error, "orig", error)))
             time.sleep(self._look)
 
-    def fit_all(self) -> None:
-        """Fit every study that is due and has changed."""
+    def fit_all(self) -> bool:
+        """Fit every study that is due and has changed; whether every fit could begin."""
+        all_began = True
         with self._source.database.read() as session:
             studies = queries.study_numbers(session)
         for study_id, number in studies:
@@ -129,7 +147,11 @@ class Fitter:
                 try:
                     self._fit_if_changed(study_id, number)
                 except ProblemError as problem:
-                    self._keep_problem(study_id, number, problem)
+                    self._keep_failure(study_id, number, f"{problem.kind.title}: {problem.detail}")
+                except NotBegunError as error:
+                    all_began = False
+                    self._tell(study_id, str(error))
+                    self._keep_failure(study_id, number, str(error))
                 except (SQLAlchemyError, OSError):
                     raise
                 except Exception as error:
@@ -137,6 +159,7 @@ class Fitter:
                     LOGGER.error("%s: its posteriors cannot be fitted: %s", study_id, type(error).__name__)
                 end = time.monotonic()
                 self._due[study_id] = end + REST * (end - start)
+        return all_began
 
     def _fit_if_changed(self, study_id: str, number: int) -> None:
         with self._source.database.read() as session:
@@ -182,8 +205,14 @@ class Fitter:
         if left:
             self._source.database.act(lambda session: forget_fitted(session, number))
 
-    def _keep_problem(self, study_id: str, number: int, problem: ProblemError) -> None:
-        failure = f"{problem.kind.title}: {problem.detail}"
+    def _tell(self, study_id: str, failure: str) -> None:
+        """Log why a fit could not begin, but not at every look."""
+        if self._seen.get(study_id) != failure:
+            LOGGER.warning("%s: its posteriors cannot be fitted: %s", study_id, failure)
+            self._seen[study_id] = failure
+
+    def _keep_failure(self, study_id: str, number: int, failure: str) -> None:
+        """Keep why there is no fit, which the next look tries again."""
         with self._source.database.read() as session:
             document = queries.find_document(session, study_id)
             assert document is not None
@@ -208,12 +237,19 @@ def _keep_if_left(session: Session, study_id: str, version: int, fitted: Fitted)
 
 
 def run_fit(study: Study, summary: str) -> Fitted:
-    """The posterior of each question of a study, from a process of its own that has ended on return."""
-    with tempfile.TemporaryDirectory(prefix="ldpkit-fit-") as name:
+    """The posterior of each question of a study, from a process of its own that has ended on return.
+
+    Raises NotBegunError where there is no room for its files, or no process can be started.
+    """
+    with saying_no_room(NotBegunError):
+        made = tempfile.TemporaryDirectory(prefix="ldpkit-fit-")
+    with made as name:
         folder = Path(name)
-        (folder / "study.json").write_bytes(study.canonical())
-        (folder / "summary.json").write_text(summary, encoding="utf-8")
-        with (folder / "log").open("wb") as log, _started(folder, log) as process:
+        with saying_no_room(NotBegunError):
+            (folder / "study.json").write_bytes(study.canonical())
+            (folder / "summary.json").write_text(summary, encoding="utf-8")
+            log = (folder / "log").open("wb")
+        with log, _started(folder, log) as process:
             failed = _exit_code(process) not in (0, EXIT_NOT_TRUSTED)
         if failed:
             return Fitted(this_day(), {}, _last_line(folder / "log"))
@@ -225,7 +261,10 @@ def _started(folder: Path, log: Any) -> Iterator[subprocess.Popen[bytes]]:
     """`ldpkit fit`, ended when the block is left, however that comes."""
     files = [str(folder / "study.json"), str(folder / "summary.json")]
     command = [*LDPKIT, "fit", *files, "--out", str(folder / "fit")]
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    try:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    except OSError as error:
+        raise NotBegunError(f"`ldpkit fit` cannot be started: {error.strerror}") from None
     try:
         yield process
     finally:

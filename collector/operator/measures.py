@@ -9,7 +9,7 @@ from prometheus_client.core import GaugeMetricFamily
 from sqlalchemy.exc import SQLAlchemyError
 
 from collector.operator.days import kept_everywhere
-from collector.operator.fitting import last_fitted
+from collector.operator.fitting import last_made
 from collector.operator.overview import days_left, state_of
 from collector.problems import ProblemError
 from collector.storage.overviews import database_bytes
@@ -56,7 +56,7 @@ def _of_studies(collector: Collector) -> Iterator[Metric]:
         if remaining is not None:
             left.add_metric(name, remaining)
         with collector.database.read() as session:
-            fitted = last_fitted(session, study.number, study.version)
+            fitted = last_made(session, study.number, study.version)
         if fitted is not None:
             age.add_metric(name, fitted.days_ago)
     yield from (reports, is_open, left, age, overdue)

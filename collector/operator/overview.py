@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy.orm import Session
 
-from collector.operator.fitting import Fitted, last_fitted
+from collector.operator.fitting import Fitted, last_made
 from collector.operator.stated_retention import Kept
 from collector.storage import queries
 from collector.storage.archived import count_waiting
@@ -147,7 +147,7 @@ def status_of(
         if one.study == study.number:
             by_day[one.day] += one.reports
             by_version[one.version] = by_version.get(one.version, 0) + one.reports
-    fitted = last_fitted(session, study.number, study.version)
+    fitted = last_made(session, study.number, study.version)
     # As `Rules.needs_invitation`: where invitations carry values nobody needs to ask for them.
     tokens = document.channel.tokens if document.channel else None
     carried = any(field.from_invitation for field in document.public)

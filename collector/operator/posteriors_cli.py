@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 
 from collector.settings import TOKEN_VARIABLE, Settings, settings_with
-from ldp_client.documents.errors import MissingExtraError
+from ldp_client.documents.errors import EXIT_OTHER, MissingExtraError
 
 LOWEST_PRIORITY = 19
 STOP_SECONDS = 10.0
@@ -40,7 +40,9 @@ def run_posteriors(arguments: argparse.Namespace) -> int:
     check(database)
     os.nice(LOWEST_PRIORITY)
     fitter = Fitter(Opened(database, RuleBook(database)))
-    fitter.fit_all() if arguments.once else fitter.watch(arguments.beside or os.getppid())
+    if arguments.once:
+        return 0 if fitter.fit_all() else EXIT_OTHER
+    fitter.watch(arguments.beside or os.getppid())
     return 0
 
 

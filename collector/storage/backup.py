@@ -150,7 +150,9 @@ def _pg_dump(url: URL, file: BinaryIO, *options: str) -> None:
         advice = "libpq takes it from no environment: name a private key that has none (`openssl pkey`)"
         raise InputError(f"sslpassword would be an argument of pg_dump, which all users can read; {advice}")
     environment = {**os.environ, "PGPASSWORD": password} if password else None
-    command = [program, "--no-password", f"--dbname={make_conninfo(**parameters)}", *options]
+    # Whoever restores it need not have this database's roles.
+    roles = ["--no-owner", "--no-privileges"]
+    command = [program, "--no-password", f"--dbname={make_conninfo(**parameters)}", *roles, *options]
     file.flush()
     done = subprocess.run(
         command, env=environment, stdout=file, stderr=subprocess.PIPE, text=True, check=False

@@ -9,7 +9,7 @@ from flask import Blueprint, Response, make_response, redirect, render_template,
 
 from collector.context import Collector, current_collector
 from collector.operator.at_a_collector import STATES
-from collector.operator.fitting import Fitted, last_fitted
+from collector.operator.fitting import Fitted, last_made
 from collector.operator.overview import is_meant, listed, state_of
 from collector.problems import FORBIDDEN, KINDS, UNAUTHORIZED, ProblemError
 from collector.reports.rules import Rules
@@ -193,7 +193,7 @@ def _study(collector: Collector, overview: StudyOverview, said: dict[str, Any]) 
     rules = collector.rules.find(overview.id, overview.version)
     epsilon = float(rules.study.epsilon)
     with collector.database.read() as session:
-        fitted = last_fitted(session, overview.number, overview.version)
+        fitted = last_made(session, overview.number, overview.version)
     return {
         "id": overview.id,
         "version": overview.version,

@@ -12,7 +12,15 @@ from importlib.metadata import entry_points, version
 from ldp_client.commands.budget import add_budget
 from ldp_client.commands.completion import SHELLS, completion_of
 from ldp_client.commands.device import add_device
-from ldp_client.commands.output import Step, add_output, check_output, close_progress, progress_of, show
+from ldp_client.commands.output import (
+    Step,
+    add_output,
+    check_output,
+    close_progress,
+    naming_output,
+    progress_of,
+    show,
+)
 from ldp_client.commands.paper import add_paper, paper_lines
 from ldp_client.commands.parsers import Parser, add_command, each_once, near_option
 from ldp_client.commands.signals import ending_by_signal
@@ -62,7 +70,7 @@ def main(arguments: "Optional[list[str]]" = None) -> int:
         # As Python's standard error: not every place that it goes to holds all letters.
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        with ending_by_signal():
+        with ending_by_signal(), naming_output():
             # Loading what the commands need takes a second, in which people interrupt too.
             return _run(_parsed(arguments))
     except LdpkitError as error:
@@ -105,13 +113,16 @@ def _run(parsed: argparse.Namespace) -> int:
 
 
 def _full_output(error: OSError) -> int:
-    """Say that standard output, the one file without a name, cannot be written. Raises any other error."""
-    if error.filename is not None or error.errno not in FULL:
+    """Say that standard output, or a file without a name, cannot be written. Raises any other error."""
+    if error.filename not in (None, STREAM) or error.errno not in FULL:
         raise error
-    _tell(f"ldpkit: {say('files.cannot_write', path=say('cli.standard_output'), reason=error.strerror)}")
-    with suppress(OSError):
-        # What it still holds is not tried again.
-        sys.stdout.close()
+    reason = error.strerror
+    if error.filename:
+        reason = say("files.cannot_write", path=say("cli.standard_output"), reason=reason)
+        with suppress(OSError):
+            # What it still holds is not tried again.
+            sys.stdout.close()
+    _tell(f"ldpkit: {reason}")
     return EXIT_OTHER
 
 

@@ -1,6 +1,7 @@
 """What subcommands print: a result on standard output, in words or as JSON; progress on standard error."""
 
 import sys
+from contextlib import contextmanager
 from time import monotonic
 
 from ldp_client.documents.errors import UsageError
@@ -10,7 +11,7 @@ from ldp_client.words.text import say
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Any, Optional, TextIO
 
 # Where nobody watches, a line of progress at most so often.
@@ -113,6 +114,43 @@ def _in_words(seconds: float) -> str:
         if seconds >= 1.5 * size:
             return f"{round(seconds / size)} {unit}"
     return f"{max(1, round(seconds))} s"
+
+
+class _Output:
+    """Standard output, whose errors name it: those of temporary files have no name either."""
+
+    def __init__(self, file: "TextIO") -> None:
+        self._file = file
+
+    def __getattr__(self, name: str) -> "Any":
+        return getattr(self._file, name)
+
+    def write(self, text: str) -> "Any":
+        return self._named(self._file.write, text)
+
+    def flush(self) -> None:
+        self._named(self._file.flush)
+
+    def _named(self, act: "Callable[..., Any]", *given: str) -> "Any":
+        try:
+            return act(*given)
+        except OSError as error:
+            error.filename = STREAM
+            raise
+
+
+@contextmanager
+def naming_output() -> "Iterator[None]":
+    """Have the errors of standard output name it, as STREAM."""
+    if isinstance(file := sys.stdout, _Output):
+        # A call within a call, or of another thread.
+        yield
+        return
+    sys.stdout = _Output(file)
+    try:
+        yield
+    finally:
+        sys.stdout = file
 
 
 def add_output(parser: "argparse.ArgumentParser") -> None:

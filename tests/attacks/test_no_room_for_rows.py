@@ -8,8 +8,9 @@ import tempfile
 
 import pytest
 
+from ldp_client import cli
 from ldp_client.cli import main
-from ldp_client.documents.errors import EXIT_REFUSED, InputError
+from ldp_client.documents.errors import EXIT_OTHER, EXIT_REFUSED, InputError
 from summaries import summarize_dataset
 from summaries.engines import spilling, work
 from tests.summaries.engines_data import FEW, made, write, write_dataset
@@ -57,3 +58,10 @@ def test_a_machine_without_any_folder_for_temporary_files(tmp_path, monkeypatch)
     monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: [f"{tmp_path}/nowhere"])
     with pytest.raises(InputError, match=r"^cannot keep temporary files in any folder: No usable temporary"):
         summarize_dataset(FEW, path)
+
+
+def test_a_full_disk_that_is_not_behind_standard_output_is_not_called_so(monkeypatch, capsys):
+    """Its error names no file either."""
+    monkeypatch.setattr(cli, "run_study_digest", lambda _arguments: Full().write(""))
+    assert main(["study", "digest", "study.json"]) == EXIT_OTHER
+    assert capsys.readouterr().err == "ldpkit: No space left on device\n"

@@ -101,12 +101,14 @@ class Postgresql:
             self._server.wait(timeout=START_SECONDS)
         shutil.rmtree(self.folder)
 
-    def new_database(self) -> str:
-        """The SQLAlchemy URL of an empty database."""
+    def new_database(self, owner: str = "postgres") -> str:
+        """The SQLAlchemy URL of an empty database, as its owner: a role that is made where it is missing."""
         name = f"collector{next(self._numbers)}"
         with self._connect() as connection:
-            connection.execute(f"CREATE DATABASE {name}")
-        return f"postgresql://postgres@/{name}?host={self.folder}"
+            if not connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [owner]).fetchone():
+                connection.execute(f"CREATE ROLE {owner} LOGIN")
+            connection.execute(f"CREATE DATABASE {name} OWNER {owner}")
+        return f"postgresql://{owner}@/{name}?host={self.folder}"
 
     @property
     def _data(self) -> str:
@@ -130,7 +132,14 @@ class Postgresql:
 def restore(dump: Path, url: str) -> None:
     """Put a backup back into an empty database, as docs/operating.md says."""
     into = make_url(url)
-    options = ["--host", str(into.query["host"]), "--username", "postgres", "--dbname", str(into.database)]
+    options = [
+        "--host",
+        str(into.query["host"]),
+        "--username",
+        str(into.username),
+        "--dbname",
+        str(into.database),
+    ]
     command = ["psql", *options, "-v", "ON_ERROR_STOP=1", "--single-transaction", "-f", str(dump)]
     subprocess.run(command, check=True, capture_output=True)
 

@@ -243,6 +243,29 @@ def test_a_backup_of_postgresql_restores(make_harness, postgresql, study, make_r
     assert make_harness(database=target).exported() == reports
 
 
+def test_a_backup_of_postgresql_restores_where_its_roles_are_not(
+    make_harness, postgresql, study, make_report, tmp_path
+):
+    """Neither the owner nor a role that he lets read; whoever restores it owns all of it."""
+    source, target = postgresql.new_database(), postgresql.new_database("keeper")
+    harness = make_harness(database=source)
+    harness.publish(study)
+    report = make_report(study)
+    harness.put(report)
+    with harness.collector.database.writing_connection() as connection:
+        connection.exec_driver_sql("CREATE ROLE reader")
+        connection.exec_driver_sql("GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader")
+    dump = tmp_path / "copy.sql"
+    run("backup", "--out", str(dump), "--database", source)
+    with harness.collector.database.writing_connection() as connection:
+        connection.exec_driver_sql("DROP OWNED BY reader")
+        connection.exec_driver_sql("DROP ROLE reader")
+    restore(dump, target)
+    restored = make_harness(database=target)
+    assert restored.exported() == [report]
+    assert restored.put(make_report(study)).status_code == 201
+
+
 def test_a_backup_connects_as_the_collector_does(postgresql, tmp_path):
     """With all that the URL says: of TLS, say."""
     url = postgresql.new_database() + "&options=-crole%3Dnosuch"

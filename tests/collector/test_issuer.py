@@ -460,7 +460,7 @@ class TestCommands:
 
 def test_a_postgresql_issuer_is_copied_and_put_back(postgresql, tmp_path):
     office = Office(postgresql.new_database())
-    url, place = office.database.url.render_as_string(hide_password=False), postgresql.new_database()
+    url, place = office.database.url.render_as_string(hide_password=False), postgresql.new_database("keeper")
     assert office.ask(office.asking().body, office.codes[0]).status_code == 200
     copy = tmp_path / "issuer.sql"
     assert cli.main(["issuer", "backup", "--database", url, "--out", str(copy)]) == 0
