@@ -29,17 +29,20 @@ def example_of(name):
 
 
 @pytest.mark.slow
-def test_pooled_regions_are_near_the_truth_and_nearer_than_the_noise():
+@pytest.mark.long_runs
+def test_pooled_regions_are_near_the_truth_and_nearer_than_the_noise(monkeypatch):
     example = example_of("partial_pooling")
+    # So few that most of what is known of their region comes from the others.
+    monkeypatch.setattr(example, "LAST_PEOPLE", 25)
     means = np.array([0.42, 0.55, 0.48, 0.61, 0.50, 0.45])
     with jax.enable_x64(True):
         drawn = example.fit(example.simulate(means, sd=0.15, seed=1), seed=2, draws=150)["mean"]
     assert drawn.shape == (300, 6)
     assert np.all(np.abs(drawn.mean(0) - means) < 5 * drawn.std(0))
     # Alone, a region's mean is known to no better than its clipped reports' spread over the root of n.
-    alone = np.append(np.sqrt(2) / example.EPSILONS / np.sqrt(example.PEOPLE), example.LAST_NOISE_SD / 20)
+    alone = np.append(np.sqrt(2) / example.EPSILONS / np.sqrt(example.PEOPLE), example.LAST_NOISE_SD / 5)
     assert drawn.std(0)[2] < 0.8 * alone[2]
-    assert drawn.std(0)[5] < 0.9 * alone[5]
+    assert drawn.std(0)[5] < 0.7 * alone[5]
 
 
 @pytest.mark.slow
