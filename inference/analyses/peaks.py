@@ -15,6 +15,7 @@ from scipy.linalg import cho_solve
 from scipy.stats import norm
 
 from inference.analyses.program import Assembled
+from inference.compiling import compiled
 from inference.models.base import Draws, Model
 from inference.results.diagnostics import listed
 from inference.sampling.gaussian_approximation import find_mode
@@ -69,7 +70,7 @@ def _peak(analysis: Assembled, model: Model, *, with_prior: bool) -> Peak:
         own = _density(model, space, with_prior)
         start = np.asarray(space.start(as_arrays(model.initial, float), data))
         found = find_mode(Space(own, space.sites, space.start, space.dimension), start, data)
-        at, slope = found.at, jax.jit(jax.grad(own))
+        at, slope = found.at, compiled(jax.grad(own))
         for _ in range(POLISHING):
             at = at - cho_solve((found.factor, True), np.asarray(slope(at, data)), check_finite=False)
         finite = bool(np.isfinite(at).all())

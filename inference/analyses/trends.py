@@ -19,6 +19,7 @@ from scipy import stats
 from inference.analyses.groups_of_people import MOST_LEVELS, levels_or_bands
 from inference.analyses.program import Assembled
 from inference.analyses.table import Codes, Looks, Private, Values
+from inference.compiling import compiled
 from inference.results.predictive import FALSE_ALARM
 
 # Levels and bands in which a kind's number varies less say next to nothing.
@@ -114,7 +115,7 @@ def _chances(analysis: Assembled, one: Private, looks: Looks, sites: Mapping[str
             {name: np.zeros(slopes.shape[:2]) for name, slopes in looks.unknown.items()},
         )
 
-        @jax.jit
+        @compiled
         def mean(draws: dict[str, Array], shown: dict[str, Array], silent: dict[str, Array]) -> Array:
             def at(own: dict[str, Array]) -> Array:
                 with handlers.seed(rng_seed=0), handlers.substitute(data=own):

@@ -10,7 +10,7 @@ from arviz_stats.base.array import array_stats
 from jax import Array
 from numpy.typing import NDArray
 
-from inference.compiling import raw_key
+from inference.compiling import compiled, raw_key
 from inference.models.base import Draws, Model
 from inference.sampling.chains import Chains, frozen, stacked, starts
 from inference.sampling.space import Arrays, as_arrays, space_of
@@ -91,8 +91,8 @@ class SideBySide:
         self._warmup = WINDING_WARMUP if model.winding else WARMUP
         depth = WINDING_DEPTH if model.winding else TREE_DEPTH
         self._chains = Chains(space, LENGTH, separate=True, tree_depth=depth)
-        self._start = jax.jit(space.start)
-        self._sites = jax.jit(jax.vmap(jax.vmap(space.sites, in_axes=(0, None))))
+        self._start = compiled(space.start)
+        self._sites = compiled(jax.vmap(jax.vmap(space.sites, in_axes=(0, None))))
 
     def draws(self, models: Sequence[Model], numbers: NDArray[np.intp], count: int) -> Draws:
         """Sites {site: (models, count, …)}; numbers (models,): of each data set, for its randomness."""

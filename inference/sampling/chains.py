@@ -20,7 +20,7 @@ from jax.typing import ArrayLike
 from numpy.typing import NDArray
 from numpyro.infer.hmc_util import IntegratorState, build_tree, dual_averaging
 
-from inference.compiling import Program
+from inference.compiling import Program, compiled
 from inference.models.base import TARGET_ACCEPTANCE
 from inference.sampling.space import Arrays, Space
 from inference.sampling.whitening import Shape, Slope, finite
@@ -74,7 +74,8 @@ class Chains:
     ) -> None:
         self.space, self.length = space, length
         self._tree_depth, self._separate = tree_depth, separate
-        self.slope = jax.jit(jax.value_and_grad(space.potential))
+        self._slope = jax.jit(jax.value_and_grad(space.potential))
+        self.slope = compiled(self._slope)
         self._alone = not separate and has_processors()
         own = 0 if separate else None
         beside = jax.vmap(self._advance_one, in_axes=(0, own, own, None, None))
@@ -160,7 +161,7 @@ class Chains:
             return state
         key, own_key = jax.random.split(state.key)
         vector = self.space.redraw(state.vector, own_key, data)
-        potential, slope = self.slope(vector, data)
+        potential, slope = self._slope(vector, data)
         return state._replace(
             vector=vector, potential=potential, gradient=_whiten_gradient(slope, factor), key=key
         )
@@ -171,7 +172,7 @@ class Chains:
             momentum = momentum - size / 2 * gradient
             vector = vector + size * _unwhiten(momentum, factor)
             # Compiled on its own, so that loops inside loops trace it once.
-            potential, slope = self.slope(vector, data)
+            potential, slope = self._slope(vector, data)
             gradient = _whiten_gradient(slope, factor)
             return IntegratorState(vector, momentum - size / 2 * gradient, potential, gradient)
 

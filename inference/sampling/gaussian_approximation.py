@@ -18,7 +18,7 @@ from jax import Array
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 
-from inference.compiling import Program
+from inference.compiling import Program, compiled
 from inference.models.base import Model
 from inference.results.diagnostics import MIN_ESS
 from inference.samplers import CHAINS
@@ -49,10 +49,10 @@ class Mode:
 
 def find_mode(space: Space, start: Vector, data: Arrays) -> Mode:
     """The mode of the posterior in unbounded space, and the curvature there."""
-    compiled = jax.jit(jax.value_and_grad(space.potential))
-    hessian = jax.jit(lambda vector, data: _hessian(space, vector, data))
+    potential = compiled(jax.value_and_grad(space.potential))
+    hessian = compiled(lambda vector, data: _hessian(space, vector, data))
 
-    slope = finite(lambda vector: compiled(vector, data))
+    slope = finite(lambda vector: potential(vector, data))
     return _newton(slope, lambda vector: np.array(hessian(vector, data)), descend(slope, start))
 
 
@@ -172,7 +172,7 @@ def approximate(model: Model, seed: int, draws: int = CHAINS * KEPT, chains: int
                 f"--method laplace takes at most {MOST_DIMENSIONS} parameters, not {space.dimension}: "
                 "use --method nuts"
             )
-        start = jax.jit(space.start)(as_arrays(model.initial, float), data)
+        start = compiled(space.start)(as_arrays(model.initial, float), data)
         mode = find_mode(space, np.asarray(start), data)
         white = np.random.default_rng(seed).normal(size=(draws, len(mode.at)))
         vectors = mode.at + solve_triangular(mode.factor, white.T, lower=True, trans="T").T

@@ -5,6 +5,7 @@ from pathlib import Path
 import jax
 import pytest
 
+from inference import compiling
 from inference.compiling import cache_folder, use_compile_cache
 
 
@@ -44,3 +45,17 @@ def test_a_folder_is_made_and_told_to_jax(tmp_path):
     assert use_compile_cache({"LDPKIT_CACHE": str(folder)}) == folder
     assert folder.is_dir()
     assert jax.config.values["jax_compilation_cache_dir"] == str(folder)
+
+
+def test_a_jax_that_knows_no_quick_way_compiles_without(monkeypatch):
+    compiling._quick.cache_clear()
+    monkeypatch.setattr(compiling, "_QUICK", {"xla_cpu_no_such_option": False})
+    try:
+        assert compiling.compiled(lambda x: x + 1)(1) == 2
+        assert compiling.Program(lambda x: x + 2, runs_once=True)(1) == 3
+    finally:
+        compiling._quick.cache_clear()
+
+
+def test_this_jax_knows_it():
+    assert compiling._quick() == compiling._QUICK
