@@ -65,7 +65,7 @@ def _interval(axis: Axes, draws: NDArray[np.float64], interval: Interval) -> Non
 def _identified(axis: Axes, found: IdentifiedSets | None, name: str) -> None:
     """What false reports leave possible, as a thin line behind the interval."""
     if found is not None and name in found.sets:
-        label = f"if {100 * found.share:g} % were false"
+        label = found.label
         axis.plot(found.sets[name], [0.5, 0.5], color=PRIVATE, linewidth=1, alpha=0.6, label=label)
 
 

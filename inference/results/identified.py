@@ -39,6 +39,11 @@ class IdentifiedSets:
     here: float | None = None
 
     @property
+    def label(self) -> str:
+        """What stands over its column and beside its lines."""
+        return f"if {100 * self.share:g} % were false"
+
+    @property
     def condition(self) -> str:
         """The assumption, in words."""
         said = f"if at most {100 * self.share:g} % of the reports"
@@ -57,7 +62,7 @@ class IdentifiedSets:
     def on_page(self) -> str:
         """The first quantity's set, where the others stand, and what has none."""
         found = (
-            [f"{self.in_words(next(iter(self.sets)))} (thin lines; the last column has all)"]
+            [f"{self.in_words(next(iter(self.sets)))} (thin lines; the column “{self.label}” has all)"]
             if self.sets
             else []
         )

@@ -182,7 +182,7 @@ def false_heading(posterior: Posterior, interval: Interval = USUAL) -> str:
     found = posterior.identified
     if found is None or not found.sets:
         return ""
-    return f"if {100 * found.share:g} % were false" + (" (90 %)" if interval.prob != USUAL.prob else "")
+    return found.label + (" (90 %)" if interval.prob != USUAL.prob else "")
 
 
 def _set(posterior: Posterior, name: str) -> str:

@@ -104,7 +104,7 @@ def _interval(
 def _marks(posterior: Posterior, raw: Draws | None, names: Sequence[str]) -> list[Mark]:
     found, marks = posterior.identified, [Mark(PRIVATE, BAR, "from noisy reports")]
     if found is not None and any(name in found.sets for name in names):
-        marks.insert(0, Mark(PRIVATE, THIN, f"if {100 * found.share:g} % were false"))
+        marks.insert(0, Mark(PRIVATE, THIN, found.label))
     if raw is not None and any(name in raw for name in names):
         marks.append(Mark(RAW, BAR, "from the raw answers"))
     return marks

@@ -57,7 +57,7 @@ def _verdict(posterior: Posterior) -> str:
 def _table(posterior: Posterior, interval: Interval) -> Iterator[tuple[str, ...]]:
     """The head, then a row a parameter."""
     found = posterior.identified
-    false = f"if {100 * found.share:g} % were false" if found is not None and found.sets else ""
+    false = found.label if found is not None and found.sets else ""
     yield ("parameter", "median", interval.name, *([false] if false else []))
     for name in list(posterior.draws)[:MOST_ROWS]:
         share = posterior.is_share(name)
