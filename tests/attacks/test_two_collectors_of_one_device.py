@@ -67,7 +67,8 @@ const ledger = (await from("ledgers/memory.js")).memoryLedger();
 const [theirs, mine, changed] = await Promise.all(%s.map((one) => parseStudy(JSON.stringify(one))));
 const at = (collector) => openDevice({ maxEpsilon: "4", collector, ledger });
 const [a, b] = [await at("https://a.example"), await at("https://b.example")];
-const answered = (device, study, answers) => device.answer(study, answers).then(() => "yes", ({ message }) => message);
+const answered = (device, study, answers) =>
+  device.answer(study, answers).then(() => "yes", ({ message }) => message);
 console.log(JSON.stringify([
   await answered(a, theirs, { smokes: true }),
   (await b.status(mine)).answered,
