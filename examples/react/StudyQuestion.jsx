@@ -1,6 +1,6 @@
 import { openDevice } from "ldpkit";
 import { fetchStudy } from "ldpkit/fetching";
-import { useEffect, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 
 /**
  * A study of one question, asked and sent in an app of your own.
@@ -14,6 +14,7 @@ import { useEffect, useState } from "react";
  */
 export function StudyQuestion({ collector, study, maxEpsilon, ledger, onDone }) {
   const [now, setNow] = useState({ step: "loading" });
+  const isBusy = useRef(false);
   useEffect(() => {
     let isLeft = false;
     open({ collector, study, maxEpsilon, ledger }).then(
@@ -25,9 +26,18 @@ export function StudyQuestion({ collector, study, maxEpsilon, ledger, onDone }) 
     };
   }, [collector, study, maxEpsilon, ledger]);
 
-  const doing = (work) => (event) => {
+  const doing = (work) => async (event) => {
     event.preventDefault();
-    work(event.currentTarget).then(setNow, (error) => setNow({ ...now, why: reasonOf(error) }));
+    // The second click of a double click asks for nothing new.
+    if (isBusy.current) return;
+    isBusy.current = true;
+    try {
+      setNow(await work(event.currentTarget));
+    } catch (error) {
+      setNow((current) => ({ ...current, why: reasonOf(error) }));
+    } finally {
+      isBusy.current = false;
+    }
   };
   const send = async () => {
     await now.device.consent(now.report);
@@ -83,7 +93,7 @@ const reasonOf = ({ message }) => message;
 
 function Ask({ study, asked, onAnswer }) {
   return (
-    <form onSubmit={onAnswer}>
+    <form onSubmit={onAnswer} autoComplete="off">
       <fieldset>
         <legend>{asked.text ?? study.title}</legend>
         {asked.ask === "number" ? <NumberInput asked={asked} /> : asked.choices.map(choiceOf)}

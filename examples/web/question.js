@@ -40,32 +40,41 @@ async function main() {
   show("text", question.text || question.id);
   show("odds", `Whoever reads the report, and could only guess before, is at most ${sure} % sure of your answer after.`);
 
-  document.getElementById("ask").addEventListener("submit", (event) => {
-    event.preventDefault();
-    const answer = new FormData(event.target).get("answer");
-    event.target.reset();
-    attempt(async () => {
-      // It may have been closed since the page was opened: then no noise is drawn.
-      await fetchStudy(collector, id, device);
-      await device.answer(study, { [question.id]: answer });
-      await refresh(device, study);
-    });
+  onSubmit("ask", async (form) => {
+    const answer = new FormData(form).get("answer");
+    form.reset();
+    // It may have been closed since the page was opened: then no noise is drawn.
+    await fetchStudy(collector, id, device);
+    await device.answer(study, { [question.id]: answer });
+    await refresh(device, study);
   });
-  document.getElementById("send").addEventListener("submit", (event) => {
-    event.preventDefault();
-    attempt(async () => {
-      // Of an earlier version, too.
-      await device.consent((await device.status(study)).report);
+  onSubmit("send", async () => {
+    // Of an earlier version, too. In another tab a later one may have been answered meanwhile: its report is shown first.
+    const { report } = await device.status(study);
+    if (report?.body === document.getElementById("report").textContent) {
+      await device.consent(report);
       await device.flush();
-      await refresh(device, study);
-    });
+    }
+    await refresh(device, study);
   });
   await refresh(device, study);
 }
 
+/** Do that once a form is sent; the second click of a double click asks for nothing new. */
+function onSubmit(name, work) {
+  let isBusy = false;
+  document.getElementById(name).addEventListener("submit", async (event) => {
+    event.preventDefault();
+    if (isBusy) return;
+    isBusy = true;
+    await attempt(() => work(event.target));
+    isBusy = false;
+  });
+}
+
 /** Say what went wrong; it never repeats an answer. */
 function attempt(work) {
-  work().catch((error) => show("said", error instanceof LdpkitError ? `${error.code}: ${error.problem}` : error.message));
+  return work().catch((error) => show("said", error instanceof LdpkitError ? `${error.code}: ${error.problem}` : error.message));
 }
 
 attempt(main);

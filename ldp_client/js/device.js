@@ -32,7 +32,7 @@ export async function openDevice({
   const kept = await (ledger ?? openLedger(name));
   const { read, write } = kept;
   // Another collector's study of that id is another study.
-  const isIts = ({ id }, report) => report.study === id && isAt(collector, report);
+  const isIts = (study, report) => report.study === study.id && isAt(collector, report);
 
   /** As in changing.js, on the ledger. Throw LdpkitError "input", "module" or "ledger". */
   const changing = (kind) => (...change) =>

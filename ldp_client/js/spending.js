@@ -1,5 +1,6 @@
 /** What an answer costs, and whether it may be given: once, and within the budget. */
 
+import { isAt } from "./address.js";
 import { fail } from "./errors.js";
 import { mechanismFor } from "./mechanisms/index.js";
 import { add, isBelow, nearest, subtract } from "./rational.js";
@@ -12,14 +13,22 @@ export const ZERO = [0n, 1n];
  */
 export function recall(study, memory, collector) {
   const rows = memory.spent.filter((row) => row.study === study.id);
-  const isPast = rows.some(({ version, digest }) => version >= study.version && digest !== study.digest);
+  // Another collector's study of that id is another study, with versions of its own.
+  const isPast = rows.some((row) => row.version >= study.version && row.digest !== study.digest && isAt(collector, row));
   // What was behind noise would leave in clear.
   const past = (isPast || study.wasAsked?.(rows)) && { problem: "is not newer" };
   return study.questions.map((asked) => {
     const mechanism = mechanismFor(asked);
     const spend = rows.find((row) => row.question === asked.id);
-    const problem = spend && "was answered before";
-    return { asked, spend, problem, isFresh: true, mechanism, ...mechanism.recall?.(study, memory, spend, collector), ...past };
+    return {
+      asked,
+      spend,
+      problem: spend && "was answered before",
+      isFresh: true,
+      mechanism,
+      ...mechanism.recall?.(study, memory, spend, collector),
+      ...past,
+    };
   });
 }
 

@@ -7,11 +7,10 @@ import { ZERO } from "./spending.js";
 /** {limit, epsilon, delta, studies} of a ledger, as index.d.ts has it: one id at two collectors is two studies. */
 export function told({ spent, reports }, budget) {
   const all = [...spent, ...reports];
-  // An older ledger did not keep collectors: it is that of what else is known of the id.
-  const isKnown = (id) => ({ study, collector }) => study === id && collector;
   const studies = {};
   for (const one of all) {
-    const { study, collector = all.find(isKnown(study))?.collector } = one;
+    // An older ledger did not keep collectors: it is that of what else is known of the id.
+    const { study, collector = all.find((other) => other.study === study && other.collector)?.collector } = one;
     (studies[`${study} ${collector ? baseOf(collector) : ""}`] ??= []).push(one);
   }
   return { limit: nearest(budget.epsilon), ...costOf(spent), studies: Object.entries(studies).map(ofStudy) };

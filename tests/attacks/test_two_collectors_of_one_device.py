@@ -58,3 +58,34 @@ def test_each_has_what_was_answered_for_it_in_javascript():
         "kept": [True],
         "whose": [["https://a.example", 2], ["https://b.example", 1]],
     }
+
+
+OLDER = """
+const from = (name) => import("%s/" + name);
+const { openDevice, parseStudy } = await from("index.js");
+const ledger = (await from("ledgers/memory.js")).memoryLedger();
+const [theirs, mine, changed] = await Promise.all(%s.map((one) => parseStudy(JSON.stringify(one))));
+const at = (collector) => openDevice({ maxEpsilon: "4", collector, ledger });
+const [a, b] = [await at("https://a.example"), await at("https://b.example")];
+const answered = (device, study, answers) =>
+  device.answer(study, answers).then(() => "yes", ({ message }) => message);
+console.log(JSON.stringify([
+  await answered(a, theirs, { smokes: true }),
+  (await b.status(mine)).answered,
+  await answered(b, mine, { drinks: true }),
+  await answered(b, changed, { eats: true }),
+  await answered(a, changed, { eats: true }),
+]));
+"""
+
+
+def test_a_higher_version_at_one_collector_closes_no_study_of_another_in_javascript():
+    """Each collector counts its own versions, as in Python; of its own an older one stays refused."""
+    documents = [
+        studies.document(SMOKES, id="habits", version=2),
+        studies.document(DRINKS, id="habits"),
+        studies.document({**studies.YES_NO, "id": "eats", "text": "Do you eat?"}, id="habits"),
+    ]
+    found = json.loads(npm.node("--input-type=module", "-e", OLDER % (JAVASCRIPT, json.dumps(documents))))
+    refused = "answered: eats: is not newer"
+    assert found == ["yes", False, "yes", refused, refused]

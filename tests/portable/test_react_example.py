@@ -7,6 +7,7 @@ from base64 import b64encode
 
 import pytest
 from selenium.common.exceptions import StaleElementReferenceException
+from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
@@ -46,6 +47,7 @@ while (left.length) {
 }
 return [seen.size, found.sort()];
 """
+THANKED = 'document.body.classList.add("done")'
 CONTROLLED = '<input name="answer" type="number" step="any" required'
 KEPT = CONTROLLED + " value={kept} onChange={({ target }) => keep(target.value)}"
 
@@ -114,6 +116,10 @@ def press(browser):
     browser.find_element(By.CSS_SELECTOR, "#app button").click()
 
 
+def press_twice(browser):
+    ActionChains(browser).double_click(browser.find_element(By.CSS_SELECTOR, "#app button")).perform()
+
+
 def reachable(browser):
     size, found = browser.execute_script(REACHABLE)
     # The form's parts, at least.
@@ -146,6 +152,30 @@ def test_a_number_is_nowhere_but_in_its_input(app, visit, browser):
     assert [line for line in server.read("/v1/studies/hours/export").splitlines() if "payloads" in line]
     browser.refresh()
     until(browser, "[role=status]", "It was sent")
+
+
+def test_a_double_click_answers_and_sends_once_and_without_alarm(app, visit, browser):
+    main = app[0] / "main.jsx"
+    source = main.read_text()
+    assert THANKED in source
+    main.write_text(source.replace(THANKED, "(window.thanked = (window.thanked ?? 0) + 1)"))
+    app[2]()
+    visit(HOURS)
+    browser.find_element(By.CSS_SELECTOR, "#app input").send_keys(ENTERED)
+    press_twice(browser)
+    until(browser, "pre", "ldpkit.report/1")
+    assert not browser.find_elements(By.CSS_SELECTOR, "[role=alert]")
+    press_twice(browser)
+    until(browser, "[role=status]", "It was sent")
+    assert not browser.find_elements(By.CSS_SELECTOR, "[role=alert]")
+    assert browser.execute_script("return window.thanked") == 1
+
+
+def test_no_browser_keeps_what_was_picked_and_not_sent(app, visit, browser):
+    """Firefox fills it in again after a reload, where a form does not say otherwise."""
+    app[2]()
+    visit(EVER)
+    assert browser.find_element(By.CSS_SELECTOR, "#app form").get_attribute("autocomplete") == "off"
 
 
 def test_what_a_controlled_input_would_keep_is_found(app, visit, browser):

@@ -8,6 +8,7 @@ from base64 import b64encode
 from threading import Thread
 
 import pytest
+from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 from werkzeug.serving import WSGIRequestHandler, make_server
@@ -26,6 +27,17 @@ CHANNEL = {"batches": {"hours": 1}, "oblivious": {"relay": "https://relay.exampl
 RELAYED = Study({**STUDY.document, "id": "relayed", "channel": CHANNEL})
 
 AWAY = "window.tried = 0; window.fetch = async () => { tried += 1; throw new TypeError('away'); };"
+
+# How often the page shows anew where it is: once for each click that is heeded.
+COUNTING = """
+window.shown = 0;
+const find = document.getElementById;
+document.getElementById = (name) => {
+  if (name === "send") shown += 1;
+  return find.call(document, name);
+};
+"""
+SECOND = Study(studies.document({**studies.YES_NO, "id": "still", "text": "Do you still?"}, version=2))
 
 
 class Quiet(WSGIRequestHandler):
@@ -50,7 +62,7 @@ def site():
     thread.start()
     yield (
         f"http://127.0.0.1:{server.server_port}",
-        lambda url, study=STUDY: apps.append(module.create_app(url, study.id)),
+        lambda url, study=STUDY, most="1": apps.append(module.create_app(url, study.id, most)),
         asked,
     )
     server.shutdown()
@@ -94,6 +106,60 @@ def test_a_visitor_answers_and_the_site_learns_nothing(browser, site, collector)
     files = {path for _, path, _ in asked} - {"/", "/question.js"}
     assert files
     assert all((REPOSITORY / "ldp_client" / "js" / path.removeprefix("/ldpkit/")).is_file() for path in files)
+
+
+def test_no_browser_keeps_what_was_picked_and_not_sent(browser, site, collector):
+    """Firefox fills it in again after a reload, where a form does not say otherwise."""
+    address, serve, _ = site
+    serve(collector.url)
+    browser.get(address)
+    assert browser.find_element(By.ID, "ask").get_attribute("autocomplete") == "off"
+
+
+def test_a_double_click_on_consent_sends_once(browser, site, collector):
+    address, serve, _ = site
+    serve(collector.url)
+    answer(browser, address, "yes")
+    browser.execute_script(COUNTING)
+    ActionChains(browser).double_click(browser.find_element(By.CSS_SELECTOR, "#send button")).perform()
+    said = browser.find_element(By.ID, "said")
+    WebDriverWait(browser, 20).until(lambda _: "It was sent" in said.text)
+    assert browser.execute_script("return shown") == 1
+
+
+def test_consent_is_to_the_report_that_is_shown(browser, site, collector):
+    """In another tab the next version was answered meanwhile: its report is shown before it is sent."""
+    address, serve, _ = site
+    serve(collector.url, most="2")
+    answer(browser, address, "yes")
+    first, shown = browser.current_window_handle, browser.find_element(By.ID, "report").text
+    assert collector.request("POST", "/v1/studies", SECOND.document) == 201
+    browser.switch_to.new_window("tab")
+    answer(browser, address, "no")
+    other = browser.find_element(By.ID, "report").text
+    browser.close()
+    browser.switch_to.window(first)
+    report = browser.find_element(By.ID, "report")
+    assert report.text == shown != other
+    browser.find_element(By.CSS_SELECTOR, "#send button").click()
+    wait = WebDriverWait(browser, 20)
+    wait.until(lambda _: report.text == other)
+    assert browser.find_element(By.ID, "send").is_displayed()
+    assert "payloads" not in collector.read(f"/v1/studies/{STUDY.id}/export")
+    browser.find_element(By.CSS_SELECTOR, "#send button").click()
+    wait.until(lambda _: "It was sent" in browser.find_element(By.ID, "said").text)
+
+
+def answer(browser, address, given):
+    """Until the report of it is shown."""
+    browser.get(address)
+    wait = WebDriverWait(browser, 20)
+    wait.until(lambda _: browser.find_element(By.ID, "ask").is_displayed())
+    browser.find_element(By.CSS_SELECTOR, f"input[value={given}]").click()
+    browser.find_element(By.CSS_SELECTOR, "#ask button").click()
+    # The report of an earlier version is shown beside the question.
+    wait.until(lambda _: not browser.find_element(By.ID, "ask").is_displayed())
+    assert browser.find_element(By.ID, "send").is_displayed()
 
 
 def test_what_waits_leaves_after_the_study_was_fetched(browser, site, collector):
