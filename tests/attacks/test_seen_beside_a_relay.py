@@ -5,6 +5,7 @@ import random
 
 import pytest
 
+from ldp_client.cli import main
 from ldp_client.device import beside, clock, outbox, sending
 from schemas import Study
 from tests import studies
@@ -95,6 +96,23 @@ def test_a_flush_that_tries_again_knows_of_a_visit_since(tmp_path, places, keys,
     if what != "deletion now":
         assert flushed.waiting + flushed.undeleted == 1
         assert "before " in flushed.reason
+
+
+def test_a_command_for_another_study_that_was_answered_fetches_nothing(tmp_path, places, keys, at, capsys):
+    """Run daily, as a script does, it would hold back what waits for the relay for good."""
+    collector, relay = places
+    device = consenting(tmp_path / "device", "9", collector.url)
+    plain = Study({**studies.document(studies.YES_NO), "id": "plain"})
+    device.answer(plain, YES)
+    device.flush(1)
+    device.answer(relayed_study(relay.url, keys), YES)
+    collector.content = plain.to_json().encode()
+    collector.requests.clear()
+    at(max(queued.due for queued in device.ledger.queued()) + 3 * HOUR)
+    url = f"{collector.url}/v1/studies/plain"
+    assert main(["answer", url, "--set", "ever=yes", "--yes", "--folder", str(tmp_path / "device")]) != 0
+    assert [request for request in collector.requests if "GET" in str(request)] == []
+    assert "beside that" in capsys.readouterr().err
 
 
 def test_what_is_held_after_a_visit_says_until_when(tmp_path, places, keys, at):
