@@ -34,6 +34,8 @@ DOCUMENTED = (REPOSITORY / "docs" / "oblivious.md").read_text(encoding="utf-8")
 START_SECONDS = 60
 # Of `ldpkit relay`.
 MOST_PLACES = 256
+# Until a front that hands on at once has handed on all of these.
+TRIES = 40
 NGINX = "/usr/sbin/nginx"
 # By which a sender may be told from others.
 TELLING = (
@@ -274,7 +276,7 @@ def test_bodies_that_do_not_come_hold_no_place_of_the_relay(kind, tmp_path):
             for _ in range(MOST_PLACES + 4):
                 connection = slow.enter_context(socket.create_connection((host, int(port)), timeout=30))
                 connection.sendall(f"{head}Content-Length: 1000\r\n\r\nx".encode())
-            assert post(url, b"any")[0] == 200
+            assert {post(url, b"any")[0] for _ in range(TRIES)} == {200}
         finally:
             slow.close()
             assert relay.stop() == 0
