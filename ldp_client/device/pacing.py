@@ -50,7 +50,7 @@ def note_visit(connection: sqlite3.Connection) -> None:
 
 
 def apart_until(connection: sqlite3.Connection) -> float:
-    """Until when nothing may leave through a relay, as the collector saw this device's address lately; else 0."""
+    """Until when nothing may leave through a relay, as the collector saw this device lately; else 0."""
     _forget_visit(connection)
     until: float = connection.execute("SELECT TOTAL(until) FROM apart").fetchone()[0]
     return until

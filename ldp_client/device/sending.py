@@ -276,19 +276,10 @@ class Sender:
         """
         if time.monotonic() > self._until:
             return Outcome("kept", say("device.flush_too_long"))
-        is_deletion = not report.body
         with self._ledger.writing() as connection:
-            until = apart_until(connection)
-            if until and self._channels.is_relayed(report) and not (is_deletion and self._now):
-                # Another process of the device was seen since this flush began.
-                return Outcome("kept", _seen(until))
-            if not allows(connection, clock.now(), is_deletion):
-                return Outcome("paced", say("device.paced", most=MOST_REQUESTS))
-            if self._channels.is_shown(report):
-                note_visit(connection)
-            leaves = not is_deletion and not self._channels.awaits_token(report)
-            if leaves and not outbox.try_now(connection, report.report_id, self._collector):
-                return Outcome("withdrawn")
+            obstacle = self._leave(connection, report)
+        if obstacle is not None:
+            return obstacle
         try:
             return request(report)
         except LedgerError:
@@ -298,6 +289,21 @@ class Sender:
         except Exception as error:
             # One report that cannot be sent keeps no other from its way. Not in the error's words.
             return Outcome("kept", say("device.request_failed", reason=type(error).__name__))
+
+    def _leave(self, connection: sqlite3.Connection, report: "Queued") -> "Optional[Outcome]":
+        """Note that a report's request leaves now; else why it may not."""
+        is_deletion, until = not report.body, apart_until(connection)
+        if until and self._channels.is_relayed(report) and not (is_deletion and self._now):
+            # Another process of the device was seen since this flush began.
+            return Outcome("kept", _seen(until))
+        if not allows(connection, clock.now(), is_deletion):
+            return Outcome("paced", say("device.paced", most=MOST_REQUESTS))
+        if self._channels.is_shown(report):
+            note_visit(connection)
+        leaves = not is_deletion and not self._channels.awaits_token(report)
+        if leaves and not outbox.try_now(connection, report.report_id, self._collector):
+            return Outcome("withdrawn")
+        return None
 
     def _judged(self, report: "Queued", place: str, outcome: Outcome) -> Outcome:
         """Decide what an answer from that base URL means for the report."""
