@@ -51,6 +51,9 @@ def refuse(study, answers, public, today, ledger):
     """RuntimeError where the study may not be answered, now or again; then nothing is drawn."""
     if study.channel is not None and study.channel.oblivious is not None:
         raise RuntimeError("wants a relay, which this board has not")
+    tokens = study.channel and study.channel.tokens
+    if tokens and not tokens.issuer.startswith("https://"):
+        raise RuntimeError("its issuer is not reached over TLS")
     fields = [field.id for field in study.public]
     if any([name in answers for name in fields]) or any([name not in fields for name in public]):
         raise RuntimeError("public values, and nothing else, are given as public")

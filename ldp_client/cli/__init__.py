@@ -279,6 +279,8 @@ def run_perturb(arguments: argparse.Namespace) -> int:
     line = say("cli.reports_in", count=count, file=arguments.out)
     show(arguments, [line], {"study": study.id, "reports": count, "file": arguments.out})
     _tell(say("cli.perturbed_once"))
+    if study.channel is not None and study.channel.tokens is not None:
+        _tell(say("cli.perturbed_tokenless"))
     return 0
 
 

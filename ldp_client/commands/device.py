@@ -128,7 +128,7 @@ def run_answer(arguments: argparse.Namespace) -> int:
     try:
         if _leaves_unseen(device, study_id):
             # To fetch the study now would show the address beside the report.
-            raise AlreadyAnsweredError(say("cli.waits_unseen"))
+            raise AlreadyAnsweredError(say("cli.waits_unseen", study=study_id))
         report = _answer(device, study_id, arguments)
     except TransferError:
         _tell_waiting(device, study_id)
@@ -143,15 +143,16 @@ def run_answer(arguments: argparse.Namespace) -> int:
 
 
 def _leaves_unseen(device: "Device", study_id: str) -> bool:
-    """Whether a report to the study waits for its way through a relay."""
+    """Whether anything for this collector waits for a relay, and the study was answered here before."""
     from ldp_client.device.channels import Channels
-    from ldp_client.device.outbox import pending
+    from ldp_client.device.outbox import pending, withdrawn
 
     with device.ledger.reading() as connection:
         channels = Channels(connection)
-        waiting = pending(connection)
-    its = [channels.of(one) for one in waiting if one.study == study_id and one.collector == device.collector]
-    return any([channel is not None and channel.oblivious is not None for channel in its])
+        waiting = [*pending(connection), *withdrawn(connection)]
+    its = [channels.of(one) for one in waiting if one.collector == device.collector]
+    relays = any([channel is not None and channel.oblivious is not None for channel in its])
+    return relays and study_id in [spend.study for spend in device.ledger.spent()]
 
 
 def _send_earlier(device: "Device", study_id: str, arguments: argparse.Namespace, is_answered: bool) -> None:
@@ -357,6 +358,8 @@ def _flush(device: "Device", now: bool = False) -> "Flushed":
         print(visible(say("cli.waiting", count=waiting, reason=flushed.reason)), file=sys.stderr)
     if flushed.batched:
         print(say("cli.later", count=flushed.batched), file=sys.stderr)
+        if flushed.reason and not waiting:
+            print(flushed.reason, file=sys.stderr)
     return flushed
 
 

@@ -49,10 +49,11 @@ def note_visit(connection: sqlite3.Connection) -> None:
     connection.execute("INSERT INTO apart VALUES (?)", (until,))
 
 
-def is_apart(connection: sqlite3.Connection) -> bool:
-    """Whether the collector saw this device's address so lately that nothing may leave through a relay."""
+def apart_until(connection: sqlite3.Connection) -> float:
+    """Until when nothing may leave through a relay, as the collector saw this device lately; else 0."""
     _forget_visit(connection)
-    return connection.execute("SELECT 1 FROM apart").fetchone() is not None
+    until: float = connection.execute("SELECT TOTAL(until) FROM apart").fetchone()[0]
+    return until
 
 
 def _forget_visit(connection: sqlite3.Connection) -> None:

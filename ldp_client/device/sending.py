@@ -18,8 +18,8 @@ from ldp_client.device.pacing import (
     APART_SECONDS,
     MOST_REQUESTS,
     allows,
+    apart_until,
     forget_moments,
-    is_apart,
     is_late,
     note_visit,
 )
@@ -58,6 +58,7 @@ class Sender:
         self._collector = collector
         self._policy = policy
         self._until = 0.0
+        self._now = False
         self._has_relayed = False
         self._channels: Channels
 
@@ -65,18 +66,17 @@ class Sender:
         """One process of a device at a time, so that no deletion overtakes the report that it is about."""
         result = Flushed()
         self._until = time.monotonic() + LONGEST_FLUSH_SECONDS
+        self._now = now
         try:
             with locked(self._ledger.folder, 0) as lock:
                 with self._ledger.writing() as connection:
                     forget_moments(connection, clock.now())
                 asked = self._withdrawn(set())
                 deletions = self._deletable(asked, now, result)
-                self._in_turn(*self._apart(deletions, self._due(now, result), now, result), attempts, result)
+                self._in_turn(*self._apart(deletions, self._due(now, result), result), attempts, result)
                 # What was withdrawn while its report was on the way.
                 late = self._withdrawn({report.report_id for report in asked})
-                self._in_turn(
-                    *self._apart(self._deletable(late, now, result), [], now, result), attempts, result
-                )
+                self._in_turn(*self._apart(self._deletable(late, now, result), [], result), attempts, result)
                 # Whoever made the ledger may have been stopped just before it did this.
                 mark(lock)
         except BusyError:
@@ -145,19 +145,21 @@ class Sender:
             return is_late(connection, report.report_id)
 
     def _apart(
-        self, deletions: "list[Queued]", uploads: "list[Queued]", now: bool, result: Flushed
+        self, deletions: "list[Queued]", uploads: "list[Queued]", result: Flushed
     ) -> "tuple[list[Queued], list[Queued]]":
-        """Both without what has to leave at another time. now: deletions leave whatever that tells."""
+        """Both without what has to leave at another time."""
         with self._ledger.writing() as connection:
-            fresh, was_seen = outbox.untried(connection), is_apart(connection)
-        forced = {report.report_id for report in deletions} if now else set()
+            fresh, until = outbox.untried(connection), apart_until(connection)
+        forced = {report.report_id for report in deletions} if self._now else set()
         apart = Apart(self._channels, fresh, forced)
-        going = apart.going([*deletions, *uploads], was_seen, self._has_relayed)
+        going = apart.going([*deletions, *uploads], until > 0, self._has_relayed)
         self._has_relayed |= any([self._channels.is_relayed(report) for report in going])
         for report in apart.postponed:
             self._postpone(report, Outcome("kept"))
         for _ in (*apart.postponed, *apart.held):
             result.count_batched()
+        if until and apart.held:
+            result.reason = result.reason or _seen(until)
         for report in apart.yielding:
             result.reason = result.reason or say("device.unseen")
             result.waiting += bool(report.body)
@@ -274,15 +276,10 @@ class Sender:
         """
         if time.monotonic() > self._until:
             return Outcome("kept", say("device.flush_too_long"))
-        is_deletion = not report.body
         with self._ledger.writing() as connection:
-            if not allows(connection, clock.now(), is_deletion):
-                return Outcome("paced", say("device.paced", most=MOST_REQUESTS))
-            if self._channels.is_shown(report):
-                note_visit(connection)
-            leaves = not is_deletion and not self._channels.awaits_token(report)
-            if leaves and not outbox.try_now(connection, report.report_id, self._collector):
-                return Outcome("withdrawn")
+            obstacle = self._leave(connection, report)
+        if obstacle is not None:
+            return obstacle
         try:
             return request(report)
         except LedgerError:
@@ -292,6 +289,21 @@ class Sender:
         except Exception as error:
             # One report that cannot be sent keeps no other from its way. Not in the error's words.
             return Outcome("kept", say("device.request_failed", reason=type(error).__name__))
+
+    def _leave(self, connection: sqlite3.Connection, report: "Queued") -> "Optional[Outcome]":
+        """Note that a report's request leaves now; else why it may not."""
+        is_deletion, until = not report.body, apart_until(connection)
+        if until and self._channels.is_relayed(report) and not (is_deletion and self._now):
+            # Another process of the device was seen since this flush began.
+            return Outcome("kept", _seen(until))
+        if not allows(connection, clock.now(), is_deletion):
+            return Outcome("paced", say("device.paced", most=MOST_REQUESTS))
+        if self._channels.is_shown(report):
+            note_visit(connection)
+        leaves = not is_deletion and not self._channels.awaits_token(report)
+        if leaves and not outbox.try_now(connection, report.report_id, self._collector):
+            return Outcome("withdrawn")
+        return None
 
     def _judged(self, report: "Queued", place: str, outcome: Outcome) -> Outcome:
         """Decide what an answer from that base URL means for the report."""
@@ -356,6 +368,10 @@ class Sender:
 
     def _url(self, report: "Queued") -> str:
         return f"{self._collector}/v1/studies/{report.study}/reports/{report.report_id}"
+
+
+def _seen(until: float) -> str:
+    return say("device.seen", until=time.strftime("%H:%M", time.localtime(until)))
 
 
 def _shuffled_together(deletions: "list[Queued]", uploads: "list[Queued]") -> "list[Queued]":

@@ -13,9 +13,10 @@ export function drawDue({ batches: { hours } }, now = Date.now(), random = syste
 
 /**
  * The next request for a report that leaves now, as `step` of upload.js is one; before that for its token, as such a study
- * has them. left: how often it may be made now; now: whether deletions are asked for at once, whatever that tells.
+ * has them. left: how often it may be made now; now: whether deletions are asked for at once, whatever that tells;
+ * isSeen: whether the collector saw this device's address lately, in another tab perhaps.
  */
-export const inBatches = (step, move, left, now) => async (url, kept) => {
+export const inBatches = (step, move, left, now, isSeen) => async (url, kept) => {
   const { body, channel, token, due } = kept;
   // All about it goes through the relay that its study states, if any, and in no other way.
   const report = channel.oblivious
@@ -29,8 +30,8 @@ export const inBatches = (step, move, left, now) => async (url, kept) => {
     // Its time begins when it has one.
     return { changes: changes.token ? { ...changes, ...drawn } : changes, again };
   }
-  // The person withdrew it meanwhile.
-  if (!due) return { changes: drawn };
+  // The person withdrew it meanwhile, or was seen since this flush began.
+  if (!due || (channel.oblivious && (await isSeen()))) return { changes: drawn };
   // Never both: an invitation says who somebody is.
   const its = token && { invitation: "", more: { Authorization: `PrivateToken token="${token}"` } };
   const { changes, again } = await step(url, { ...report, ...its });

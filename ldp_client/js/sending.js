@@ -40,7 +40,8 @@ export const send = (
       const request = REQUESTS[report?.state];
       if (!request || !isAt(collector, report) || (goes && !goes.has(id))) return true;
       const step = report.publisher ? request : findPublisher;
-      const its = report.channel ? leaving.inBatches(step, move, attempts - attempt, now) : step;
+      const isSeen = () => read(({ apart }) => apart > Date.now());
+      const its = report.channel ? leaving.inBatches(step, move, attempts - attempt, now, isSeen) : step;
       const { changes, again } = await its(`${collector}/v1/studies/${report.study}`, report);
       await move(id, { [report.state]: changes });
       // The person may have withdrawn meanwhile.

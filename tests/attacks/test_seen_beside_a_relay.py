@@ -5,7 +5,8 @@ import random
 
 import pytest
 
-from ldp_client.device import beside, clock
+from ldp_client.cli import main
+from ldp_client.device import beside, clock, outbox, sending
 from schemas import Study
 from tests import studies
 from tests.ldp_client.devices import Server, consenting
@@ -71,6 +72,60 @@ def test_nothing_leaves_through_the_relay_minutes_after_a_report_in_the_clear(tm
     at(queued.due)
     assert device.flush(1).batched == 1
     assert relay.requests == []
+
+
+@pytest.mark.parametrize("what", ["report", "deletion", "deletion now"])
+def test_a_flush_that_tries_again_knows_of_a_visit_since(tmp_path, places, keys, at, monkeypatch, what):
+    """The relay is away, the person opens the app, and the background flush of before tries again."""
+    collector, relay = places
+    study = relayed_study(relay.url, keys)
+    collector.content = study.to_json().encode()
+    device, app = (consenting(tmp_path / "device", "9", collector.url) for _ in range(2))
+    device.answer(study, YES)
+    at(device.ledger.queued()[0].due)
+    if what != "report":
+        device.flush(1)
+        device.withdraw(study.id)
+        with device.ledger.reading() as connection:
+            (deletion,) = outbox.withdrawn(connection)
+        at(deletion.due or clock.now())
+    before = len(relay.requests)
+    monkeypatch.setattr(sending, "backoff", lambda _: bool(app.fetch(study.id)) * 0.0)
+    flushed = device.flush(3, now=what == "deletion now")
+    assert len(relay.requests) - before == (3 if what == "deletion now" else 1)
+    if what != "deletion now":
+        assert flushed.waiting + flushed.undeleted == 1
+        assert "before " in flushed.reason
+
+
+def test_a_command_for_another_study_that_was_answered_fetches_nothing(tmp_path, places, keys, at, capsys):
+    """Run daily, as a script does, it would hold back what waits for the relay for good."""
+    collector, relay = places
+    device = consenting(tmp_path / "device", "9", collector.url)
+    plain = Study({**studies.document(studies.YES_NO), "id": "plain"})
+    device.answer(plain, YES)
+    device.flush(1)
+    device.answer(relayed_study(relay.url, keys), YES)
+    collector.content = plain.to_json().encode()
+    collector.requests.clear()
+    at(max(queued.due for queued in device.ledger.queued()) + 3 * HOUR)
+    url = f"{collector.url}/v1/studies/plain"
+    assert main(["answer", url, "--set", "ever=yes", "--yes", "--folder", str(tmp_path / "device")]) != 0
+    assert [request for request in collector.requests if "GET" in str(request)] == []
+    assert "beside that" in capsys.readouterr().err
+
+
+def test_what_is_held_after_a_visit_says_until_when(tmp_path, places, keys, at):
+    collector, relay = places
+    study = relayed_study(relay.url, keys)
+    collector.content = study.to_json().encode()
+    device = consenting(tmp_path / "device", "9", collector.url)
+    device.answer(study, YES)
+    at(device.ledger.queued()[0].due)
+    device.fetch(study.id)
+    flushed = device.flush(1)
+    assert flushed.batched == 1
+    assert "before " in flushed.reason
 
 
 def test_what_is_never_settled_in_the_clear_keeps_nothing_from_the_relay(

@@ -20,6 +20,7 @@ from ldp_client.files.signing import new_key, sign_study
 from schemas import Study
 from tests import studies
 from tests.ldp_client.devices import Server
+from tests.ldp_client.issuers import channel_of
 from tests.secure_sum.conftest import build_study as secure_sum_study
 
 ROOT = Path(__file__).parents[2]
@@ -117,6 +118,15 @@ def test_a_signed_study_in_a_studys_place_is_named(tmp_path, capsys):
     (tmp_path / "signed.json").write_text(signed.to_json())
     assert cli.main(["study", "check", str(tmp_path / "signed.json")]) == 3
     assert "signed.json: is a signed study, which devices take" in capsys.readouterr().err
+
+
+def test_perturb_says_that_reports_without_tokens_are_taken_by_nobody(tmp_path, capsys):
+    channel = channel_of("https://issuer.example")
+    (tmp_path / "study.json").write_text(json.dumps(studies.document(studies.YES_NO, channel=channel)))
+    (tmp_path / "answers.ndjson").write_text('{"ever": true}\n')
+    files = [str(tmp_path / name) for name in ("study.json", "answers.ndjson", "reports.ndjson")]
+    assert cli.main(["perturb", *files[:2], "--out", files[2]]) == 0
+    assert "No collector takes these reports" in capsys.readouterr().err
 
 
 def test_perturb_writes_reports(tmp_path, study_file):

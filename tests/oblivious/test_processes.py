@@ -32,6 +32,10 @@ from tests.oblivious.test_device import Relay as Recorder
 YES = {"ever": True}
 DOCUMENTED = (REPOSITORY / "docs" / "oblivious.md").read_text(encoding="utf-8")
 START_SECONDS = 60
+# Of `ldpkit relay`.
+MOST_PLACES = 256
+# Until a front that hands on at once has handed on all of these.
+TRIES = 40
 NGINX = "/usr/sbin/nginx"
 # By which a sender may be told from others.
 TELLING = (
@@ -258,6 +262,24 @@ def test_no_header_of_the_collector_comes_back(kind, status, tmp_path):
     assert "BaseHTTP" not in str(headers)
     assert headers["Retry-After"] == (None if status == 302 else "7")
     assert headers.get_all("Access-Control-Allow-Origin") == ["*"]
+
+
+@pytest.mark.parametrize("kind", sorted(RELAYS.keys() - {"ldpkit"}))
+def test_bodies_that_do_not_come_hold_no_place_of_the_relay(kind, tmp_path):
+    """Where the front hands on what has not come whole, a few hundred of these take all places."""
+    with Recorder() as gateway, contextlib.ExitStack() as slow:
+        gateway.answer = (200, {"Content-Type": ANSWER_TYPE, "Content-Length": "3"}, b"any")
+        relay, url = RELAYS[kind](tmp_path, gateway.url.replace("/ldpkit", "/ohttp"))
+        try:
+            host, port = url.split("/")[2].split(":")
+            head = f"POST /ldpkit HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Type: {REQUEST_TYPE}\r\n"
+            for _ in range(MOST_PLACES + 4):
+                connection = slow.enter_context(socket.create_connection((host, int(port)), timeout=30))
+                connection.sendall(f"{head}Content-Length: 1000\r\n\r\nx".encode())
+            assert {post(url, b"any")[0] for _ in range(TRIES)} == {200}
+        finally:
+            slow.close()
+            assert relay.stop() == 0
 
 
 def _check_relay(url, is_announced):

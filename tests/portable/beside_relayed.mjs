@@ -16,9 +16,11 @@ const point = new Uint8Array(await crypto.subtle.exportKey("raw", publicKey));
 const keys = btoa(String.fromCharCode(1, 0, 32, ...point, 0, 4, 0, 1, 0, 1));
 const channel = { batches: { hours: 1 }, oblivious: { relay: "https://relay.example/x", keys } };
 const sent = [];
+let meanwhile = () => {};
 globalThis.fetch = async (url) => {
   sent.push(new URL(url).host);
-  return new Response(null, { status: 404 });
+  await meanwhile();
+  return new Response(null, { status: url.includes("relay") ? 502 : 404 });
 };
 
 /** A device with these reports: what it sends when so many milliseconds have passed. */
@@ -29,10 +31,10 @@ async function device(...changes) {
     memory.reports = changes.map((more, index) => one(`r${index}`, more));
   });
   const move = (...change) => ledger.write((memory) => moveIn(memory, COLLECTOR, ...change));
-  const flush = async (later = 0) => {
+  const flush = async (later = 0, options = {}) => {
     now += later;
     sent.length = 0;
-    await send({ ...ledger, collector: COLLECTOR, move }, { attempts: 1 });
+    await send({ ...ledger, collector: COLLECTOR, move }, { attempts: 1, ...options });
     return [...sent];
   };
   return { flush, visited: (study) => ledger.write((memory) => visited(memory, COLLECTOR, study)) };
@@ -48,10 +50,22 @@ const jumped = await behind.flush(400 * 24 * HOUR);
 const asking = await device(relayed());
 await fetchStudy(COLLECTOR, "habits", asking).catch(() => 0);
 const fetched = await asking.flush();
+// Another tab fetches the study while one that relays waits to try again.
+globalThis.setTimeout = queueMicrotask;
+const since = [];
+for (const [more, options] of [[{}], [{ state: "withdrawn", body: "", size: 2 }], [{ state: "withdrawn", body: "", size: 2 }, { now: true }]]) {
+  const again = await device({ ...relayed(), ...more });
+  meanwhile = async () => {
+    meanwhile = () => {};
+    await fetchStudy(COLLECTOR, "habits", again).catch(() => 0);
+  };
+  since.push(await again.flush(0, { attempts: 3, ...options }));
+  meanwhile = () => {};
+}
 // In the clear it is never settled: whoever flushes every ten minutes.
 const stuck = await device(relayed(), {});
 const long = [];
 for (let step = 0; step < 400; step++) long.push(new Set(await stuck.flush(6e5)));
 const both = long.filter(({ size }) => size > 1).length;
 const [through, clear] = ["relay", "collector"].map((name) => long.filter((hosts) => hosts.has(`${name}.example`)).length);
-console.log(JSON.stringify({ together, alone, minutes, jumped, fetched, both, turns: [through > 0, clear > 0] }));
+console.log(JSON.stringify({ together, alone, minutes, jumped, fetched, since, both, turns: [through > 0, clear > 0] }));

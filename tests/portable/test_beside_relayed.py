@@ -37,6 +37,12 @@ def test_nothing_leaves_through_it_after_a_study_was_fetched_for_the_device(foun
     assert found["fetched"] == []
 
 
+def test_an_attempt_to_come_knows_of_what_another_tab_fetched_since(found):
+    """A deletion that the person wants at once is tried again whatever that tells."""
+    once = [RELAY, COLLECTOR]
+    assert found["since"] == [once, once, [*once, RELAY, RELAY]]
+
+
 def test_what_is_never_settled_keeps_neither_kind_for_good(found):
     assert found["turns"] == [True, True]
     assert found["both"] == 0

@@ -164,10 +164,10 @@ HOURS = 6
 REGION = {"id": "region", "choices": ["north", "south"], "source": "invitation"}
 
 
-def with_tokens(*strata, **more):
+def with_tokens(*strata, issuer="https://issuer.example/a", **more):
     """The same study, with a channel."""
     keys = [{"key": key.stated, "public": {"region": one}} for key, one in zip(KEYS, strata)]
-    tokens = {"issuer": "https://issuer.example/a", "keys": keys or [{"key": KEYS[0].stated}]}
+    tokens = {"issuer": issuer, "keys": keys or [{"key": KEYS[0].stated}]}
     fields = {"public": [REGION]} if strata else {}
     channel = {"batches": {"hours": HOURS}, "tokens": tokens, **more}
     return Study(studies.document(studies.YES_NO, channel=channel, **fields))
@@ -292,6 +292,12 @@ def test_the_power_is_cut_while_a_token_is_asked_for(trials):
         assert found["cuts"] == 1
         check_sent(found, study)
         assert len({body for _, _, body in found["asked"]}) == 1
+
+
+def test_a_study_whose_issuer_is_reached_in_clear_is_not_answered(trials):
+    (found,) = trials({}, study=with_tokens(issuer="http://127.0.0.1:8100"))
+    reason = "later: its issuer is not reached over TLS"
+    assert found == {"asleep": True, "stored": 0, "puts": 0, "later": [reason] * 41}
 
 
 def test_a_study_that_wants_a_relay_is_not_answered(trials):
