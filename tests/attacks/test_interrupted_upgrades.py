@@ -1,6 +1,6 @@
 """Kill an upgrade while it migrates: the next run takes it for done and migrates nothing.
 
-(By mistake) bring a release over a place of another one whose programs are gone, or over an upgrade under way.
+(By mistake) install over places whose programs are gone, uninstall while an upgrade is under way.
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ def test_a_kept_place_that_fails_is_said_and_done_again(install, tmp_path, kept,
     assert numbers_of(kept) == ["2\n", "2\n"]
 
 
-def test_nothing_is_uninstalled_while_an_upgrade_is_under_way(install, tmp_path, with_node):
+def test_nothing_is_uninstalled_while_an_upgrade_is_under_way(install, with_node):
     """What ran before it, and that it has to go on, would be forgotten."""
     (with_node[1] / "fail-2").touch()
     assert install(2).returncode == 1

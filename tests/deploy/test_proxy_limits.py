@@ -1,4 +1,4 @@
-"""The composed proxy's bounds on requests, by nginx itself: people behind a NAT, a relay, who has no node's key."""
+"""The composed proxy's bounds on requests, by nginx itself: of people behind a NAT, a relay, strangers."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def closing(node: str, key: str, study: str = "habits", sent: str = "{", size: i
 
 
 def test_who_has_no_key_holds_no_place_of_a_closing(nodes: int) -> None:
-    """Refused at once, of whatever study, before the body comes: four such requests kept every closing out."""
+    """Refused at once, before the body comes: four such requests kept every closing out."""
     # What stands for itself in an address, and not for the study: it leads to no address without a key.
     studies = ["habits", "habits", "habits", "a%3Fb", "a%23b", "a%2562", "a%0Ab", "%252e%252e"]
     strangers = [
