@@ -8,7 +8,7 @@
 # --database URL: an empty PostgreSQL in place of a file, when the place is made. --extras LIST: what else is installed,
 # default collector at first, later what is there. Run it again at any time: what is there stays as it is. With another
 # release it is an upgrade: servers stop, every database is backed up to /var/backups/ldpkit and then migrated, servers start. One
-# that was interrupted goes on where it was.
+# that was interrupted goes on where it was. Places that are there without programs are backed up and migrated too.
 set -euo pipefail
 umask 022
 
@@ -57,6 +57,8 @@ refuse_unready() {
   [ ! -e "$OPT" ] || [ -d "$OPT/releases" ] || refuse "$OPT is there and not of this script: move it away"
   [ ! -e "$PLACE" ] || [ -z "$(ls "$PLACE")" ] || [ -e "$PLACE/ldpkit.toml" ] ||
     refuse "$PLACE has files and no ldpkit.toml: move it away, or make its settings again (docs/operating.md)"
+  [ -z "$database" ] || [ ! -e "$PLACE/ldpkit.toml" ] ||
+    refuse "--database is for a place that is yet to be made: $PLACE has its own, in ldpkit.toml; leave the option out"
   enough_space "$OPT" "$OPT_MIB"
   enough_space "$PLACE" "$PLACE_MIB"
 }
@@ -131,9 +133,16 @@ mark_upgrade() { # OLD UNIT…
   sync "$OPT"
 }
 
+back_up() { # BIN PLACE [MARK]
+  local file
+  file=$BACKUPS/$(basename "$2")-$(basename "$(dirname "$1")")${3:-}-$(date -u +%Y%m%dT%H%M%S).backup
+  as_owner "$2" "$1/ldpkit" backup --out "$file" </dev/null || return
+  say "backup of $2: $file"
+}
+
 # Nothing is migrated before every place has its backup.
 upgrade() { # OLD
-  local old=$1 saves=$1 is_resumed="" place file name units=() migrated=()
+  local old=$1 saves=$1 is_resumed="" place units=() migrated=()
   if [ -e "$MARK" ]; then
     say "the upgrade from $(basename "$(dirname "$old")") was interrupted and goes on"
     # Some of the places may be of the new release, which the old one would refuse.
@@ -144,15 +153,12 @@ upgrade() { # OLD
   ((${#units[@]} == 0)) || systemctl stop "${units[@]}"
   while read -r place; do
     # Of an upgrade that goes on, some places may be migrated: the name says who reads it for sure.
-    name=$(basename "$(dirname "$saves")")
-    file=$BACKUPS/$(basename "$place")-$name${is_resumed:+-resumed}-$(date -u +%Y%m%dT%H%M%S).backup
-    as_owner "$place" "$saves/ldpkit" backup --out "$file" </dev/null || {
+    back_up "$saves" "$place" "${is_resumed:+-resumed}" || {
       [ -z "$is_resumed" ] || refuse "no backup of $place could be made, and no server runs: put it right, run this again"
       start "${units[@]}"
       rm "$MARK"
       refuse "no backup of $place could be made: the old release goes on"
     }
-    say "backup of $place: $file"
   done < <(places)
   switch_to "$OPT/releases/$release/bin"
   while read -r place; do
@@ -174,6 +180,28 @@ upgrade() { # OLD
   rm "$MARK"
   # To go back there is the last one; those before it go.
   find "$OPT/releases" -mindepth 1 -maxdepth 1 ! -path "$(dirname "$old")" ! -name "$release" -exec rm -rf {} +
+}
+
+# Places that were kept without programs, or copied here: what release they are of nobody knows, and any release backs
+# up what is earlier. There are no programs before all of it is done: until then every run does it.
+adopt() {
+  local new=$OPT/releases/$release/bin place units=()
+  mapfile -t units < <(running_units)
+  ((${#units[@]} == 0)) || systemctl stop "${units[@]}"
+  while read -r place; do
+    back_up "$new" "$place" -kept || refuse_kept "no backup of $place could be made, nothing was changed" "$place"
+  done < <(places)
+  while read -r place; do
+    as_owner "$place" "$new/ldpkit" admin migrate </dev/null ||
+      refuse_kept "$place could not be migrated, its backup is in $BACKUPS" "$place"
+  done < <(places)
+  switch_to "$new"
+  start "${units[@]}"
+}
+
+refuse_kept() { # WHAT PLACE
+  refuse "$1, and no server runs: see above. Files of another machine: chown -R $OWNER: $2; a later release's: install" \
+    "that one; a place that is not wanted: move it away. Then run this again"
 }
 
 start() { (($# == 0)) || systemctl start "$@"; }
@@ -206,7 +234,7 @@ install_all() {
   if [ -e "$MARK" ]; then
     upgrade "$(head -n 1 "$MARK")"
   elif [ -z "$old" ]; then
-    switch_to "$OPT/releases/$release/bin"
+    adopt
   elif [ "$old" != "$OPT/releases/$release/bin" ]; then
     upgrade "$old"
   fi
@@ -218,6 +246,8 @@ install_all() {
 
 uninstall_all() {
   [ -d "$OPT/releases" ] || [ -e "$UNITS/ldpkit.service" ] || refuse "nothing is installed in $OPT"
+  [ ! -e "$MARK" ] ||
+    refuse "an upgrade was interrupted, and places may be half of it: run install again, which goes on, then this"
   local units=()
   mapfile -t units < <(running_units)
   ((${#units[@]} == 0)) || systemctl disable --now "${units[@]}"

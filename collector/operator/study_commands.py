@@ -77,7 +77,7 @@ def run_publish(arguments: argparse.Namespace) -> int:
     warned = [*warnings_of(study), *taken_in_words(study), *issuer_warnings(study, arguments.to)]
     for line in [*warned, *unstated_in_words(study)]:
         print(line, file=sys.stderr)
-    before = collector.published(study.id)
+    before, is_closed = collector.served(study.id)
     said = []
     if arguments.dry_run:
         said = [_what_would_happen(study, before, _state_of(collector, study.id))]
@@ -87,9 +87,12 @@ def run_publish(arguments: argparse.Namespace) -> int:
         again = "is published" if is_new else "was published before"
         said = [f"{study.id}, version {study.version}, {again}; digest {study.digest}"]
         said += _links(study, collector)
+    if is_closed:
+        said.append(_closed_in_words(study, collector))
     links = {"people": _page_of(study, collector), "devices": collector.address_of(study.id)}
     named = {"study": study.id, "version": study.version, "digest": study.digest}
-    show({**named, "done": not arguments.dry_run, "new": is_new, **links}, arguments.json, lambda _: said)
+    done = {"done": not arguments.dry_run, "new": is_new, "closed": is_closed}
+    show({**named, **done, **links}, arguments.json, lambda _: said)
     return 0
 
 
@@ -107,6 +110,14 @@ def _state_of(collector: RemoteCollector, study_id: str) -> str:
         if error.status not in (FORBIDDEN, UNKNOWN):
             raise
         return ""
+
+
+def _closed_in_words(study: Study, collector: RemoteCollector) -> str:
+    """That a published study takes no reports, and what does something about it."""
+    there = f"`ldpkit open {study.id} --to {collector.url}`"
+    if study.route is not None:
+        there = "`ldpkit admin studies` at the node says more"
+    return f"{study.id} takes no reports, it is closed: {there}"
 
 
 def _page_of(study: Study, collector: RemoteCollector) -> str | None:

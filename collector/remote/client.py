@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
 from collector.settings import PRINTABLE
-from ldp_client.device.exchange import MOST_CHARACTERS, Cutoff, backoff, exchange, opener_for
+from ldp_client.device.exchange import MOST_CHARACTERS, Answer, Cutoff, backoff, exchange, opener_for
 from ldp_client.device.policy import LOOPBACK
 from ldp_client.documents.errors import TransferError, UsageError
 from ldp_client.documents.fields import printable
@@ -60,7 +60,22 @@ def ask(
     method: str | None = None,
     again: bool = True,
 ) -> bytes:
-    """The body of what answers a GET, or a POST where there is a body.
+    """The body of what `answer_to` gives for the same."""
+    return answer_to(url, token, who, most, seconds, body, media_type, method, again).body
+
+
+def answer_to(
+    url: str,
+    token: str,
+    who: str,
+    most: int,
+    seconds: float,
+    body: bytes | None = None,
+    media_type: str = "",
+    method: str | None = None,
+    again: bool = True,
+) -> Answer:
+    """What answers a GET, or a POST where there is a body.
 
     token: "" for none. who: names the server in errors. most: of its bytes. seconds: for everything. again:
     whether it may be asked for again, as what is done a second time does no harm.
@@ -71,7 +86,7 @@ def ask(
     request = _request(url, token, body, media_type)
     request.method = method or request.get_method()
 
-    def once() -> bytes:
+    def once() -> Answer:
         left = end - time.monotonic()
         if left <= 0:
             raise TransferError(f"{who}, {url}, gave no whole answer in {seconds:g} s")
@@ -83,7 +98,7 @@ def ask(
             raise _refusal(answer.status, answer.body, who)
         if len(answer.body) > most:
             raise TransferError(f"{who} sent more than {most} bytes")
-        return answer.body
+        return answer
 
     return patiently(once) if again else once()
 

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from collector.remote import answers
-from collector.remote.client import RefusalError, ask, require_address, require_one_key, require_private
+from collector.remote.client import (
+    RefusalError,
+    answer_to,
+    require_address,
+    require_one_key,
+    require_private,
+)
+from ldp_client.device.upload import CLOSED, STUDY_STATE
 from ldp_client.documents.errors import TransferError
 
 if TYPE_CHECKING:
@@ -63,13 +70,18 @@ class RemoteCollector:
 
     def published(self, study_id: str, version: int | None = None) -> bytes | None:
         """The document of a version, by default the current one; None where it is not published."""
+        return self.served(study_id, version)[0]
+
+    def served(self, study_id: str, version: int | None = None) -> tuple[bytes | None, bool]:
+        """What `published` gives, and whether it is served as a study that takes no reports."""
         wanted = "" if version is None else f"?version={version}"
         try:
-            return ask(self.url + _path(study_id) + wanted, "", WHO, MOST_BYTES, SECONDS)
+            answer = answer_to(self.url + _path(study_id) + wanted, "", WHO, MOST_BYTES, SECONDS)
         except RefusalError as error:
             if error.status == UNKNOWN:
-                return None
+                return None, False
             raise
+        return answer.body, answer.headers.get(STUDY_STATE) == CLOSED
 
     def publish(self, document: bytes, study: Study) -> None:
         """Publish a study, signed or not. study: the document's. Raises TransferError where the collector
@@ -154,9 +166,10 @@ class RemoteCollector:
         body: bytes | None = None,
         again: bool = True,
     ) -> Any:
-        said = ask(self.url + path, self._token, WHO, MOST_BYTES, SECONDS, body, JSON, method, again)
+        url = self.url + path
+        answer = answer_to(url, self._token, WHO, MOST_BYTES, SECONDS, body, JSON, method, again)
         try:
-            return read(json.loads(said))
+            return read(json.loads(answer.body))
         except (ValueError, TypeError, LookupError, RecursionError):
             raise TransferError(
                 f"what came from {self.url} is no answer of a collector: is that one?"

@@ -35,6 +35,8 @@ STATEMENT_SECONDS = 30
 # Connections beside those for reading: one writes, one looks whether the database answers.
 RESERVED = 2
 POSTGRESQL_DISK_FULL = "53100"
+# No such table, as while a dump is put back: no server starts on a database without.
+POSTGRESQL_NO_TABLE = "42P01"
 # Two transactions waited for each other, and PostgreSQL ended this one: a deadlock, or what stands for one.
 POSTGRESQL_ENDED = ("40P01", "40001")
 MOST_TRIES = 3
@@ -212,6 +214,12 @@ def is_disk_full(error: SQLAlchemyError) -> bool:
     cause = error.orig if isinstance(error, DBAPIError) else None
     code = getattr(cause, "sqlite_errorcode", None)
     return code == sqlite3.SQLITE_FULL or getattr(cause, "sqlstate", None) == POSTGRESQL_DISK_FULL
+
+
+def is_without_tables(error: Exception) -> bool:
+    """Whether PostgreSQL refused because a table is away; SQLite says so as it says that it is away."""
+    cause = error.orig if isinstance(error, DBAPIError) else None
+    return getattr(cause, "sqlstate", None) == POSTGRESQL_NO_TABLE
 
 
 def has_lagging_replica(database: Database) -> bool:

@@ -26,7 +26,7 @@ from collector.problems import (
     UNAVAILABLE,
     ProblemError,
 )
-from collector.storage.database import is_disk_full, one_line
+from collector.storage.database import is_disk_full, is_without_tables, one_line
 from collector.storage.queries import OtherReleaseError
 from collector.storage.sums import WrongSumsError
 from ldp_client.documents.errors import ReportError, StatementError, StudyError
@@ -38,7 +38,7 @@ OF_A_STATEMENT = (DataError, IntegrityError, NotSupportedError, ProgrammingError
 def is_of_all(error: Exception) -> bool:
     """Whether whatever else is written now would fail alike: the database is locked, full or away."""
     of_database = isinstance(error, SQLAlchemyError) and not isinstance(error, OF_A_STATEMENT)
-    return of_database or isinstance(error, OtherReleaseError)
+    return of_database or is_without_tables(error) or isinstance(error, OtherReleaseError)
 
 
 @singledispatch
@@ -86,7 +86,7 @@ def _(error: SQLAlchemyError) -> ProblemError:
 @problem_of.register(NotSupportedError)
 @problem_of.register(ProgrammingError)
 def _(error: SQLAlchemyError) -> ProblemError:
-    return problem_of.dispatch(Exception)(error)
+    return problem_of.dispatch(DatabaseError if is_without_tables(error) else Exception)(error)
 
 
 @problem_of.register

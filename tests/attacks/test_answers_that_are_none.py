@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from email.message import Message
 
 import pytest
 
 from collector.remote import operating
 from ldp_client.cli import main
+from ldp_client.device.exchange import Answer
 from schemas import Study
 from tests import studies
 from tests.ldp_client.devices import Server
@@ -82,7 +84,7 @@ def says(monkeypatch):
 
     def answer(said):
         body = said if isinstance(said, bytes) else json.dumps(said).encode()
-        monkeypatch.setattr(operating, "ask", lambda *_asked, **_how: body)
+        monkeypatch.setattr(operating, "answer_to", lambda *_asked, **_how: Answer(200, Message(), body))
 
     return answer
 

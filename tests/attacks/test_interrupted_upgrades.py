@@ -1,7 +1,11 @@
-"""Kill an upgrade while it migrates: the next run takes it for done and migrates nothing."""
+"""Kill an upgrade while it migrates: the next run takes it for done and migrates nothing.
+
+(By mistake) install over places whose programs are gone, uninstall while an upgrade is under way.
+"""
 
 from __future__ import annotations
 
+import getpass
 import os
 import shutil
 import subprocess
@@ -15,7 +19,7 @@ DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 LDPKIT = """#!/bin/bash
 case "$1 $2" in
   "init "*) touch ldpkit.toml; echo {number} > db ;;
-  "backup "*) cp db "$3" ;;
+  "backup "*) [ ! -e fail-backup ] || exit 1; cp db "$3" ;;
   "admin migrate")
     [ ! -e kill-{number} ] || {{ rm kill-{number}; kill -9 $PPID; exit 1; }}
     [ ! -e fail-{number} ] || exit 1
@@ -60,8 +64,8 @@ def install(tmp_path):
     for number in (1, 2):
         make_release(tmp_path, number)
 
-    def run(number, *options, **more):
-        command = ["bash", str(tmp_path / "install.sh"), "install", "--from", str(tmp_path / f"dist{number}")]
+    def run(number, *options, action="install", **more):
+        command = ["bash", str(tmp_path / "install.sh"), action, "--from", str(tmp_path / f"dist{number}")]
         command += options
         path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
         environment = {**os.environ, "PATH": path, "RUNNING": str(tmp_path / "running"), **more}
@@ -72,7 +76,7 @@ def install(tmp_path):
 
 def make_release(folder, number):
     dist = folder / f"dist{number}"
-    dist.mkdir()
+    dist.mkdir(exist_ok=True)
     wheels = [dist / f"{name}-{number}.0-py3-none-any.whl" for name in ("ldp_client", "ldpkit")]
     for wheel in wheels:
         wheel.write_text(wheel.name)
@@ -151,6 +155,71 @@ def test_a_node_that_could_not_be_migrated_runs_when_the_upgrade_went_on(install
         assert release.startswith("2.0-") or backup.read_text() == "1\n", backup.name
         assert ("-resumed-" in release) == release.startswith("2.0-")
     assert len(list((tmp_path / "backups").iterdir())) == 4
+
+
+@pytest.fixture
+def kept(install, tmp_path, with_node):
+    """The two places of the first release, whose programs were taken away; the second release is at hand."""
+    assert install(1, action="uninstall").returncode == 0
+    (tmp_path / "running").write_text("")
+    make_release(tmp_path, 2)
+    return with_node
+
+
+def numbers_of(places):
+    return [(one / "db").read_text() for one in places]
+
+
+def test_places_that_were_kept_are_backed_up_and_migrated(install, tmp_path, kept):
+    done = install(2)
+    assert done.returncode == 0, done.stderr
+    assert numbers_of(kept) == ["2\n", "2\n"]
+    backups = list((tmp_path / "backups").iterdir())
+    assert [file.read_text() for file in backups] == ["1\n", "1\n"]
+    assert all("2.0-" in file.name and "-kept-" in file.name for file in backups)
+    # Once there are programs, a run of the same release copies nothing.
+    assert install(2).returncode == 0
+    assert len(list((tmp_path / "backups").iterdir())) == 2
+
+
+@pytest.mark.parametrize(
+    ("fault", "said", "left"),
+    [("fail-backup", "no backup of", ["1\n", "1\n"]), ("fail-2", "not be migrated", ["2\n", "1\n"])],
+)
+def test_a_kept_place_that_fails_is_said_and_done_again(install, tmp_path, kept, fault, said, left):
+    (kept[1] / fault).touch()
+    failed = install(2)
+    assert failed.returncode == 1
+    assert said in failed.stderr
+    assert f"chown -R {getpass.getuser()}: {kept[1]}" in failed.stderr
+    assert numbers_of(kept) == left
+    assert not (tmp_path / "opt" / "bin").exists()
+    (kept[1] / fault).unlink()
+    assert install(2).returncode == 0
+    assert numbers_of(kept) == ["2\n", "2\n"]
+
+
+def test_nothing_is_uninstalled_while_an_upgrade_is_under_way(install, with_node):
+    """What ran before it, and that it has to go on, would be forgotten."""
+    (with_node[1] / "fail-2").touch()
+    assert install(2).returncode == 1
+    refused = install(2, action="uninstall")
+    assert refused.returncode == 1
+    assert "an upgrade was interrupted" in refused.stderr
+    (with_node[1] / "fail-2").unlink()
+    assert install(2).returncode == 0
+    assert numbers_of(with_node) == ["2\n", "2\n"]
+    assert install(2, action="uninstall").returncode == 0
+
+
+def test_no_other_database_is_named_for_a_place_that_is_there(install, tmp_path):
+    """The option would be passed over in silence, and reports would go into the old database."""
+    (tmp_path / "running").write_text("")
+    url = "postgresql:///ldpkit"
+    assert install(1, "--database", url).returncode == 0
+    refused = install(1, "--database", url)
+    assert refused.returncode == 1
+    assert "--database is for a place that is yet to be made" in refused.stderr
 
 
 # Makes an environment whose pip notes what it was to install.

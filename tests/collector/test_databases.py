@@ -128,6 +128,19 @@ def test_postgresql_killed_and_restarted(elephant, postgresql, study, make_repor
     assert len(elephant.exported()) == 11
 
 
+def test_tables_that_are_away_for_a_moment_are_503(elephant, study, make_report):
+    """As while a dump is put back: devices keep what they have, and no traceback is logged."""
+    report = make_report(study)
+    with elephant.collector.database.engine.begin() as other:
+        other.execute(text("ALTER SCHEMA public RENAME TO away"))
+    found = [problem(elephant.client.get("/readyz")), problem(elephant.put(report))]
+    with elephant.collector.database.engine.begin() as other:
+        other.execute(text("ALTER SCHEMA away RENAME TO public"))
+    assert found == [(503, "unavailable")] * 2
+    assert elephant.client.get("/readyz").status_code == 200
+    assert elephant.put(report).status_code == 201
+
+
 def test_postgresql_locked_is_503_and_recovers(make_harness, postgresql, study, make_report):
     harness = make_harness(database=postgresql.new_database(), busy_timeout=0.2)
     harness.publish(study)

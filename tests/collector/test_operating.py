@@ -20,6 +20,7 @@ from collector.remote import operating as remote
 from collector.remote.client import TEMPORARY, PassingError, RefusalError
 from collector.storage.audit_log import entries
 from ldp_client.cli import build_parser
+from ldp_client.device.exchange import Answer
 from ldp_client.documents.errors import InputError, LdpkitError
 from tests.collector.commands import parsed, run
 from tests.collector.conftest import INVITATION_KEY, TOKEN
@@ -42,7 +43,7 @@ def asked(monkeypatch):
     monkeypatch.setenv("LDPKIT_TOKEN", TOKEN)
 
     def connect(harness):
-        def ask(url, token, who, _most, _seconds, body=None, _type="", method=None, _again=True):
+        def answer_to(url, token, who, _most, _seconds, body=None, _type="", method=None, _again=True):
             headers = {"Authorization": f"Bearer {token}"} if token else {}
             method = method or ("GET" if body is None else "POST")
             path = url.removeprefix(URL)
@@ -51,9 +52,9 @@ def asked(monkeypatch):
             if not 200 <= response.status_code < 300:
                 kind = PassingError if response.status_code in TEMPORARY else RefusalError
                 raise kind(f"{who}: {response.get_json()['detail']}", response.status_code)
-            return response.data
+            return Answer(response.status_code, response.headers, response.data)
 
-        monkeypatch.setattr(remote, "ask", ask)
+        monkeypatch.setattr(remote, "answer_to", answer_to)
         return harness
 
     return connect
@@ -84,6 +85,21 @@ def test_a_study_is_published_and_its_links_are_said(asked, empty, study, tmp_pa
     assert "was published before" in capsys.readouterr().out
     at("publish", str(file), "--dry-run")
     assert "nothing would change" in capsys.readouterr().out
+
+
+def test_publishing_a_closed_study_again_says_that_it_takes_no_reports(asked, empty, study, tmp_path, capsys):
+    asked(empty)
+    file = tmp_path / "study.json"
+    file.write_bytes(study.canonical())
+    at("publish", str(file))
+    assert "takes no reports" not in capsys.readouterr().out
+    at("close", "habits", "--yes")
+    capsys.readouterr()
+    for more in ((), ("--dry-run",)):
+        at("publish", str(file), *more)
+        assert f"`ldpkit open habits --to {URL}`" in capsys.readouterr().out
+    at("publish", str(file), "--json")
+    assert json.loads(capsys.readouterr().out)["closed"] is True
 
 
 def test_a_list_and_a_status_say_how_studies_go(asked, either, study, make_study, make_report, capsys):

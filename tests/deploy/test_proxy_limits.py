@@ -1,4 +1,4 @@
-"""The composed proxy's bounds on requests of one address, by nginx itself: people behind a NAT, a relay."""
+"""The composed proxy's bounds on requests, by nginx itself: of people behind a NAT, a relay, strangers."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -20,6 +21,7 @@ EACH, MANY, ALL = (
 )
 NAT, OTHER, RELAY = "127.0.0.1", "127.0.0.2", "127.0.0.3"
 SECONDS = 20
+KEY = "Bearer of-the-operator"
 
 
 class Holding(ThreadingHTTPServer):
@@ -41,8 +43,22 @@ class Holding(ThreadingHTTPServer):
 class _Answer(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         assert isinstance(self.server, Holding)
+        if self.path.endswith("/drawing"):
+            self._as_a_node()
+            return
         self.server.hold()
         self.send_response(204)
+        self.end_headers()
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self._as_a_node()
+
+    def _as_a_node(self) -> None:
+        """Refuse who has no key; to who has it, no study is known."""
+        has_key = self.headers.get("Authorization") == KEY
+        self.send_response(404 if has_key else 401)
+        self.send_header("Content-Length", "0")
         self.end_headers()
 
     def log_message(self, *_arguments: object) -> None:
@@ -78,15 +94,39 @@ def proxy(behind: Holding, tmp_path: Path) -> Iterator[int]:
         f"server {{ listen {port}; location / {{ {to} }} }} }}"
     )
     (tmp_path / "nginx.conf").write_text(text)
-    process = subprocess.Popen(
-        [NGINX, "-p", str(tmp_path), "-c", str(tmp_path / "nginx.conf"), "-e", "stderr"]
-    )
-    yield port
-    process.terminate()
-    process.wait(timeout=SECONDS)
+    with running(tmp_path):
+        yield port
 
 
-def asked(port: int, address: str) -> socket.socket:
+@contextmanager
+def running(folder: Path) -> Iterator[None]:
+    """nginx with the settings of a folder."""
+    process = subprocess.Popen([NGINX, "-p", str(folder), "-c", str(folder / "nginx.conf"), "-e", "stderr"])
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait(timeout=SECONDS)
+
+
+@pytest.fixture
+def nodes(behind: Holding, tmp_path: Path) -> Iterator[int]:
+    """The composed proxy as it is, but without TLS, in front of one server for all; its port."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    text = re.sub(r"^ *ssl_.*$", "", PROXY, flags=re.M).replace("listen 8443 ssl", f"listen {port}")
+    text = text.replace("worker_processes auto;", "daemon off; user root;").replace("/tmp/", f"{tmp_path}/")
+    text = re.sub(r"//(collector|node-[ab]):8000", f"//127.0.0.1:{behind.server_address[1]}", text)
+    (tmp_path / "nginx.conf").write_text(text)
+    with running(tmp_path):
+        yield port
+
+
+GET = "GET / HTTP/1.1\r\nHost: collector.example\r\nConnection: close\r\n\r\n"
+
+
+def asked(port: int, address: str, request: str = GET) -> socket.socket:
     """A request of somebody at that address, under way."""
     deadline = time.monotonic() + SECONDS
     while True:
@@ -96,7 +136,7 @@ def asked(port: int, address: str) -> socket.socket:
         except ConnectionRefusedError:
             assert time.monotonic() < deadline
             time.sleep(0.05)
-    one.sendall(b"GET / HTTP/1.1\r\nHost: collector.example\r\nConnection: close\r\n\r\n")
+    one.sendall(request.encode())
     return one
 
 
@@ -124,3 +164,39 @@ def test_an_address_has_its_bound_and_one_of_many_people_a_larger_one(proxy: int
     behind.go.set()
     assert {status(one) for one in people} == {204}
     assert status(asked(proxy, NAT)) == 204
+
+
+def closing(node: str, key: str, study: str = "habits", sent: str = "{", size: int = 60_000_000) -> str:
+    """A `secure-sum close` of which so much of the body is sent."""
+    return (
+        f"POST /v1/studies/{study}/set HTTP/1.1\r\nHost: {node}.example\r\nAuthorization: {key}\r\n"
+        f"Content-Length: {size}\r\nConnection: close\r\n\r\n{sent}"
+    )
+
+
+def test_who_has_no_key_holds_no_place_of_a_closing(nodes: int) -> None:
+    """Refused at once, before the body comes: four such requests kept every closing out."""
+    # What stands for itself in an address, and not for the study: it leads to no address without a key.
+    studies = ["habits", "habits", "habits", "a%3Fb", "a%23b", "a%2562", "a%0Ab", "%252e%252e"]
+    strangers = [
+        asked(nodes, address, closing("node-a", key, study))
+        for study in studies
+        for address in (NAT, OTHER)
+        for key in ("", "Bearer of-nobody")
+    ]
+    assert [int(one.recv(64).split()[1]) for one in strangers] == [401] * len(strangers)
+    whole = closing("node-a", KEY, sent="{}", size=2)
+    assert status(asked(nodes, NAT, whole)) == 404
+    for one in strangers:
+        one.close()
+
+
+def test_closings_of_a_node_leave_room_for_those_of_the_other(nodes: int) -> None:
+    (most,) = set(re.findall(r"limit_conn closings (\d+);", PROXY))
+    held = [asked(nodes, OTHER, closing("node-a", KEY)) for _ in range(int(most))]
+    deadline = time.monotonic() + SECONDS
+    while status(asked(nodes, NAT, closing("node-a", KEY, sent="{}", size=2))) != 503:
+        assert time.monotonic() < deadline
+    assert status(asked(nodes, NAT, closing("node-b", KEY, sent="{}", size=2))) == 404
+    for one in held:
+        one.close()
