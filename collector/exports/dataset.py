@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date
 from functools import partial
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import wait
@@ -24,6 +24,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from collector.exports.keeping import Gone, Keeper, Place, refuse_gone, refuse_losses
+from collector.exports.last_day import last_day_over
 from collector.exports.layout import (
     MANIFEST,
     MOST_BUCKETS,
@@ -260,9 +261,10 @@ def plan_of(database: Database, order: Order, before: Manifest | None) -> Plan:
         state = queries.study_state(session, order.study)
         if state is None:
             raise InputError(f"there is no study {order.study[:64]!r} in {database.shown}")
-        refuse_gone(state, order.study, Store(order.address).shown(folder_of(order.study)) if before else "")
-        is_open = not state.closed
-        through = order.today - timedelta(1) if is_open and not order.with_today else None
+        place, is_open = Place(Store(order.address), order.study, state.number), not state.closed
+        refuse_gone(state, order.study, place.store.shown(folder_of(order.study)) if before else "")
+        is_cut = is_open and not order.with_today
+        through = last_day_over(session, place, order.today, before) if is_cut else None
         counts = stored_counts(session, state.number, through)
         digests = queries.document_digests(session, state.number)
     rules = rules_of(database, order.study, digests)

@@ -7,13 +7,14 @@ export, or another database's: then nothing of it is deleted, and no withdrawal 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from collector.exports.dataset import manifest_there, pending_manifest, read_manifest
-from collector.exports.layout import PART, Manifest, folder_of
+from collector.exports.keeping import counts_of
+from collector.exports.layout import PART, UNFINISHED, Manifest, folder_of
 from collector.exports.store import Store
 from collector.storage import queries
-from collector.storage.archived import Counts, archived_counts, stored_counts
+from collector.storage.archived import Counts, archived_counts, count_waiting, stored_counts
 from collector.storage.database import Database
 from ldp_client.documents.errors import InputError
 from ldp_client.words.text import counted
@@ -63,20 +64,63 @@ def require_counts(database: Database, store: Store, study_id: str, found: Count
         )
 
 
+def require_as_counted(database: Database, store: Store, manifest: Manifest) -> None:
+    """Raises InputError for an archive that is not to be deleted: it went on without this database, or ahead.
+
+    Also where a change was interrupted: what it was to have is written once the database has counted it out.
+    """
+    study_id = manifest.study
+    try:
+        require_counts(database, store, study_id, counts_of(manifest.parts))
+    except InputError as error:
+        unfinished = store.shown(f"{folder_of(study_id)}/{UNFINISHED}")
+        advice = (
+            "Where this database is a copy that was restored, the archive is another's; where not, delete "
+            f"its files, put an empty file {unfinished} there, and run this again"
+        )
+        with database.read() as session:
+            state = queries.study_state(session, study_id)
+            # Some may be counted out whose files a run that was killed did not come to.
+            if state is not None and count_waiting(session, state.number):
+                again = f"ldpkit admin archive {study_id} --to {store.address}"
+                advice = f"Withdrawals wait: run `{again}` first"
+        raise InputError(f"{error}. {advice}") from None
+
+
+def require_names(store: Store, manifest: Manifest) -> None:
+    """Raises InputError unless an archive's files are all there by name, and no others that it never had.
+
+    Once a deletion has taken the manifest away, it may have taken files too.
+    """
+    has_begun = manifest_there(store, manifest.study) is None
+    _require_paths(store, manifest, {} if has_begun else dict.fromkeys(part.path for part in manifest.parts))
+
+
 def require_files(store: Store, manifest: Manifest, read: Collection[str]) -> None:
-    """Raises InputError unless an archive's files are all there, and no others that it never had.
+    """The same by names and lengths.
 
     read: those whose content was read and is known.
     """
+    wanted = {part.path: part.bytes for part in manifest.parts if part.path not in read}
+    _require_paths(store, manifest, wanted)
+
+
+def _require_paths(store: Store, manifest: Manifest, wanted: Mapping[str, int | None]) -> None:
+    """Raises InputError unless these files are there, and none that the archive never had.
+
+    wanted: the length of each, None for any.
+    """
     folder = folder_of(manifest.study)
     there = {path: size for path, size in store.sizes(folder).items() if PART.fullmatch(path)}
-    wanted = {part.path: part.bytes for part in manifest.parts}
-    if wrong := [path for path in wanted if path not in read and there.get(path) != wanted[path]]:
+    if wrong := [
+        path for path, size in wanted.items() if path not in there or size not in (None, there[path])
+    ]:
         raise InputError(
             f"{store.shown(folder)} lacks {_some(wrong)} that the archive has, or has another in its place: "
             f"{UNDONE}. Put back what was there"
         )
-    if extra := sorted(there.keys() - wanted.keys() - _leaving(store, manifest.study, there.keys())):
+    own = {part.path for part in manifest.parts}
+    if extra := sorted(there.keys() - own - _leaving(store, manifest.study, there.keys())):
         raise InputError(
             f"{store.shown(folder)} has {_some(extra)} beside the archive's own: {UNDONE}. Move away what "
             "was copied there"

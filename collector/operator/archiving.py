@@ -33,7 +33,13 @@ from collector.exports.keeping import Keeper, Place, counts_of
 from collector.exports.layout import MANIFEST, PART, UNFINISHED, Manifest, Part, document_name, folder_of
 from collector.exports.parts import UndoneError
 from collector.exports.store import Store, trimmed
-from collector.operator.archive_checks import manifest_of, require_counts, require_own
+from collector.operator.archive_checks import (
+    manifest_of,
+    require_as_counted,
+    require_counts,
+    require_names,
+    require_own,
+)
 from collector.operator.archive_withdrawals import take_out
 from collector.operator.retention import REPORTS_AT_ONCE
 from collector.reports.rules import Rules
@@ -332,12 +338,11 @@ def _delete_files(database: Database, store: Store, study_id: str, versions: Ite
     folder = folder_of(study_id)
     ours = set(map(document_name, versions))
     unfinished = f"{folder}/{UNFINISHED}"
-    pending = pending_manifest(store, study_id)
-    manifest = pending or manifest_there(store, study_id)
+    manifest = pending_manifest(store, study_id) or manifest_there(store, study_id)
     if manifest is not None:
         require_own(database, store, manifest)
-        if pending is None:
-            _require_as_counted(database, store, manifest, store.shown(unfinished))
+        require_as_counted(database, store, manifest)
+        require_names(store, manifest)
         store.write(unfinished, manifest._replace(archive=True).to_json().encode())
     elif store.read(unfinished) != b"":
         where = store.shown(f"{folder}/{MANIFEST}")
@@ -352,17 +357,6 @@ def _delete_files(database: Database, store: Store, study_id: str, versions: Ite
         is_temporary = path.rpartition("/")[2].startswith(TEMPORARY)
         if path in ours or is_temporary or PART.fullmatch(path):
             store.remove(f"{folder}/{path}")
-
-
-def _require_as_counted(database: Database, store: Store, manifest: Manifest, unfinished: str) -> None:
-    """Raises InputError for an archive that went on without this database: it may be a restored copy."""
-    try:
-        require_counts(database, store, manifest.study, counts_of(manifest.parts))
-    except InputError as error:
-        raise InputError(
-            f"{error}. Where this database is a copy that was restored, the archive is another's; where not, "
-            f"delete its files, put an empty file {unfinished} there, and run this again"
-        ) from None
 
 
 def _forget(database: Database, study_id: str) -> int:

@@ -41,14 +41,18 @@ def many_of(
 ) -> Iterator[Many]:
     """Where the command's tasks run.
 
-    cluster: as of `cluster.place_of`. kept: the file of an interrupted run; `Many.done` deletes it.
+    cluster: as of `cluster.place_of`. kept: the file of an interrupted run; its `done` deletes it.
     """
     from inference.design.cluster import place_of
     from inference.design.journal import Journal
     from inference.design.many import Many
 
     with place_of(cluster, progress) as place:
-        yield Many(place, Journal(kept))
+        journal = Journal(kept)
+        try:
+            yield Many(place, journal)
+        finally:
+            journal.end()
 
 
 def beside(out: str) -> Path:

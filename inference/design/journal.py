@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 from collections.abc import Collection
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +24,18 @@ class Journal:
 
     def __init__(self, path: Path | None = None) -> None:
         self.path = path
+        self._lock: int | None = None
 
     def read(self, digests: Collection[str]) -> Found:
         """What is known of works with these digests; a line that was cut off is deleted.
 
-        Raises InputError for a file that is something else, or is of other parameters.
+        From then on until `end` the file is this run's. Raises InputError for a file that is another run's,
+        is something else, or is of other parameters.
         """
-        if self.path is None or not self.path.exists():
+        if self.path is None:
             return {}
         try:
+            self._hold(self.path)
             whole = self.path.read_bytes()
             end = whole.rfind(b"\n") + 1
             found = [_line(line) for line in whole[:end].splitlines()]
@@ -55,7 +60,6 @@ class Journal:
             return
         line = json.dumps({"format": FORMAT, "parameters": digest, "task": number, "found": found})
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
             with self.path.open("a", encoding="utf-8") as file:
                 file.write(line + "\n")
                 file.flush()
@@ -64,12 +68,51 @@ class Journal:
             raise self._unwritten(error) from None
 
     def done(self) -> None:
-        """Delete the file: all is written where it belongs."""
-        if self.path is not None:
+        """Delete the file, unless another run goes on with it: all is written where it belongs."""
+        if self.path is None:
+            return
+        with suppress(InputError):
+            self._hold(self.path)
             self.path.unlink(missing_ok=True)
+        self.end()
+
+    def end(self) -> None:
+        """Let another run have the file; one without a result is deleted."""
+        if self.path is None or self._lock is None:
+            return
+        if _is_at(self.path, self._lock) and not os.fstat(self._lock).st_size:
+            self.path.unlink(missing_ok=True)
+        os.close(self._lock)
+        self._lock = None
+
+    def _hold(self, path: Path) -> None:
+        """Keep other runs away, by a lock that ends with this process. Raises OSError, InputError."""
+        while self._lock is None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(lock)
+                raise InputError(
+                    f"{path}: another run is writing it: wait for that one, or name another --out"
+                ) from None
+            # Who had it may have deleted it since it was opened.
+            if _is_at(path, lock):
+                self._lock = lock
+            else:
+                os.close(lock)
 
     def _unwritten(self, error: OSError) -> InputError:
         return InputError(f"cannot write {self.path}: {error.strerror or error}")
+
+
+def _is_at(path: Path, handle: int) -> bool:
+    """Whether an open file is what lies there."""
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(handle))
+    except FileNotFoundError:
+        return False
 
 
 def _line(line: bytes) -> tuple[str, int, Any]:

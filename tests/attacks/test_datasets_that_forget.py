@@ -144,7 +144,7 @@ def test_what_expires_while_it_is_exported_stays_too(closed, tmp_path, monkeypat
 def test_other_buckets_and_days_that_are_left_out_lose_nothing(many, tmp_path):  # noqa: F811
     many.harness.client.post("/v1/studies/habits/open", headers=many.harness.operator)
     today = many.days[-1]
-    for with_today, buckets in ((True, 2), (False, 8), (True, 8), (True, 2)):
+    for with_today, buckets in ((False, 2), (True, 8), (True, 2)):
         order = many.order(tmp_path / "out", with_today=with_today, today=today, buckets=buckets)
         assert dataset.export_dataset(order).gone[:2] == (0, 0)
     assert archived_ids(tmp_path / "out") == many.ids

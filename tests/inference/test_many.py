@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from inference.design import calibration, cluster, many
+from inference.design import calibration, cluster, cluster_cli, many
 from inference.design.calibration import calibrate, generator_of
 from inference.design.cluster import place_of
 from inference.design.journal import Journal
@@ -114,6 +114,25 @@ def test_a_journal_of_other_parameters_is_refused(tmp_path):
     # Of a run that was killed before its first line was whole.
     journal.path.write_text('{"format": "ldpkit.jour')
     assert Many(journal=journal).run([work_of(1)]) == Many().run([work_of(1)])
+
+
+def test_two_runs_into_one_place_at_once_are_one(tmp_path):
+    """Lines of both stood in the file, and neither could go on."""
+    path, told = tmp_path / "kept", "another run is writing"
+    with cluster_cli.many_of(None, path) as first:
+        first.run([work_of(1)])
+        for seed in (1, 2):
+            with pytest.raises(InputError, match=told), cluster_cli.many_of(None, path) as second:
+                second.run([work_of(seed)])
+    # One that ends otherwise keeps nobody away, and what it found stays.
+    with cluster_cli.many_of(None, path) as third:
+        third.run([work_of(1)])
+        third.journal.done()
+    assert not path.exists()
+    with cluster_cli.many_of(None, path) as fourth:
+        # Nothing is found yet.
+        fourth.journal.read([])
+    assert not path.exists()
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,108 @@
+"""Deleting a study deletes an archive that is another database's by now, or files that were never its own."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+
+import pytest
+
+from collector.exports.store import Store
+from collector.operator import archive_withdrawals
+from ldp_client.documents.errors import InputError
+from tests.attacks.test_archives_elsewhere import delete, withdrawn
+from tests.collector.commands import run
+from tests.collector.test_archives import archived, archived_ids, closed, many, status  # noqa: F401
+from tests.collector.test_datasets import STUDY, contents
+
+
+def killed(*_, **__):
+    raise KeyboardInterrupt
+
+
+def killed_at(monkeypatch, step, many):  # noqa: F811
+    """Take out of an archive what was withdrawn, until a step."""
+    with monkeypatch.context() as context:
+        context.setattr(archive_withdrawals, step, killed)
+        with pytest.raises(KeyboardInterrupt):
+            archived(many)
+
+
+def test_a_restored_copy_deletes_no_archive_whose_change_was_killed(closed, tmp_path, monkeypatch):  # noqa: F811
+    archived(closed)
+    copy = tmp_path / "restored.sqlite3"
+    with sqlite3.connect(closed.harness.path) as live, sqlite3.connect(copy) as restored:
+        live.backup(restored)
+    gone = closed.sent[(1, closed.days[0])][0]
+    assert withdrawn(closed, gone) == 503
+    killed_at(monkeypatch, "finish", closed)
+    before = contents(closed.root)
+    with pytest.raises(InputError, match="this database is a copy that was restored"):
+        run("admin", "delete-study", "habits", "--yes", "--database", f"sqlite:///{copy}")
+    assert contents(closed.root) == before
+    # Its own database deletes it, wherever the change was killed.
+    delete(closed)
+    assert (status(closed)["state"], contents(closed.root)) == ("deleted", {})
+
+
+def test_files_beside_an_archive_are_not_deleted_with_it(closed):  # noqa: F811
+    archived(closed)
+    stray = closed.root / STUDY / "study_version=1/day=2020-01-01/part-00.parquet"
+    stray.parent.mkdir(parents=True)
+    shutil.copy(next(closed.root.rglob("*.parquet")), stray)
+    before = contents(closed.root)
+    with pytest.raises(InputError, match=r"has 1 file \(.*2020-01-01.*\) beside the archive's own"):
+        delete(closed)
+    assert (contents(closed.root), status(closed)["state"]) == (before, "archived")
+    stray.unlink()
+    delete(closed)
+    assert contents(closed.root) == {}
+
+
+def test_a_study_is_not_deleted_while_files_of_its_archive_are_away(closed, tmp_path):  # noqa: F811
+    archived(closed)
+    file = next(closed.root.rglob("*.parquet"))
+    away = tmp_path / "away.parquet"
+    file.rename(away)
+    before = contents(closed.root)
+    with pytest.raises(InputError, match=rf"lacks 1 file \(.*{file.name}\) that the archive has"):
+        delete(closed)
+    assert (contents(closed.root), status(closed)["state"]) == (before, "archived")
+    # A damaged one may go: only that it is there counts.
+    file.write_bytes(away.read_bytes()[:-1])
+    delete(closed)
+    assert (contents(closed.root), status(closed)["state"]) == ({}, "deleted")
+
+
+@pytest.mark.parametrize("at", ["_manifest.json", "part-00.parquet", "part-02.parquet"])
+def test_a_deletion_killed_among_the_files_goes_on(closed, monkeypatch, at):  # noqa: F811
+    archived(closed)
+    genuine = Store.remove
+
+    def remove(store, path):
+        if path.endswith(at):
+            raise KeyboardInterrupt
+        genuine(store, path)
+
+    with monkeypatch.context() as context:
+        context.setattr(Store, "remove", remove)
+        with pytest.raises(KeyboardInterrupt):
+            delete(closed)
+    delete(closed)
+    assert (status(closed)["state"], contents(closed.root)) == ("deleted", {})
+
+
+def test_after_a_change_that_was_killed_early_the_advice_is_to_go_on_with_it(closed, monkeypatch):  # noqa: F811
+    """It told to delete the only files by hand."""
+    archived(closed)
+    gone = closed.sent[(1, closed.days[0])][0]
+    assert withdrawn(closed, gone) == 503
+    killed_at(monkeypatch, "_rewrite", closed)
+    advice = f"run `ldpkit admin archive habits --to {closed.root}` first"
+    with pytest.raises(InputError, match=advice) as refused:
+        delete(closed)
+    assert "delete its files" not in str(refused.value)
+    assert archived_ids(closed.root) == closed.ids
+    run("admin", "archive", "habits", "--to", str(closed.root), "--database", closed.url)
+    delete(closed)
+    assert status(closed)["state"] == "deleted"
