@@ -35,7 +35,7 @@ def _often(census: pd.DataFrame) -> list[int]:
 
 
 def refuse_other_spelling(name: str, levels: Iterable[str], known: Sequence[str]) -> None:
-    """Raises InputError for a level that is one of the reports in other case, or with other blanks or zeros."""
+    """Raises InputError for a level of the reports in other case, or with other blanks or zeros."""
     folded = {_folded(level): level for level in known}
     for level in levels:
         if level not in known and _folded(level) in folded:

@@ -197,12 +197,12 @@ def refuse_other_looks(name: str, waves: Mapping[str, Sequence[str]]) -> None:
             first, where = seen.setdefault(looks(level), (level, wave))
             if level != first and looks(level) not in several:
                 raise InputError(
-                    f"{name} has {first!a} in wave {where} and {level!a} in wave {wave}, which look alike and "
-                    "would be taken as two levels: write both the same way"
+                    f"{name} has {first!a} in wave {where} and {level!a} in wave {wave}, which look alike "
+                    "and would be taken as two levels: write both the same way"
                 )
 
 
 def looks(level: str) -> str:
-    """What a level looks like: without what does not show (Unicode's format characters), capitals and blanks."""
+    """How a level looks: without what does not show (Unicode's format characters), capitals and blanks."""
     shown = "".join(one for one in normalize("NFKC", level) if category(one) != "Cf")
     return " ".join(shown.split()).casefold()

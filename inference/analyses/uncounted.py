@@ -1,4 +1,4 @@
-"""People who reported and whom a census does not count: of a level, or of levels that it has, but not together."""
+"""Who reported and is not counted by a census: people of a level, or of levels that it has one by one."""
 
 from __future__ import annotations
 
@@ -100,7 +100,9 @@ def _columns(analysis: Assembled, census: pd.DataFrame, by: str | None) -> Itera
 def _texts(column: pd.Series) -> pd.Series:
     """Its levels as text, of yes or no as of 1 or 0."""
     numbers = column.astype(float) if pd.api.types.is_bool_dtype(column) else column
-    return numbers.map(level_text).astype(object)
+    # Of each level once, as a census may have many rows.
+    codes, levels = pd.factorize(numbers)
+    return pd.Series(np.asarray([level_text(level) for level in levels], object)[codes])
 
 
 def _together(columns: Sequence[_Levels], untold: Codes) -> Iterator[Sequence[_Levels]]:
@@ -110,8 +112,8 @@ def _together(columns: Sequence[_Levels], untold: Codes) -> Iterator[Sequence[_L
     """
     if len(columns) < 2 or not _gone(columns, untold).any():
         return
-    people = np.unique(np.stack([column.people for column in columns]), axis=1)
-    distinct = [replace(column, people=own) for column, own in zip(columns, people, strict=True)]
+    first = np.unique(_cells_of(columns)[1], return_index=True)[1]
+    distinct = [replace(column, people=column.people[first]) for column in columns]
     for many in range(2, min(len(columns), MOST_TOGETHER + 1)):
         yield from combinations(distinct, many)
     yield distinct
@@ -124,7 +126,7 @@ def _cells_of(some: Sequence[_Levels]) -> tuple[Codes, Codes]:
         both = np.concatenate([together, people]) * len(column.texts)
         both += np.concatenate([column.cells, column.people])
         # Numbered anew, so that they grow with rows and not with the product of levels.
-        places = np.unique(both, return_inverse=True)[1].ravel()
+        places = np.asarray(pd.factorize(both)[0], np.int64)
         together, people = places[: len(together)], places[len(together) :]
     return together, people
 
