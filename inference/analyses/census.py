@@ -1,24 +1,18 @@
-"""Slips in a census: people it does not count, rows that stand twice, counts that are none."""
+"""Slips in a census: levels that no report has, rows that stand twice, counts that are none."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import pandas as pd
 
 from inference.analyses.formula import levels_in
 from inference.analyses.program import Assembled
-from inference.analyses.public_columns import as_labels
+from inference.analyses.public_columns import as_labels, looks
 from inference.analyses.table import Values
 from inference.analyses.varying import level_text
-from inference.results.diagnostics import listed
-from ldp_client.commands.paper import ARM
-from ldp_client.commands.study_warnings import WAVE
 from ldp_client.documents.errors import InputError
-
-# What a census may be of one of alone: no people are left out then.
-_OF_ASKING = (WAVE, ARM)
 
 
 def refuse_below_itself(census: pd.DataFrame, counts: Values) -> None:
@@ -40,11 +34,31 @@ def _often(census: pd.DataFrame) -> list[int]:
     return [int(one) for one in texts.value_counts(dropna=False)]
 
 
+def refuse_other_spelling(name: str, levels: Iterable[str], known: Sequence[str]) -> None:
+    """Raises InputError for a level of the reports in other case, or with other blanks or zeros."""
+    folded = {_folded(level): level for level in known}
+    for level in levels:
+        if level not in known and _folded(level) in folded:
+            raise InputError(
+                f"the census: {name} has {level!r}, and the reports {folded[_folded(level)]!r}: write both "
+                "alike, or people would be taken as of a group that nobody asked"
+            )
+
+
+def _folded(level: str) -> str:
+    return level.lstrip("0") if level.isdecimal() else looks(level)
+
+
 def unseen(census: pd.DataFrame, analysis: Assembled) -> str:
-    """Which level of the census no report has, in words; "" where that is not what is wrong."""
+    """Which level of the census no report has, in words; "" where that is not what is wrong.
+
+    Raises InputError where it is one that reports have, spelt in another way.
+    """
     known = analysis.cells.frame
     for name in map(str, known.columns):
-        new = sorted(set(census[name].map(level_text)) - set(known[name].map(level_text)))
+        old = set(known[name].map(level_text))
+        new = sorted(set(census[name].map(level_text)) - old)
+        refuse_other_spelling(name, new, sorted(old))
         if new and not pd.api.types.is_numeric_dtype(known[name]):
             return (
                 f"the census: {name} has {new[0]!r}, a level that no report has: nothing was learnt of it; "
@@ -69,6 +83,7 @@ def in_kind_of(census: pd.Series, table: pd.Series, name: str) -> pd.Series:
         # A file's years, and codes such as 01, are numbers; a wave's or a choice's are labels.
         labels = as_labels(census, list(table.cat.categories), f"the census: {name}")
         odd = sorted(set(labels) - set(table.cat.categories))
+        refuse_other_spelling(name, odd, list(map(str, table.cat.categories)))
         if odd:
             raise InputError(f"the census: {name} has {odd[0]!r}, which is none of its values")
         return labels.astype(table.dtype)
@@ -99,33 +114,3 @@ def notes_of(census: pd.DataFrame, counts: Values, reports: int) -> Iterator[str
             f"the census counts {counts.sum():,.6g} people, fewer than the {reports:,} that reports came "
             "from: its totals are of so few"
         )
-
-
-def uncounted(analysis: Assembled, census: pd.DataFrame, counts: Values) -> tuple[list[str], list[str]]:
-    """Levels that reports have and of which the census counts nobody: of waves and arms, and of people."""
-    found: tuple[list[str], list[str]] = ([], [])
-    frame, sizes = analysis.cells.frame, analysis.cells.sizes
-    grouping = {one.column for one in analysis.every_group}
-    for name in map(str, frame.columns):
-        column = frame[name]
-        if pd.api.types.is_numeric_dtype(column) and name not in grouping:
-            continue
-        counted = set(census.loc[counts > 0, name].map(level_text))
-        levels = column.map(level_text)
-        gone = ~levels.isin(counted) & (sizes > 0)
-        if gone.any():
-            what = listed(list(dict.fromkeys(levels[gone])))
-            found[0 if name in _OF_ASKING else 1].append(
-                f"{int(sizes[gone].sum()):,} of {int(sizes.sum()):,} reports have {name} = {what}, of which "
-                "the census counts nobody"
-            )
-    return found
-
-
-def left_out(analysis: Assembled, census: pd.DataFrame, counts: Values) -> tuple[str, ...]:
-    """Reasons not to take its shares and totals for those of all who were asked."""
-    return tuple(
-        f"{one}: shares and totals in the census leave such people out; add their rows, or, where it is of "
-        "others alone, leave these reports out"
-        for one in uncounted(analysis, census, counts)[1]
-    )

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from inference.analyses.private_numbers import NumberChannel
+from inference.analyses.public_columns import look_alike
 from inference.analyses.table import Codes, Looks, Others, Private, Table, Values, with_missing
 from inference.models.plain_means import PlainMean, pooled
 from ldp_client.documents.errors import InputError
@@ -200,7 +201,8 @@ def _public(name: str, tables: Mapping[str, Table], column: str) -> tuple[pd.Ser
     if len(levels) < len(parts):
         return pd.concat(parts.values(), ignore_index=True), []
     union = list(dict.fromkeys(level for some in levels for level in some))
-    said = []
+    # Of a study's levels nobody can write one in another way.
+    said = list(look_alike(name, list(map(str, union))))
     for place, own in zip(parts, levels, strict=True):
         lacking = [level for level in union if level not in own]
         if lacking:

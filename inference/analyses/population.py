@@ -12,11 +12,10 @@ import pandas as pd
 from inference.analyses.cells import distinct_rows, refuse_blanks
 from inference.analyses.census import (
     in_kind_of,
-    left_out,
     levels_among,
     notes_of,
     refuse_below_itself,
-    uncounted,
+    refuse_other_spelling,
     unseen,
 )
 from inference.analyses.effects import pairs_of, safe, shown
@@ -30,6 +29,7 @@ from inference.analyses.public_columns import as_taken
 from inference.analyses.result import Draws
 from inference.analyses.samples import Sampled, sampled_of
 from inference.analyses.table import Table, Values
+from inference.analyses.uncounted import uncounted
 from inference.analyses.varying import level_text, levels_of
 from inference.analyses.weights import ReplicateWeights, of_others, positive, probabilities
 from inference.models.base import Draws as Sites
@@ -278,18 +278,16 @@ def notes_over(analysis: Assembled, people: People, population: Population) -> t
     Raises InputError for a group whose name is a known one in other case, or with other blanks or zeros.
     """
     frame, weights = people
-    found = [] if population.census is None else [*_left_out(analysis, frame), *_slips(analysis, people)]
+    found = (
+        []
+        if population.census is None
+        else [*_left_out(analysis, frame), *_slips(analysis, people, population.by)]
+    )
     known = {one.column: one.levels for one in analysis.every_group}
     for column, levels in known.items():
         codes, own = levels_of(frame[column])
         new = [level for level in own if level not in levels]
-        folded = {_folded(level): level for level in levels}
-        for level in new:
-            if _folded(level) in folded:
-                raise InputError(
-                    f"the census: {column} has {level!r}, and the reports {folded[_folded(level)]!r}: write "
-                    "both alike, or people would be taken as of a group that nobody asked"
-                )
+        refuse_other_spelling(column, new, levels)
         many = weights[np.isin(codes, [own.index(level) for level in new])].sum()
         if many:
             found.append(
@@ -299,16 +297,15 @@ def notes_over(analysis: Assembled, people: People, population: Population) -> t
     return (*found, *_beyond(analysis, frame, weights))
 
 
-def _slips(analysis: Assembled, people: People) -> Iterator[str]:
+def _slips(analysis: Assembled, people: People, by: str | None) -> Iterator[str]:
     """Notes of what looks like a slip in a census."""
     yield from notes_of(*people, int(analysis.cells.sizes.sum()))
-    for one in uncounted(analysis, *people)[0]:
-        yield f"{one}: its shares and totals are as others were asked"
+    yield from uncounted(analysis, *people, by).notes
 
 
 def left_out_of(analysis: Assembled, people: People, population: Population) -> tuple[str, ...]:
     """Reasons not to take shares and totals in a census for those of all who were asked."""
-    return () if population.census is None else left_out(analysis, *people)
+    return () if population.census is None else uncounted(analysis, *people, population.by).reasons
 
 
 def _beyond(analysis: Assembled, frame: pd.DataFrame, weights: Values) -> Iterator[str]:
@@ -339,10 +336,6 @@ def _left_out(analysis: Assembled, census: pd.DataFrame) -> list[str]:
         f"the census tells people apart by {listed(others)}, which the formula does not name: shares take "
         "them to answer alike, and those asked to be like all others; name it where the reports have it"
     ]
-
-
-def _folded(level: str) -> str:
-    return level.lstrip("0") if level.isdecimal() else " ".join(level.split()).casefold()
 
 
 def _refuse_many(frame: pd.DataFrame, by: str | None) -> None:

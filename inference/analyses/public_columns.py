@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, time, timedelta
 from decimal import Decimal
 from unicodedata import category, normalize
@@ -168,14 +169,14 @@ def notes_of(frame: pd.DataFrame, names: Sequence[str]) -> Iterator[str]:
                 f"{name} holds numbers as text: each of its {len(levels):,} values is taken as a level; "
                 "make it a column of numbers if it counts or measures something"
             )
-        yield from _alike(name, levels)
+        yield from look_alike(name, levels)
 
 
-def _alike(name: str, levels: Sequence[str]) -> Iterator[str]:
+def look_alike(name: str, levels: Sequence[str]) -> Iterator[str]:
     """Levels that differ in capitals, blanks, or marks that do not show."""
     seen: dict[str, str] = {}
     for level in levels:
-        first = seen.setdefault(_looks(level), level)
+        first = seen.setdefault(looks(level), level)
         if first != level:
             yield (
                 f"{name} has the levels {first!a} and {level!a}, which look alike and are taken as "
@@ -183,7 +184,25 @@ def _alike(name: str, levels: Sequence[str]) -> Iterator[str]:
             )
 
 
-def _looks(level: str) -> str:
-    """A level without what does not show (Unicode's format characters), capitals and blanks."""
+def refuse_other_looks(name: str, waves: Mapping[str, Sequence[str]]) -> None:
+    """Raises InputError for a level that looks like another wave's: it would be taken as a second one.
+
+    waves: {wave: its levels}. Where a wave has both, they may be two, which is noted.
+    """
+    seen: dict[str, tuple[str, str]] = {}
+    counts = [Counter(looks(level) for level in dict.fromkeys(levels)) for levels in waves.values()]
+    several = {look for one in counts for look, count in one.items() if count > 1}
+    for wave, levels in waves.items():
+        for level in levels:
+            first, where = seen.setdefault(looks(level), (level, wave))
+            if level != first and looks(level) not in several:
+                raise InputError(
+                    f"{name} has {first!a} in wave {where} and {level!a} in wave {wave}, which look alike "
+                    "and would be taken as two levels: write both the same way"
+                )
+
+
+def looks(level: str) -> str:
+    """How a level looks: without what does not show (Unicode's format characters), capitals and blanks."""
     shown = "".join(one for one in normalize("NFKC", level) if category(one) != "Cf")
     return " ".join(shown.split()).casefold()

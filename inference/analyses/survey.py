@@ -20,7 +20,7 @@ from inference.analyses.joining import POOLED
 from inference.analyses.marks import ALIKE, BLANK_CELLS, MARKED, alike, marked, refuse_alike, refuse_marked
 from inference.analyses.matrices import columns_of
 from inference.analyses.naming import Name
-from inference.analyses.public_columns import INEXACT, as_taken, notes_of, plain_whole
+from inference.analyses.public_columns import INEXACT, as_taken, notes_of, plain_whole, refuse_other_looks
 from inference.analyses.same_rows import often_twice, twins
 from inference.analyses.table import Codes, Looks, Private, Table, Values, table_of, with_missing
 from ldp_client.commands.study_warnings import WAVE
@@ -85,7 +85,7 @@ def load_waves(
             survey_of(frame, design, used, blanks)
         except InputError as error:
             raise InputError(f"wave {name}: {error}") from None
-    _refuse_unlike(frames, used)
+    _refuse_unlike(frames, used, [one.name for one in design.columns])
     common = [column for column in known if all(column in frame.columns for frame in frames.values())]
     whole = pd.concat([frame[common] for frame in frames.values()], ignore_index=True)
     whole.attrs[ALIKE] = _alike_in_all(list(waves.values()), [one for one in used if one != WAVE])
@@ -108,12 +108,15 @@ def _alike_in_all(paths: Sequence[str], used: Sequence[str]) -> dict[str, tuple[
     return alike({name: column for name, column in cells.items() if typed(column).dtype == float})
 
 
-def _refuse_unlike(frames: Mapping[str, pd.DataFrame], used: Sequence[str]) -> None:
-    """Raises InputError for a column that holds numbers in one wave and words in another."""
+def _refuse_unlike(frames: Mapping[str, pd.DataFrame], used: Sequence[str], private: Sequence[str]) -> None:
+    """Raises InputError for numbers in one wave and words in another, and for levels that look alike."""
     for column in used:
         kinds = {name: pd.api.types.is_numeric_dtype(frame[column]) for name, frame in frames.items()}
         if len(set(kinds.values())) > 1:
             raise InputError(f"{column} holds numbers in one wave and words in another: make them alike")
+        if column not in private and not any(kinds.values()):
+            parts = {name: frame[column].dropna().unique() for name, frame in frames.items()}
+            refuse_other_looks(column, {name: list(map(str, levels)) for name, levels in parts.items()})
 
 
 def load_design(path: str) -> Design:

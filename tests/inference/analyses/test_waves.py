@@ -267,6 +267,27 @@ def test_waves_of_tables_may_have_their_own_dice():
     assert table.n == 500
 
 
+@pytest.mark.usefixtures("tables")
+@pytest.mark.parametrize("formula", ["q ~ wave + region", "q ~ wave + (1 | region)"])
+def test_levels_of_waves_that_differ_in_capitals_alone_are_named(formula, tables):
+    """A refusal spoke of coefficients that nothing tells apart, or a region was taken as two."""
+    for name, regions in {"a": ["north", "south"], "b": ["NORTH", "south"]}.items():
+        rows = [[place % 2, regions[place // 2 % 2]] for place in range(40 if name == "a" else 60)]
+        write(tables / f"{name}.csv", ["q", "region"], rows)
+    given = ({"a": "a.csv", "b": "b.csv"}, "d.json", formula, "refuse", [])
+    with pytest.raises(InputError, match="region has 'north' in wave a and 'NORTH' in wave b, which look"):
+        load_waves(*given)
+    write(tables / "b.csv", ["q", "region"], [[0, "north"], [1, "NORTH"], [1, "south"]] * 20)
+    assert any("are taken as two" in note for note in load_waves(*given)[0].notes)
+
+
+def test_levels_of_studies_that_differ_in_capitals_alone_are_noted():
+    studies_of = {"a": study_of(1, EVER), "b": study_of(2, EVER, regions=("South", "north"))}
+    given = {name: (one, reports_of(one, 0.5, 20, 3)) for name, one in studies_of.items()}
+    table = table_of_waves(given, ["ever", "region", "wave"])
+    assert any("'south' and 'South', which look alike" in note for note in table.notes)
+
+
 @pytest.mark.parametrize(
     ("given", "code", "said"),
     [
