@@ -27,6 +27,8 @@ PROBES = 32
 ROUNDING = 1e-15
 # L-BFGS ends here; a whitened sampler needs no better centre.
 MOST_STEPS = 300
+# So often it may begin again.
+SEARCHES = 5
 
 
 class Shape(NamedTuple):
@@ -54,8 +56,21 @@ def finite(slope: Callable[[Vector], tuple[object, object]]) -> Slope:
 
 def descend(slope: Slope, start: Vector, most_steps: int = MOST_STEPS) -> Vector:
     """A vector near the minimum, by L-BFGS."""
-    found = minimize(slope, start, jac=True, method="L-BFGS-B", options={"maxiter": most_steps})
-    return np.asarray(found.x, np.float64)
+    lowest, at = np.inf, np.asarray(start, np.float64)
+
+    def watched(vector: Vector) -> tuple[float, Vector]:
+        nonlocal lowest, at
+        value, gradient = slope(vector)
+        if value < lowest:
+            lowest, at = value, vector.copy()
+        return value, gradient
+
+    # Close to the wall of `finite` a search can end in no number: it begins again where it came lowest.
+    for _ in range(SEARCHES):
+        found = minimize(watched, at, jac=True, method="L-BFGS-B", options={"maxiter": most_steps})
+        if np.isfinite(found.x).all():
+            return np.asarray(found.x, np.float64)
+    return at
 
 
 def shape_of(slope: Slope, start: Vector) -> Shape:
