@@ -59,21 +59,6 @@ def ask(
     media_type: str = "",
     method: str | None = None,
     again: bool = True,
-) -> bytes:
-    """The body of what `answer_to` gives for the same."""
-    return answer_to(url, token, who, most, seconds, body, media_type, method, again).body
-
-
-def answer_to(
-    url: str,
-    token: str,
-    who: str,
-    most: int,
-    seconds: float,
-    body: bytes | None = None,
-    media_type: str = "",
-    method: str | None = None,
-    again: bool = True,
 ) -> Answer:
     """What answers a GET, or a POST where there is a body.
 

@@ -77,7 +77,7 @@ def fetch_summary(base_url: str, study_id: str, token: str) -> str:
     require_address(base_url)
     url = f"{_study_url(base_url, study_id)}/summary"
     try:
-        text: str = ask(url, token, WHO, MOST_SUMMARY_BYTES, DEADLINE_SECONDS).decode()
+        text: str = ask(url, token, WHO, MOST_SUMMARY_BYTES, DEADLINE_SECONDS).body.decode()
         if not json.loads(text)["format"].startswith("ldpkit.summary/"):
             raise ValueError
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
@@ -94,7 +94,7 @@ def count_lost(base_url: str, study_id: str, token: str, ids: Sequence[str]) -> 
     for at in range(0, len(ids), MOST_LOST):
         body = json.dumps({"ids": ids[at : at + MOST_LOST]}).encode()
         try:
-            said = ask(url, token, WHO, MOST_LOST_BYTES, DEADLINE_SECONDS, body, "application/json")
+            said = ask(url, token, WHO, MOST_LOST_BYTES, DEADLINE_SECONDS, body, "application/json").body
             lost += LOST(json.loads(said))["lost"]
         except (ValueError, TypeError, LookupError, RecursionError):
             raise TransferError(f"what came from {url} is no answer of a collector: is that one?") from None
@@ -110,7 +110,7 @@ def fetch_study(base_url: str, study_id: str, version: int, digest: str) -> Stud
     require_address(base_url)
     url = f"{_study_url(base_url, study_id)}?version={version}"
     try:
-        study = Study.from_json(ask(url, "", WHO, STUDY_BYTES, DEADLINE_SECONDS))
+        study = Study.from_json(ask(url, "", WHO, STUDY_BYTES, DEADLINE_SECONDS).body)
     except StudyError as error:
         raise TransferError(f"what came from {url} is no study: {error}") from None
     if study.digest != digest:

@@ -73,4 +73,4 @@ class NodeClient:
 
     def _call(self, path: str, body: bytes | None = None, media_type: str = "") -> bytes:
         url, who = self._base + path, f"node {self.url}"
-        return ask(url, self._token, who, MAX_ANSWER_BYTES, DEADLINE_SECONDS, body, media_type)
+        return ask(url, self._token, who, MAX_ANSWER_BYTES, DEADLINE_SECONDS, body, media_type).body

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from collector.remote import answers
 from collector.remote.client import (
     RefusalError,
-    answer_to,
+    ask,
     require_address,
     require_one_key,
     require_private,
@@ -76,7 +76,7 @@ class RemoteCollector:
         """What `published` gives, and whether it is served as a study that takes no reports."""
         wanted = "" if version is None else f"?version={version}"
         try:
-            answer = answer_to(self.url + _path(study_id) + wanted, "", WHO, MOST_BYTES, SECONDS)
+            answer = ask(self.url + _path(study_id) + wanted, "", WHO, MOST_BYTES, SECONDS)
         except RefusalError as error:
             if error.status == UNKNOWN:
                 return None, False
@@ -167,7 +167,7 @@ class RemoteCollector:
         again: bool = True,
     ) -> Any:
         url = self.url + path
-        answer = answer_to(url, self._token, WHO, MOST_BYTES, SECONDS, body, JSON, method, again)
+        answer = ask(url, self._token, WHO, MOST_BYTES, SECONDS, body, JSON, method, again)
         try:
             return read(json.loads(answer.body))
         except (ValueError, TypeError, LookupError, RecursionError):

@@ -84,7 +84,7 @@ def says(monkeypatch):
 
     def answer(said):
         body = said if isinstance(said, bytes) else json.dumps(said).encode()
-        monkeypatch.setattr(operating, "answer_to", lambda *_asked, **_how: Answer(200, Message(), body))
+        monkeypatch.setattr(operating, "ask", lambda *_asked, **_how: Answer(200, Message(), body))
 
     return answer
 

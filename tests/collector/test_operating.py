@@ -43,7 +43,7 @@ def asked(monkeypatch):
     monkeypatch.setenv("LDPKIT_TOKEN", TOKEN)
 
     def connect(harness):
-        def answer_to(url, token, who, _most, _seconds, body=None, _type="", method=None, _again=True):
+        def ask(url, token, who, _most, _seconds, body=None, _type="", method=None, _again=True):
             headers = {"Authorization": f"Bearer {token}"} if token else {}
             method = method or ("GET" if body is None else "POST")
             path = url.removeprefix(URL)
@@ -54,7 +54,7 @@ def asked(monkeypatch):
                 raise kind(f"{who}: {response.get_json()['detail']}", response.status_code)
             return Answer(response.status_code, response.headers, response.data)
 
-        monkeypatch.setattr(remote, "answer_to", answer_to)
+        monkeypatch.setattr(remote, "ask", ask)
         return harness
 
     return connect
