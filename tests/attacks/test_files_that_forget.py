@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from email.message import Message
 
 import pytest
 
@@ -11,6 +12,7 @@ from collector.logs import write_ready
 from collector.operator.retention import delete_reports
 from collector.remote import download, keeping
 from ldp_client.cli import main
+from ldp_client.device.exchange import Answer
 from ldp_client.documents.errors import EXIT_REFUSED, InputError, TransferError, UsageError
 from tests.collector.commands import run
 from tests.collector.conftest import TOKEN
@@ -33,7 +35,7 @@ def nightly(make_harness, study, monkeypatch):
             path, method="POST", data=body, content_type="application/json", headers=harness.operator
         )
         assert response.status_code == 200, response.text
-        return response.data
+        return Answer(response.status_code, Message(), response.data)
 
     def dated(*_):
         *lines, _end = harness.export(format="dated").text.splitlines()
@@ -208,6 +210,7 @@ def test_who_may_not_read_learns_nothing_of_what_became_of_reports(nightly, stud
 
 
 def test_a_collector_that_says_something_else_is_none(monkeypatch):
-    monkeypatch.setattr(download, "ask", lambda *_: b'{"lost": "none"}')
+    answer = Answer(200, Message(), b'{"lost": "none"}')
+    monkeypatch.setattr(download, "ask", lambda *_: answer)
     with pytest.raises(TransferError, match="is no answer of a collector"):
         download.count_lost(URL, "habits", "any", ["0" * 32])
