@@ -15,7 +15,7 @@ from inference.projection.cli import add_project
 from inference.published import NAMES
 from inference.samplers import CHAINS, SAMPLERS
 from ldp_client.commands.output import add_output, progress_of, show, show_written
-from ldp_client.commands.parsers import add_command, each_once
+from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import EXIT_NOT_TRUSTED, UsageError
 from ldp_client.files.disk import load_study
 from ldp_client.words.text import visible
@@ -37,7 +37,7 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     """Register summarize, fit, reproduce, demo, plan, calibrate and project."""
     summaries_cli.add_commands(subparsers)
     text = "fit a posterior to each question, from reports or a summary"
-    _add_fit(each_once(add_command(subparsers, "fit", text, "fit study.json reports.ndjson --out posterior")))
+    _add_fit(add_command(subparsers, "fit", text, "fit study.json reports.ndjson --out posterior"))
     text = "run the whole pipeline on real data; ends with a report page"
     _add_demo(add_command(subparsers, "demo", text, "demo --out demo --devices 500"))
     text = "repeat a fit from its posterior.json, and say whether it is the same"

@@ -16,7 +16,7 @@ from inference.design.formula_cli import (
 )
 from inference.design.quick_cli import add_quick, run_quick
 from ldp_client.commands.output import add_output, progress_of, show, show_written
-from ldp_client.commands.parsers import actions_of, add_command, each_once
+from ldp_client.commands.parsers import actions_of, add_command
 from ldp_client.documents.errors import EXIT_NOT_TRUSTED, InputError, UsageError
 from ldp_client.files.disk import chosen_questions, load_study
 from ldp_client.words.text import visible
@@ -41,7 +41,7 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
 
     text = "simulate how wide posteriors will be, by devices and epsilon"
     example = "plan study.json --question hours --width 0.5 --out plan"
-    plan = each_once(add_command(subparsers, "plan", text, example))
+    plan = add_command(subparsers, "plan", text, example)
     _add_common(plan, "?")
     plan.add_argument("--devices", type=whole_numbers, metavar="N,N,…", help="default: 1000,10000,100000")
     plan.add_argument("--epsilon", metavar="E,E,…", help="default: half, once and twice the study's")
@@ -67,7 +67,7 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
 
     text = "simulate whether intervals contain the truth as often as they say"
     example = "calibrate study.json --question hours --out calibration"
-    calibrate = each_once(add_command(subparsers, "calibrate", text, example))
+    calibrate = add_command(subparsers, "calibrate", text, example)
     _add_common(calibrate)
     calibrate.add_argument("--studies", type=int, metavar="N", help="simulated studies (default 100)")
     calibrate.add_argument("--n", type=int, metavar="DEVICES", help="devices in each (default 10000)")

@@ -22,7 +22,7 @@ from ldp_client.commands.output import (
     show,
 )
 from ldp_client.commands.paper import add_paper, paper_lines
-from ldp_client.commands.parsers import Parser, add_command, each_once, near_option
+from ldp_client.commands.parsers import Parser, add_command, near_option
 from ldp_client.commands.signals import ending_by_signal
 from ldp_client.commands.signing import add_signing
 from ldp_client.commands.towards_set import add_people, count_of_people, refuse_without_people, set_in_words
@@ -186,7 +186,7 @@ def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
     perturb.set_defaults(run=run_perturb)
 
     text = say("cli.help.audit")
-    audit = each_once(add_command(subparsers, "audit", text, "audit study.json --question ever"))
+    audit = add_command(subparsers, "audit", text, "audit study.json --question ever")
     audit.add_argument("study", metavar="STUDY.json")
     audit.add_argument("--samples", type=int, default=40_000, help=say("cli.help.samples"))
     audit.add_argument("--question", metavar="ID", help=say("cli.help.question"))

@@ -11,8 +11,25 @@ if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
 
+class _Once(argparse._StoreAction):
+    """An option that is refused with a second value, which would drop the first in silence."""
+
+    def __call__(self, parser: "Any", namespace: "Any", values: "Any", option_string: "Any" = None) -> None:
+        given = vars(namespace).setdefault("_given", {})
+        if option_string and given.setdefault(self.dest, values) != values:
+            raise argparse.ArgumentError(self, say("cli.once"))
+        super().__call__(parser, namespace, values, option_string)
+
+
 class Parser(argparse.ArgumentParser):
-    """One that names the command, or the choice, that somebody may have meant."""
+    """One that names the command, or the choice, that somebody may have meant.
+
+    Its options take one value each, but for those that gather several.
+    """
+
+    def __init__(self, *args: "Any", **kwargs: "Any") -> None:
+        super().__init__(*args, **kwargs)
+        self.register("action", None, _Once)
 
     def parse_known_args(self, args: "Any" = None, namespace: "Any" = None) -> "Any":
         """As argparse does; the result also has the parser of the innermost command, as `parser`."""
@@ -29,22 +46,6 @@ class Parser(argparse.ArgumentParser):
                     action, say("cli.no_choice", word=visible(str(value)), near=near)
                 )
         super()._check_value(action, value)
-
-
-class _Once(argparse._StoreAction):
-    """An option that is refused with a second value, which would drop the first in silence."""
-
-    def __call__(self, parser: "Any", namespace: "Any", values: "Any", option_string: "Any" = None) -> None:
-        given = vars(namespace).setdefault("_given", {})
-        if option_string and given.setdefault(self.dest, values) != values:
-            raise argparse.ArgumentError(self, say("cli.once"))
-        super().__call__(parser, namespace, values, option_string)
-
-
-def each_once(command: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    """The command, which takes one value of each option that is added from here on and does not append."""
-    command.register("action", None, _Once)
-    return command
 
 
 def actions_of(subparsers: "Subparsers", name: str) -> "Subparsers":
