@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from ldp_client.cli import build_parser
+from ldp_client.describing import factors
 from ldp_client.documents.catalogue import ASKS, MECHANISMS, MODELS
 from ldp_client.documents.study_shape import STUDY
 from ldp_client.mechanisms import mechanism_for
@@ -28,6 +29,13 @@ def blocks(page, language):
     """The fenced texts of a page in one language; "" for those that name none."""
     fenced = re.findall(r"^```(\w*)\n(.*?)^```", page.read_text(), flags=re.M | re.S)
     return [text for name, text in fenced if name == language]
+
+
+def test_what_an_epsilon_means_is_what_devices_say():
+    rows = re.findall(r"^\| ([0-9.]+) \| (.+) \| (.+) \|$", (DOCS / "which-epsilon.md").read_text(), re.M)
+    assert len(rows) == 9
+    for epsilon, *said in rows:
+        assert tuple(said) == factors(float(epsilon))
 
 
 def test_the_readmes_python_runs(tmp_path):

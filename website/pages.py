@@ -29,10 +29,7 @@ PACKAGES = {
     "collector": "The server.",
     "inference": "Posteriors.",
 }
-# Where a page has the table of what each ε means.
-ODDS = "<!-- odds -->"
 REFERENCE = re.compile(r'"#/components/schemas/(\w+)"')
-EPSILONS = ("0.1", "0.25", "0.5", "1", "2", "3", "4", "6", "8")
 
 
 def pages() -> Iterator[tuple[str, str]]:
@@ -45,8 +42,6 @@ def pages() -> Iterator[tuple[str, str]]:
     yield "reference/settings.md", settings_page()
     yield "reference/errors.md", errors_page()
     yield "reference/command-line.md", command_line_page()
-    text = (ROOT / "docs" / "which-epsilon.md").read_text("utf-8")
-    yield "which-epsilon.md", text.replace(ODDS, odds_table())
 
 
 def python_page() -> str:
@@ -221,22 +216,6 @@ def javascript_codes() -> Iterator[str]:
     stated = types.partition("export type ErrorCode =")[2].partition('";\n')[0] + '"'
     for about, code in re.findall(r'/\*\* (.+) \*/\s+\| "(\w+)"', stated):
         yield f"| `{code}` | {cell(about)} |"
-
-
-def odds_table() -> str:
-    """What each ε means, as devices say it."""
-    from ldp_client.describing import factors
-
-    rows = [
-        "| ε | a report is at most … times as likely | somebody whose guess was even is at most … sure |",
-        "|---|---|---|",
-    ]
-    rows += [
-        f"| {epsilon} | {likelier} | {sure} |"
-        for epsilon in EPSILONS
-        for likelier, sure in [factors(float(epsilon))]
-    ]
-    return "\n".join(rows)
 
 
 def write() -> None:

@@ -89,12 +89,17 @@ def mechanism_of(question):
     return Remembering(mechanism, None) if question.repeats else mechanism
 
 
-def answer_once(study, answers, random, today=None, public=None, publisher=None):
+def is_answered(study_id):
+    """Whether a version of the study was."""
+    return any([key.startswith(study_id + "/") for key in read_ledger()["spent"]])
+
+
+def answer_once(study, answers, random, today=None, public=None, publisher=None, host=""):
     """Queue one report; every question is answered once, ever. today: such as "2026-06-15".
 
     public: what leaves in clear. Given apart, so that no private answer does where a newer study has it
     public. publisher: which collector serves the study, by its header LDPKit-Collector. Its word settles the
-    report, whatever it publishes under that id by then.
+    report, whatever it publishes under that id by then. host: where that collector is.
     """
     public, ledger = public or {}, read_ledger()
     refuse(study, answers, public, today, ledger)
@@ -107,15 +112,17 @@ def answer_once(study, answers, random, today=None, public=None, publisher=None)
     secret = hexlify(report.secret).decode()
     channel = study.document.get("channel")
     entry = [study.id, report.id, secret, publisher, study.digest, study.closes, channel, study.version]
+    entry.append(host)
     ledger["secrets"].append(entry)
     write_ledger(ledger)
     return report
 
 
 def entry_of(ledger, report_id):
-    """What is kept of a report: study, id, secret, publisher; the study's digest, last day, channel, version.
+    """What is kept of a report: study, id, secret, publisher; the study's digest, last day, channel, version;
+    and the collector's host.
 
-    A ledger of an earlier release has no more than the secret, or all but the version.
+    A ledger of an earlier release has no more than the secret, or all but the version and the host.
     """
     return next(entry for entry in ledger["secrets"] if entry[1] == report_id)
 

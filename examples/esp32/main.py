@@ -1,8 +1,9 @@
-"""A device that answers one study once: it joins the Wi-Fi, answers, sends, and sleeps between its attempts.
+"""A device that answers a study once: it joins the Wi-Fi, answers, sends, and sleeps between its attempts.
 
 config.json: {"wifi": [name, password], "host": …, "port": 443, "study": its id, "digest": of the one study
 that this board answers, "invitation": where the study's collector, or its issuer, wants one}; roots.der: the
-certificate authority of both. `answers` says what it is asked.
+certificate authority of both. `answers` says what it is asked. With another study in its configuration the
+board answers that one too, within its budget; of one study it answers one version.
 """
 
 import json
@@ -76,7 +77,7 @@ def fetch(collector, study, digest, version=None):
     identity = headers.get("ldpkit-collector")
     if status != 200 or not identity or hexlify(sha256(body).digest()).decode() != digest:
         raise ValueError("not the study that was pinned")
-    if headers.get("ldpkit-study") == "closed" and not ledger.read_ledger()["spent"]:
+    if headers.get("ldpkit-study") == "closed" and not ledger.is_answered(study):
         raise ValueError("the study is closed")
     return Study.from_json(body.decode()), identity
 
@@ -118,9 +119,11 @@ def send_report(collector, config, roots, text, at):
     day, moment = at
     report = json.loads(text)
     about = known(collector, config, ledger.entry_of(ledger.read_ledger(), report["id"]), report["version"])
-    study, report_id, _, _, digest, closes, channel, _ = about
+    study, report_id, _, _, digest, closes, channel, _, _ = about
     leaving = Leaving(digest, channel)
-    issuer, invitation = issuer_of(leaving, roots), config.get("invitation", "")
+    # Of another study than the one that is configured there is none any more.
+    invitation = config.get("invitation", "") if study == config["study"] else ""
+    issuer = issuer_of(leaving, roots)
     more = header_now(leaving, report_id, issuer, invitation, moment, random)
     if more is None:
         return
@@ -142,16 +145,24 @@ def known(collector, config, entry, version=None):
         about.extend([publisher, study.digest, study.closes, study.document.get("channel")])
     if len(about) == 7:
         about.append(version)
+    if len(about) == 8:
+        about.append(collector.host)
     return about
 
 
 def publisher_of(collector, about):
-    """Which collector has the version of the study that the report answers.
+    """Which collector has the version of the study that the report answers. ValueError where that is another.
 
     Of one with a channel that is asked just before: what it was called at the fetch of the study may be
-    a name for this board alone.
+    a name for this board alone. So it is where the board was given another host since: neither a report nor
+    the secret of its deletion is for whoever is there now.
     """
-    return about[3] or fetch(collector, about[0], about[4], about[7])[1]
+    if about[3] and about[8] == collector.host:
+        return about[3]
+    found = fetch(collector, about[0], about[4], about[7])[1]
+    if about[3] not in (None, found):
+        raise ValueError("what waits is for another collector")
+    return found
 
 
 def ask(collector, method, study, report_id, fields, text=""):
@@ -167,12 +178,18 @@ def attempt(config, collector, roots):
     """Go as far as the network allows; whether nothing is left to do."""
     if not join(*config["wifi"]):
         return False
-    day = today()
-    if not ledger.read_ledger()["spent"]:
-        study, publisher = fetch(collector, config["study"], config["digest"])
-        kept = None if study.channel else publisher
-        ledger.answer_once(study, answers(), random, day, publisher=kept)
-    return not send(collector, config, roots, day)
+    day, left = today(), True
+    # Before another study is answered, whose report was not meant.
+    ledger.take_withdrawal()
+    try:
+        if not ledger.is_answered(config["study"]):
+            study, publisher = fetch(collector, config["study"], config["digest"])
+            kept = None if study.channel else publisher
+            ledger.answer_once(study, answers(), random, day, publisher=kept, host=collector.host)
+    finally:
+        # Of a study before, too.
+        left = send(collector, config, roots, day)
+    return not left
 
 
 def pause(number):

@@ -71,7 +71,7 @@ const canAsk = ({ ask, choices, refusal, mechanism }) =>
 /** What comes next, by the device's own ledger: also after a reload. */
 async function look({ device, study, asked, collector }) {
   const { answered, report } = await device.status(study);
-  return { device, study, asked, collector, step: answered ? (report?.state ?? "withdrawn") : "ask", report };
+  return { device, study, asked, collector, step: answered ? (report?.state ?? "before") : "ask", report };
 }
 
 async function answer(now, form) {
@@ -143,5 +143,6 @@ const STEPS = {
   sent: says("It was sent. Thank you."),
   refused: says("The collector does not take it any more."),
   uninvited: says("This study is by invitation."),
-  withdrawn: says("You withdrew from this study."),
+  // Withdrawn, or answered to another address of the collector's: of this one the ledger has no report.
+  before: says("You answered here before. A question is asked once."),
 };

@@ -37,18 +37,21 @@ def add_budget(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 def run_budget(arguments: argparse.Namespace) -> int:
     """ldpkit budget"""
+    from ldp_client.commands.life_budget import kept_budget
     from ldp_client.device.ledger import Ledger
     from ldp_client.device.locking import holds_device
     from ldp_client.device.told import told_by
 
     if not os.path.isdir(arguments.folder) or not holds_device(arguments.folder):
         raise InputError(say("cli.no_device", folder=arguments.folder))
+    budget = kept_budget(arguments.folder)
     told = told_by(Ledger(arguments.folder))
     epsilon = sum([one.epsilon for one in told], Fraction(0))
     lines = [line for one in told for line in _lines(one)]
-    total = say("cli.budget.total", count=len(told), epsilon=rounded_up(float(epsilon)))
-    document = {"epsilon": float(epsilon), "studies": [_document(one) for one in told]}
-    show(arguments, [*lines, total], document)
+    total = [say("cli.budget.total", count=len(told), epsilon=rounded_up(float(epsilon)))]
+    total += [] if budget is None else [say("cli.budget.most", most=budget)]
+    document = {"epsilon": float(epsilon), "max_epsilon": budget, "studies": [_document(one) for one in told]}
+    show(arguments, [*lines, *total], document)
     return 0
 
 

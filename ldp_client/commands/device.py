@@ -49,7 +49,7 @@ def add_device(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "--refuse", action="append", default=[], metavar="QUESTION", help=say("cli.help.refuse")
     )
     answer.add_argument("--table", default="", metavar="FILE", help=say("cli.help.table"))
-    answer.add_argument("--max-epsilon", default="8", help=say("cli.help.max_epsilon"))
+    answer.add_argument("--max-epsilon", metavar="EPSILON", help=say("cli.help.max_epsilon"))
     answer.add_argument(
         "--digest", action="append", default=[], metavar="HEX", help=say("cli.help.digest_only")
     )
@@ -108,6 +108,7 @@ def expanded_folder(given: str) -> str:
 
 def run_answer(arguments: argparse.Namespace) -> int:
     """ldpkit answer STUDY_URL --set question=value …, or --table FILE"""
+    from ldp_client.commands.life_budget import DEFAULT, keep_budget, kept_budget
     from ldp_client.device.device import Device
     from ldp_client.device.fetch import split_study_url
 
@@ -115,15 +116,21 @@ def run_answer(arguments: argparse.Namespace) -> int:
         raise UsageError(say("cli.json_asks_nobody"))
     collector, study_id = split_study_url(arguments.study_url)
     _refuse_folder_of_others(arguments.folder)
+    budget = arguments.max_epsilon
+    if budget is None:
+        budget = kept_budget(arguments.folder) or DEFAULT
     device = Device(
         arguments.folder,
-        arguments.max_epsilon,
+        budget,
         collector,
-        signing_keys=arguments.key,
+        signing_keys=arguments.key or None,
         nodes=arguments.node,
         known_digests=arguments.digest or None,
     )
-    if not device.ledger.spent():
+    spent = device.ledger.spent()
+    if raised := keep_budget(arguments.folder, budget):
+        print(raised, file=sys.stderr)
+    if not spent:
         print(visible(say("cli.new_device", folder=os.path.abspath(arguments.folder))), file=sys.stderr)
     try:
         if _leaves_unseen(device, study_id):
@@ -295,7 +302,9 @@ def run_withdraw(arguments: argparse.Namespace) -> int:
     unknown = say("cli.never_answered", folder=arguments.folder, study=study_id)
     if not holds_device(arguments.folder):
         raise InputError(unknown)
-    device = Device(arguments.folder, "1", collector, signing_keys=arguments.key, nodes=arguments.node)
+    device = Device(
+        arguments.folder, "1", collector, signing_keys=arguments.key or None, nodes=arguments.node
+    )
     try:
         count = device.withdraw(study_id, everywhere=arguments.everywhere)
     except InputError:

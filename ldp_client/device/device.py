@@ -63,8 +63,8 @@ class Device:
         max_epsilon_per_study: the same for each study (None: no further limit).
         max_delta: the largest sum of delta over all studies.
         allowed_hosts: the only hosts to talk to (None: any).
-        signing_keys: PEM texts or files of public keys, the newest last; where there are any, a study must be
-            signed by one of them.
+        signing_keys: PEM texts or files of public keys, the newest last; one of them must have signed a study
+            (None: nobody).
         require_consent: False only where consent was obtained and is recorded elsewhere.
         send_window: seconds, at most a week; each report waits for a time drawn evenly from it.
         nodes: the nodes of secure sums that the owner trusts not to work together, each with its keys as a
@@ -95,7 +95,7 @@ class Device:
         max_epsilon_per_study: "Optional[str]" = None,
         max_delta: str = "0.0001",
         allowed_hosts: "Optional[Sequence[str]]" = None,
-        signing_keys: "Sequence[str | os.PathLike[str]]" = (),
+        signing_keys: "Optional[Sequence[str | os.PathLike[str]]]" = None,
         require_consent: bool = True,
         send_window: float = 0.0,
         nodes: "Sequence[str]" = (),

@@ -16,6 +16,8 @@ from ldp_client.words.text import say
 
 FILE_NAME = "lock.sqlite3"
 LEDGER_NAME = "ledger.sqlite3"
+# Of a device that the command answers from.
+BUDGET_NAME = "max_epsilon"
 OWNER_ONLY = 0o700
 OTHERS = 0o077
 
@@ -125,7 +127,7 @@ def holds_device(folder: str) -> bool:
 
 def holds_others(folder: str) -> bool:
     """Whether the folder has files that no device put there. Raises OSError."""
-    return any([not name.startswith((LEDGER_NAME, FILE_NAME)) for name in os.listdir(folder)])
+    return any([not name.startswith((LEDGER_NAME, FILE_NAME, BUDGET_NAME)) for name in os.listdir(folder)])
 
 
 def keep_private(path: str) -> None:

@@ -41,7 +41,7 @@ class Policy:
         max_epsilon_per_study: "Optional[str]",
         max_delta: str,
         allowed_hosts: "Optional[Sequence[str]]",
-        signing_keys: "Sequence[str | os.PathLike[str]]",
+        signing_keys: "Optional[Sequence[str | os.PathLike[str]]]",
         nodes: "Sequence[str]" = (),
         known_digests: "Optional[Sequence[str]]" = None,
     ) -> None:
@@ -52,7 +52,7 @@ class Policy:
         )
         hosts = None if allowed_hosts is None else _texts("allowed_hosts", allowed_hosts)
         self.allowed_hosts = None if hosts is None else [host.lower() for host in hosts]
-        self.keys = [load_public_key(key) for key in _listed("signing_keys", signing_keys)]
+        self.keys = [] if signing_keys is None else _keys(signing_keys)
         self.nodes = TrustedNodes(_texts("nodes", nodes))
         known = None if known_digests is None else _texts("known_digests", known_digests)
         self.known_digests = None if known is None else [digest.strip().lower() for digest in known]
@@ -180,6 +180,14 @@ def _above_zero(name: str, text: str) -> Fraction:
     if not Rational(0) < number:
         raise UsageError(say("device.above_zero", name=name))
     return Fraction(number.numerator, number.denominator)
+
+
+def _keys(given: "Sequence[str | os.PathLike[str]]") -> "list[PublicKey]":
+    """The pinned keys. Of a folder in which none was found, an empty list would pin nothing in silence."""
+    keys = [load_public_key(key) for key in _listed("signing_keys", given)]
+    if not keys:
+        raise InputError(say("device.no_keys"))
+    return keys
 
 
 def load_public_key(text_or_path: "str | os.PathLike[str]") -> PublicKey:

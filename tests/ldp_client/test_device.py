@@ -115,6 +115,12 @@ def test_a_bad_budget_is_refused(tmp_path, budget):
         consenting(tmp_path, budget)
 
 
+def test_a_list_of_no_keys_is_refused(tmp_path):
+    """As of a folder in which none was found: it pinned nothing, and took what nobody signed."""
+    with pytest.raises(InputError, match="signing_keys is empty"):
+        consenting(tmp_path, "4", "https://collector.example", signing_keys=[])
+
+
 @pytest.mark.parametrize("url", ["example.com", "localhost:8000", "ftp://host", "https://"])
 def test_a_collector_that_is_no_url_is_refused(tmp_path, url):
     with pytest.raises(InputError, match="URL"):

@@ -70,6 +70,7 @@ class Collector:
         self.script, self.study = list(script), study
         self.stored, self.bodies, self.asked = {}, [], []
         self.moments, self.tokens, self.problems = [], [], list(problems)
+        self.identity, self.others = IDENTITY, {}
 
     def take(self, request):
         head, _, body = request.partition(b"\r\n\r\n")
@@ -107,7 +108,8 @@ class Collector:
             is_first = self.asked.count("GET") == 1
             is_asked_for = is_first or path.endswith("?version=1")
             served = self.study if is_asked_for else TRIAL.get("then", self.study)
-            shown = TRIAL.get("shown", IDENTITY) if is_first else IDENTITY
+            served = self.others.get(path.split("?")[0].split("/")[-1], served)
+            shown = TRIAL.get("shown", IDENTITY) if is_first else self.identity
             return answer(200, "application/json", served, shown)
         if method == "DELETE" and deed.startswith("problem "):
             return problem_of(deed)
@@ -132,7 +134,8 @@ def problem_of(deed):
     return answer(410, "application/problem+json", json.dumps(problem))
 
 
-def answer(status, media_type, text, identity=IDENTITY):
+def answer(status, media_type, text, identity="own"):
+    identity = SERVER.identity if identity == "own" else identity
     lines = [f"HTTP/1.0 {status} Words", f"Content-Type: {media_type}", f"Content-Length: {len(text)}"]
     lines += ["Date: " + TRIAL.get("date", "Mon, 15 Jun 2026 10:00:00 GMT")]
     lines += ["LDPKit-Collector: " + identity] if identity else []
@@ -176,7 +179,7 @@ class Context:
 
     def wrap_socket(self, raw, server_hostname):
         assert self.verify_mode == "required"
-        assert server_hostname in ("collect.example.org", "issuer.example")
+        assert server_hostname in ("collect.example.org", "issuer.example", "other.example.org")
         raw.host = server_hostname
         return raw
 
@@ -313,6 +316,11 @@ def once(trial, number):
             break
         except PowerCut:
             cuts += 1
+        except AsleepError:
+            if "next" not in trial:
+                raise
+            break
+    configure_next(trial)
     if trial.get("withdraws") is True:
         ledger = sys.modules["ledger"]
         ledger.withdraw()
@@ -331,6 +339,30 @@ def once(trial, number):
         "tokens": SERVER.tokens,
         "asked": ISSUER.asked,
     }
+
+
+def configure_next(trial):
+    """Give the board, that has done its work or is off, another configuration if there is one, and start it.
+
+    next: what of the configuration changes, whether the person withdraws before, the text of the study that
+    is served too, and the identity of who serves it.
+    """
+    if "next" not in trial:
+        return
+    other = trial["next"]
+    if other.get("withdraws"):
+        sys.modules["ledger"].withdraw()
+    config = dict(CONFIG)
+    config.update(other["config"])
+    with real_open("config.json", "w") as file:
+        file.write(json.dumps(config))
+    SERVER.others, SERVER.identity, SERVER.script = {config["study"]: other["serves"]}, other["identity"], []
+    CLOCK[0] = 0
+    try:
+        boot().main()
+    finally:
+        with real_open("config.json", "w") as file:
+            file.write(json.dumps(CONFIG))
 
 
 class AsleepError(Exception):
@@ -393,7 +425,13 @@ for trial in json.loads(text_of("trials.json")):
         try:
             found.append(once(trial, number))
         except AsleepError:
-            found.append(
-                {"asleep": True, "stored": len(SERVER.stored), "later": LATER, "puts": len(SERVER.bodies)}
-            )
+            beyond = {
+                "asleep": True,
+                "stored": len(SERVER.stored),
+                "later": LATER,
+                "puts": len(SERVER.bodies),
+            }
+            if "next" in trial:
+                beyond["deletions"] = SERVER.asked.count("DELETE")
+            found.append(beyond)
 print(json.dumps(found))

@@ -103,6 +103,52 @@ def test_what_an_earlier_release_kept_is_sent_too(trials):
     assert (found["stored"], found["fetched"], found["left"]["outbox"]) == (1, 2, [])
 
 
+NEXT = Study(studies.document({**studies.YES_NO, "text": "Is it so?"}, id="next"))
+ANOTHER = "f" * 32
+
+
+def next_config(host="collect.example.org", study=NEXT, identity="0123456789abcdef" * 2, **more):
+    """What a board is given after it answered STUDY."""
+    config = {"study": study.id, "digest": study.digest, "host": host}
+    return {"config": config, "serves": study.canonical().decode(), "identity": identity, **more}
+
+
+def test_a_board_that_answered_a_trial_study_answers_the_real_one(trials):
+    """It did nothing, and ended as if all were done."""
+    (found,) = trials({"next": next_config()})
+    assert (found["stored"], found["later"], found["left"]["outbox"]) == (2, [], [])
+    assert found["left"]["spent"] == ["survey/ever", "next/ever"]
+
+
+def test_of_a_further_version_it_answers_nothing(trials):
+    further = Study(studies.document({**studies.YES_NO, "id": "other", "text": "Is it so?"}, version=2))
+    (found,) = trials({"next": next_config(study=further)})
+    assert (found["stored"], found["later"], found["left"]["spent"]) == (1, [], ["survey/ever"])
+
+
+UNSENT = ["well", *["reset"] * 60]
+
+
+def test_what_waits_follows_its_collector_to_another_host(trials):
+    sent, deleted = trials(
+        {"script": UNSENT, "next": next_config("other.example.org")},
+        {"next": next_config("other.example.org", withdraws=True)},
+    )
+    assert (sent["stored"], sent["left"]["outbox"]) == (2, [])
+    assert (deleted["stored"], deleted["deletions"], deleted["left"]["deletions"]) == (1, 1, [])
+
+
+def test_what_waits_goes_to_no_other_collector(trials):
+    """A report, and the secret that deletes one, went to whatever host the configuration named."""
+    sent, deleted = trials(
+        {"script": UNSENT, "next": next_config("other.example.org", identity=ANOTHER)},
+        {"next": next_config("other.example.org", identity=ANOTHER, withdraws=True)},
+    )
+    assert (sent["stored"], sent["puts"], deleted["deletions"]) == (1, 1, 0)
+    assert "later: what waits is for another collector" in sent["later"]
+    assert "later: what waits is for another collector" in deleted["later"]
+
+
 JUNE, JULY = [2026, 6, 15], [2026, 7, 22]
 CLOSED = ["well", *["problem study-closed"] * 50]
 

@@ -171,6 +171,20 @@ def test_a_double_click_answers_and_sends_once_and_without_alarm(app, visit, bro
     assert browser.execute_script("return window.thanked") == 1
 
 
+def test_where_the_collector_has_another_address_nobody_is_told_that_they_withdrew(app, visit, browser):
+    """The report is stored, or waits, for the address before."""
+    app[2]()
+    server = visit(EVER)
+    browser.find_element(By.CSS_SELECTOR, "input[value=yes]").click()
+    press(browser)
+    until(browser, "pre", "ldpkit.report/1")
+    page = app[0] / "index.html"
+    assert server.url in page.read_text()
+    page.write_text(page.read_text().replace(server.url, server.url.replace("127.0.0.1", "localhost")))
+    browser.refresh()
+    until(browser, "[role=status]", "You answered here before")
+
+
 def test_no_browser_keeps_what_was_picked_and_not_sent(app, visit, browser):
     """Firefox fills it in again after a reload, where a form does not say otherwise."""
     app[2]()
