@@ -222,7 +222,8 @@ def _refusals(status: Mapping[str, Any]) -> str:
 
 def _silence(by_day: Sequence[Mapping[str, Any]], today: date) -> str:
     if not by_day:
-        return "no report came yet"
+        # Perhaps one came, and was withdrawn or deleted.
+        return "it has no report"
     silent = (today - date.fromisoformat(by_day[-1]["day"])).days
     return f"no report came for {silent} days" if silent > QUIET_DAYS else ""
 
