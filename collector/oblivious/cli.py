@@ -11,9 +11,7 @@ from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import InputError
 
 if TYPE_CHECKING:
-    from sqlalchemy.orm import Session
-
-    from collector.oblivious.keys import GatewayKeys
+    from collector.oblivious.needed import Needing
 
 DEFAULT_PORT = 8080
 
@@ -33,11 +31,15 @@ def add_oblivious(parser: argparse.ArgumentParser) -> None:
     rotate = add_command(commands, "rotate", text, "oblivious rotate ohttp.keys")
     _add_file(rotate)
     rotate.set_defaults(run=run_rotate)
-    text = "remove an older key, whose studies take no more reports"
+    text = "remove an older key, whose studies take no more reports and have none that people may withdraw"
     retire = add_command(commands, "retire", text, "oblivious retire ohttp.keys --number 1")
     _add_file(retire)
     retire.add_argument("--database", metavar="URL", help="the collector's, if not the setting's")
     retire.add_argument("--number", required=True, type=int, metavar="N", help="the key's, as rotate says it")
+    text = (
+        "also where reports are stored whose devices could then withdraw them no more: for a key that leaked"
+    )
+    retire.add_argument("--end-withdrawals", action="store_true", help=text)
     retire.set_defaults(run=run_retire)
 
 
@@ -92,37 +94,51 @@ def run_rotate(arguments: argparse.Namespace) -> int:
 
 
 def run_retire(arguments: argparse.Namespace) -> int:
-    """ldpkit oblivious retire FILE --number N"""
+    """ldpkit oblivious retire FILE --number N [--end-withdrawals]"""
     from collector.oblivious.keys import GatewayKeys
+    from collector.oblivious.needed import open_studies, withdrawable
     from collector.settings import settings_with
+    from collector.storage import audit_log
     from collector.storage.migrating import opened
 
     keys = GatewayKeys.load(arguments.file)
     left = keys.without(arguments.number)
     settings = settings_with(database=arguments.database)
-    with opened(settings.database, settings.busy_timeout) as database, database.read() as session:
-        stated = _open_studies(session, keys, left)
-    if stated:
-        raise InputError(
-            f"key {arguments.number} is stated by {', '.join(stated)}, which would get no more reports: "
-            "close it, or publish a version of it that states the newest key"
-        )
-    left.replace(arguments.file)
-    print(
-        f"key {arguments.number} is gone: start the collector again; a report to a study that states it "
-        "stays on its device",
-        file=sys.stderr,
-    )
+    with opened(settings.database, settings.busy_timeout) as database:
+        with database.read() as session:
+            stated, needing = open_studies(session, keys, left), withdrawable(session, keys, left)
+        if stated:
+            raise InputError(
+                f"key {arguments.number} is stated by {', '.join(stated)}, which would get no more reports: "
+                "close it, or publish a version of it that states the newest key"
+            )
+        if needing and not arguments.end_withdrawals:
+            raise InputError(
+                f"key {arguments.number} is what devices withdraw with from {_listed(needing)}: "
+                "retire it once these are deleted, or at once, where it leaked, with --end-withdrawals"
+            )
+        with database.write() as session:
+            for one in needing:
+                detail = f"key {arguments.number} of the gateway, version {one.version}"
+                audit_log.record(session, audit_log.AT_DATABASE, "end withdrawals", one.study, detail)
+            # Within: where the file cannot be written, nothing has ended.
+            left.replace(arguments.file)
+    print(_retired(arguments.number, needing), file=sys.stderr)
     return 0
 
 
-def _open_studies(session: Session, keys: GatewayKeys, left: GatewayKeys) -> list[str]:
-    """The open studies whose version of now states one of the keys that is not left, by id."""
-    from collector.storage.queries import unfinished_documents
-    from schemas import Study
+def _retired(number: int, needing: list[Needing]) -> str:
+    gone = f"key {number} is gone: start the collector again; "
+    if not needing:
+        return gone + "a report to a study that states it stays on its device"
+    return (
+        f"{gone}devices can no more withdraw what is stored of {_listed(needing)}: say so to who took "
+        "part, and delete with an operator's key what people ask you to"
+    )
 
-    is_open = [Study.from_json(canonical) for canonical, is_open in unfinished_documents(session) if is_open]
-    return sorted(study.id for study in is_open if keys.opens(study) and not left.opens(study))
+
+def _listed(needing: list[Needing]) -> str:
+    return "; ".join(map(str, needing))
 
 
 def run_relay(arguments: argparse.Namespace) -> int:

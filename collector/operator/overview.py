@@ -128,13 +128,14 @@ class Seen(NamedTuple):
     """What was counted. arrivals: of all studies. refused: of one, since the collector started.
 
     kept: what its versions state of how long reports are kept. lack: why this server can open none of its
-    reports, "" where it can.
+    reports, "" where it can. lost: which of its reports no device can withdraw, in sentences.
     """
 
     arrivals: Sequence[Arrivals]
     refused: Mapping[str, int]
     kept: Sequence[Kept]
     lack: str
+    lost: Sequence[str]
 
 
 def status_of(
@@ -165,7 +166,7 @@ def status_of(
         "withdrawals_waiting": count_waiting(session, study.number),
     }
     lack = [seen.lack] if seen.lack and status["state"] in ("open", "not open yet") else []
-    return {**status, "attention": [*lack, *_attention(status, today)]}
+    return {**status, "attention": [*lack, *seen.lost, *_attention(status, today)]}
 
 
 def _posterior(fitted: Fitted) -> dict[str, Any]:
@@ -222,7 +223,8 @@ def _refusals(status: Mapping[str, Any]) -> str:
 
 def _silence(by_day: Sequence[Mapping[str, Any]], today: date) -> str:
     if not by_day:
-        return "no report came yet"
+        # Perhaps one came, and was withdrawn or deleted.
+        return "it has no report"
     silent = (today - date.fromisoformat(by_day[-1]["day"])).days
     return f"no report came for {silent} days" if silent > QUIET_DAYS else ""
 

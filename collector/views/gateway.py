@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 from flask import Blueprint, Response, current_app, request
 
 from collector import problems
+from collector.context import current_collector
 from collector.oblivious.gateway import Gateway
+from collector.operator.days import documents_of
 from collector.problems import MEDIA_TYPE_UNSUPPORTED, OBLIVIOUS_ABSENT, OBLIVIOUS_NEEDED, ProblemError
 from collector.views.bodies import opened_body
 from collector.views.handling import Headers, harden, response_of
@@ -22,8 +24,9 @@ if TYPE_CHECKING:
 gateway = Blueprint("gateway", __name__)
 EXTENSION = "ldpkit-gateway"
 REPORTS = re.compile(r"/v1/studies/[^/]+/reports(/[^/]+)?/?")
-# What devices do there. A deletion with a key is an operator's.
-OF_DEVICES = ("PUT", "POST", "DELETE")
+REFUSED = ("PUT", "POST")
+# In a request's environment, where no header can put it.
+IN_CLEAR = "ldpkit.in_clear"
 
 
 @gateway.post("/ohttp")
@@ -52,7 +55,10 @@ def _gateway() -> Gateway:
 
 
 class OnlyOblivious:
-    """The WSGI application `plain`, without what devices do in the clear: their address is seen there."""
+    """The WSGI application `plain`, without what devices do in the clear: their address is seen there.
+
+    Deletions go on, marked IN_CLEAR: `require_relay` refuses those that have a relay to go through.
+    """
 
     def __init__(self, plain: WSGIApplication, headers: Headers) -> None:
         self.plain = plain
@@ -60,14 +66,27 @@ class OnlyOblivious:
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Answer one request."""
-        is_report = REPORTS.fullmatch(environ["PATH_INFO"]) and environ["REQUEST_METHOD"] in OF_DEVICES
-        is_operator = environ["REQUEST_METHOD"] == "DELETE" and "HTTP_LDPKIT_WITHDRAWAL" not in environ
-        if not is_report or is_operator:
+        environ[IN_CLEAR] = True
+        if environ["REQUEST_METHOD"] not in REFUSED or not REPORTS.fullmatch(environ["PATH_INFO"]):
             return self.plain(environ, start_response)
-        problem = ProblemError(
-            OBLIVIOUS_NEEDED, "this collector takes reports through its studies' relays alone"
-        )
-        return harden(response_of(problem), self._headers)(environ, start_response)
+        return harden(response_of(_needed()), self._headers)(environ, start_response)
+
+
+def require_relay(study_id: str) -> None:
+    """Raises ProblemError for a device's deletion in the clear where relays alone are heard.
+
+    Where a version of the study states no relay, its devices have no other way: all deletions of that study
+    are taken. By study: what depended on the report would tell anybody which are stored.
+    """
+    if not request.environ.get(IN_CLEAR):
+        return
+    channels = [version.channel for version in documents_of(current_collector(), study_id)]
+    if all(channel is not None and channel.oblivious is not None for channel in channels):
+        raise _needed()
+
+
+def _needed() -> ProblemError:
+    return ProblemError(OBLIVIOUS_NEEDED, "this collector takes reports through its studies' relays alone")
 
 
 BYTES = {"type": "string"}

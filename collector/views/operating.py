@@ -10,6 +10,7 @@ from flask import Blueprint, Response, jsonify, request
 
 from collector import problems
 from collector.context import Collector, current_collector
+from collector.oblivious.needed import lost_withdrawals
 from collector.operator import acting
 from collector.operator.acting import make_invitations, require_token
 from collector.operator.days import documents_of
@@ -77,9 +78,11 @@ def status(
 ) -> dict[str, Any]:
     """What `status_of` says of a study of a running collector. refusals: of all studies."""
     document, arrivals, today = _document(collector, study), collector.arrivals.get(), collector.today()
-    kept = kept_of(study.id, study.number, documents_of(collector, study.id), arrivals, today)
+    versions, keys = documents_of(collector, study.id), collector.gateway_keys
+    kept = kept_of(study.id, study.number, versions, arrivals, today)
+    lost = lost_withdrawals(study.number, versions, arrivals, keys)
     with collector.database.read() as session:
-        seen = Seen(arrivals, refusals.get(study.id, {}), kept, collector.gateway_keys.lack_for(document))
+        seen = Seen(arrivals, refusals.get(study.id, {}), kept, keys.lack_for(document), lost)
         return status_of(session, study, document, seen, today)
 
 

@@ -11,6 +11,7 @@ from collector.reports.withdrawing import WITHDRAWN, withdraw
 from collector.views import batches
 from collector.views.auth import withdrawing_key
 from collector.views.bodies import opened_body, parse_reports, require_json
+from collector.views.gateway import require_relay
 from collector.views.handling import refuse_upload
 from collector.views.openapi import (
     ENCODING,
@@ -75,6 +76,8 @@ def delete(study_id: str, report_id: str) -> Response:
     identifier = report_id_bytes(report_id, "report_id")
     key = withdrawing_key(report_id)
     collector = current_collector()
+    if key is None:
+        require_relay(study_id)
     withdraw(collector, study_id, identifier, by_device=key is None)
     if key is not None:
         collector.daily.write(key, "delete reports", study_id)
@@ -124,6 +127,7 @@ OPERATIONS = (
             problems.REPORT_UNKNOWN,
             problems.PARAMETER_INVALID,
             problems.WITHDRAWAL_WAITS,
+            problems.OBLIVIOUS_NEEDED,
             *WRITE,
         ),
         (STUDY_ID, REPORT_ID, WITHDRAWAL_HEADER),

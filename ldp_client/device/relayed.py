@@ -64,15 +64,19 @@ class Relayed:
         headers = {"Content-Type": REQUEST_TYPE, "User-Agent": "ldpkit"}
         outer = exchange(urllib.request.Request(self._relay, asked.message, headers, method="POST"))
         if outer.status != 200 or outer.headers.get_content_type() != ANSWER_TYPE:
-            raise self._refusal(outer)
+            raise self._refusal(outer, request)
         try:
             return _plain(BinaryAnswer.decode(asked.open(outer.body)))
         except (EncapsulationError, BinaryError):
             raise RefusedError(say("device.relay_garbled", relay=self._relay)) from None
 
-    def _refusal(self, outer: Answer) -> "TransferError | RefusedError":
+    def _refusal(self, outer: Answer, request: urllib.request.Request) -> "TransferError | RefusedError":
         """What an answer means that nobody encapsulated: nothing about the report, whoever gave it."""
         if outer.status == 400 and KEY_PROBLEM in outer.body:
+            if request.get_method() == "DELETE":
+                # The report is stored elsewhere, perhaps for long: only people can go on from there.
+                report = request.full_url.rpartition("/")[2]
+                return RefusedError(say("device.relay_key_deletion", relay=self._relay, report=report))
             return RefusedError(say("device.relay_key", relay=self._relay))
         text = say("device.relay_status", relay=self._relay, status=outer.status)
         is_temporary = outer.status >= 500 or outer.status in TEMPORARY

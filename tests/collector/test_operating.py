@@ -124,7 +124,7 @@ def test_a_list_and_a_status_say_how_studies_go(asked, either, study, make_study
     ]
     at("status", "other")
     said = capsys.readouterr().out
-    assert "look after: no report came yet" in said
+    assert "look after: it has no report" in said
     assert "look after: it ends in 1 day" in said
 
 
@@ -232,7 +232,7 @@ def test_what_would_be_done_is_refused_where_doing_it_is(asked, either, make_stu
             with pytest.raises(LdpkitError, match=why):
                 at(*invite, *more, *how)
     at("status", "habits")
-    assert "0 invitations left\nlook after: no report came yet\nlook after: no invitation is left" in (
+    assert "0 invitations left\nlook after: it has no report\nlook after: no invitation is left" in (
         capsys.readouterr().out.replace("\t", " ")
     )
     at(*invite, "--public", "stratum=town", "--dry-run")

@@ -118,8 +118,14 @@ def test_what_a_relay_says_itself_settles_nothing_and_opens_no_other_way(
     flushed = send(device)
     assert (flushed.sent, flushed.waiting, flushed.refused) == (0, 1, [])
     assert said in flushed.reason
+    [report] = [queued.report_id for queued in device.ledger.queued()]
     device.withdraw(study.id)
-    assert send(device).undeleted == 1
+    flushed = send(device)
+    assert flushed.undeleted == 1
+    # Its report is stored elsewhere: the person is told whom to ask for what.
+    assert (
+        f"Ask the study's contact to put the key back, or to delete report {report}" in flushed.reason
+    ) == (said == "has no more the key")
     assert len(relay.requests) == 2
     assert collector.requests == []
 

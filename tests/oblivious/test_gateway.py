@@ -162,8 +162,8 @@ def test_where_only_relays_are_heard_devices_are_told_so_in_the_clear(make_gatew
     gateway = make_gateway(only_ohttp=True)
     report = make_report(study)
     harness = gateway.harness
+    # Deletions: see tests/attacks/test_withdrawals_in_the_clear.py.
     refused = [harness.put(report), harness.post([report.to_document()])]
-    refused += [harness.withdraw(report.id, secret=report.secret)]
     for answer in refused:
         assert (answer.status_code, answer.json["type"]) == (403, "urn:ldpkit:problem:oblivious-needed")
     assert result(gateway.put(report)) == (201, "stored")

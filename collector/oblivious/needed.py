@@ -1,0 +1,80 @@
+"""Which published versions need a gateway's key still: a deletion leaves through the relay as its report did,
+under the key that the report's version states, for as long as the report is stored.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+from collector.storage import queries
+from collector.storage.overviews import Arrivals, arrivals
+from ldp_client.words.text import counted
+from schemas import Study
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+    from collector.oblivious.keys import GatewayKeys
+
+
+class Needing(NamedTuple):
+    """A version of a study that states a key, and how many reports of it are stored or archived."""
+
+    study: str
+    version: int
+    reports: int
+
+    def __str__(self) -> str:
+        return f"{self.study}, version {self.version} ({counted(self.reports, 'report')})"
+
+
+def open_studies(session: Session, keys: GatewayKeys, left: GatewayKeys) -> list[str]:
+    """The open studies whose version of now states one of the keys that is not left, by id."""
+    documents = queries.unfinished_documents(session)
+    is_open = [Study.from_json(canonical) for canonical, is_open in documents if is_open]
+    return sorted(study.id for study in is_open if _needs(study, keys, left))
+
+
+def withdrawable(session: Session, keys: GatewayKeys, left: GatewayKeys) -> list[Needing]:
+    """The versions whose reports no device can withdraw once only these keys are left, and could before.
+
+    Of every study: one that is over, or archived, has reports that people may take back.
+    """
+    reports = _by_version(arrivals(session))
+    found = []
+    for study_id, number, version in queries.every_version(session):
+        stored = reports[number, version]
+        canonical = queries.canonical_bytes(session, study_id, version) if stored else None
+        if canonical is not None and _needs(Study.from_json(canonical), keys, left):
+            found.append(Needing(study_id, version, stored))
+    return found
+
+
+def lost_withdrawals(
+    number: int, versions: Iterable[Study], came: Iterable[Arrivals], keys: GatewayKeys
+) -> list[str]:
+    """What an operator is told of a study's versions whose devices cannot withdraw, for want of a key.
+
+    number: the study's. came: of whatever studies.
+    """
+    reports = _by_version(came)
+    lost = [study for study in versions if reports[number, study.version] and not keys.opens(study)]
+    return [
+        f"{counted(reports[number, study.version], 'report')} of version {study.version} cannot be withdrawn "
+        f"by devices, as ohttp_keys lacks the key of a gateway that it states: put the file with that key "
+        "back; where it is gone, delete with an operator's key what people ask you to"
+        for study in lost
+    ]
+
+
+def _by_version(came: Iterable[Arrivals]) -> Counter[tuple[int, int]]:
+    reports: Counter[tuple[int, int]] = Counter()
+    for one in came:
+        reports[one.study, one.version] += one.reports
+    return reports
+
+
+def _needs(study: Study, keys: GatewayKeys, left: GatewayKeys) -> bool:
+    return keys.opens(study) and not left.opens(study)
