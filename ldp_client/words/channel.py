@@ -1,5 +1,6 @@
 """How a study's reports leave, in plain words."""
 
+from ldp_client.documents.strata import count_strata, without_key
 from ldp_client.words.text import ENGLISH, Words, visible
 
 TYPE_CHECKING = False
@@ -17,23 +18,29 @@ def channel_lines(study: "Study", words: Words = ENGLISH) -> "list[str]":
         return []
     lines = [words.say("channel.head"), "  " + words.say("channel.batches", count=channel.hours)]
     if channel.tokens is not None:
-        named = channel.tokens.issuer, len(channel.tokens.keys)
-        lines.append("  " + words.say("channel.tokens", issuer=visible(named[0])))
-        lines += ["  " + words.say("channel.strata", keys=named[1])] if named[1] > 1 else []
+        lines.append("  " + words.say("channel.tokens", issuer=visible(channel.tokens.issuer)))
+        keys, strata = len(channel.tokens.keys), count_strata(study)
+        which = "channel.strata" if keys == strata else "channel.some_strata"
+        lines += ["  " + words.say(which, keys=keys, strata=f"{strata:,}")] if strata > 1 else []
     if channel.oblivious is not None:
         lines.append("  " + words.say("channel.oblivious", relay=visible(channel.oblivious.relay)))
     return lines
 
 
 def channel_warnings(study: "Study", words: Words = ENGLISH) -> "list[str]":
-    """Lines where relay and issuer are at one address, and where reports of the last day may leave after a
-    collector takes any."""
+    """Lines where relay and issuer are at one address, where a stratum has no key, and where reports of the
+    last day may leave after a collector takes any."""
     channel = study.channel
     if channel is None:
         return []
     tokens, oblivious, lines = channel.tokens, channel.oblivious, []
     if tokens and oblivious and _host_of(tokens.issuer) == _host_of(oblivious.relay):
         lines.append(words.say("channel.warning_one"))
+    lost, some = without_key(study)
+    if lost:
+        shown = "; ".join([*some, "…"] if lost > len(some) else some)
+        facts = {"count": lost, "lost": f"{lost:,}", "strata": f"{count_strata(study):,}", "shown": shown}
+        lines.append(words.say("channel.warning_strata", **facts))
     hours, days = 2 * channel.hours, study.retention_days
     # None is taken once it would have to be deleted, whatever the operator sets.
     if study.closes and days is not None and 24 * days < min(hours, LATE_HOURS + 1):
