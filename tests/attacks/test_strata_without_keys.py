@@ -11,7 +11,8 @@ from ldp_client.commands.study_warnings import warnings_of
 from ldp_client.core.tokens import short_id_of
 from ldp_client.describing import describe
 from ldp_client.documents.errors import StudyError
-from ldp_client.documents.strata import require_keys, without_key
+from ldp_client.documents.strata import require_keys
+from ldp_client.words.channel import without_key
 from schemas import Study
 from tests import studies
 from tests.ldp_client.devices import Server, consenting
