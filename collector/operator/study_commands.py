@@ -64,12 +64,14 @@ def run_publish(arguments: argparse.Namespace) -> int:
     from collector.remote.operating import RemoteCollector
     from ldp_client.commands.paper import refuse_taken
     from ldp_client.commands.study_warnings import taken_in_words, unstated_in_words, warnings_of
+    from ldp_client.documents.strata import require_keys
     from ldp_client.words.channel import issuer_warnings
 
     document = read_bytes(arguments.study)
     study = _study_in(document, arguments.study)
-    # Before anybody is asked what could not be analysed.
+    # Before anybody is asked what could not be analysed, or would never arrive.
     refuse_taken(study)
+    require_keys(study)
     token = arguments.token or os.environ.get(TOKEN_VARIABLE) or ""
     if not token and not _is_signed(document):
         token_of(arguments, "publishing a study that is not signed")

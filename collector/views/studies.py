@@ -35,6 +35,7 @@ from ldp_client.device.upload import CLOSED, STUDY_STATE
 from ldp_client.documents.errors import StudyError
 from ldp_client.documents.signed import MAX_BYTES as MAX_SIGNED_BYTES
 from ldp_client.documents.signed import SignedStudy
+from ldp_client.documents.strata import require_keys
 from ldp_client.documents.study import MAX_BYTES
 from schemas import Study
 
@@ -64,6 +65,7 @@ def publish() -> Response:
     if collector.node is None:
         _check_taken(study, size, collector.settings.body_limit)
         _check_opened(study)
+        require_keys(study)
     publish_here = publishing.publish if collector.node is None else collector.node.publish
     by = audit_log.BY_SIGNATURE if key is None else key.name
 

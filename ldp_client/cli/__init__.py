@@ -215,6 +215,7 @@ def run_study_check(arguments: argparse.Namespace) -> int:
         warnings_of,
     )
     from ldp_client.describing import describe, facts_of
+    from ldp_client.documents.strata import require_keys
     from ldp_client.words.public import cells_in_words
 
     study = load_study(arguments.study)
@@ -235,6 +236,7 @@ def run_study_check(arguments: argparse.Namespace) -> int:
     for line in noted:
         _tell(line)
     _refuse_large(study)
+    require_keys(study)
     return 0
 
 

@@ -364,7 +364,8 @@ def _flush(device: "Device", now: bool = False) -> "Flushed":
         print(visible(say("device.refused", report=line)), file=sys.stderr)
     waiting = flushed.waiting + flushed.undeleted
     if waiting:
-        print(visible(say("cli.waiting", count=waiting, reason=flushed.reason)), file=sys.stderr)
+        which = "cli.stuck" if flushed.stuck else "cli.waiting"
+        print(visible(say(which, count=waiting, reason=flushed.reason)), file=sys.stderr)
     if flushed.batched:
         print(say("cli.later", count=flushed.batched), file=sys.stderr)
         if flushed.reason and not waiting:

@@ -10,6 +10,7 @@ class Flushed:
     come; batched: those of them that leave together with others, at a time that nobody hurries.
     deleted, undeleted: withdrawn reports whose deletion the collector did or did not acknowledge.
     waiting and undeleted count those of other collectors too. reason: why something waits.
+    stuck: whether what is waited for by that reason will not come by itself.
     """
 
     def __init__(self) -> None:
@@ -21,6 +22,7 @@ class Flushed:
         self.deleted = 0
         self.undeleted = 0
         self.reason = ""
+        self.stuck = False
 
     def count_batched(self) -> None:
         """Add one that leaves in a batch, later."""

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from ldp_client.device.relayed import Exchange
 
 
-STILL_WAITS = ("waiting", "kept", "paced")
+STILL_WAITS = ("waiting", "kept", "paced", "stuck")
 # No request begins later than that after a flush did: a server that stalls holds nothing up for longer.
 LONGEST_FLUSH_SECONDS = 300.0
 
@@ -214,7 +214,8 @@ class Sender:
         outcome = self._ask(report, self._ask_deletion if is_deletion else request)
         if outcome.state == "waiting" and not is_last:
             return False
-        result.reason = outcome.reason or result.reason
+        if outcome.reason:
+            result.reason, result.stuck = outcome.reason, outcome.state == "stuck"
         if is_deletion:
             self._count_deletion(report, outcome, result)
         elif awaits:

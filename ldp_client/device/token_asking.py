@@ -19,7 +19,7 @@ from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Optional
+    from typing import Any, Optional
 
     from ldp_client.device.exchange import Answer
     from ldp_client.device.ledger import Ledger
@@ -53,7 +53,7 @@ def ask_token(ledger: "Ledger", report: "Queued", channel: "Channel") -> Outcome
     if held is None or answer is None:
         return Outcome("withdrawn")
     if answer.status != 200 or media_type_of(answer) != RESPONSE_TYPE:
-        return _refusal(answer)
+        return _refusal(answer, tokens)
     token = _asking(report, tokens, held).token(answer.body, urandom)
     if token is None:
         return Outcome("kept", say("device.token_unsigned", issuer=tokens.name))
@@ -86,7 +86,7 @@ def _other_key(answer: "Answer", tokens: "Tokens", held: Held) -> "Optional[tupl
     if answer.status != 409 or problem_of(answer, document) != "token-key-other":
         return None
     by_id = document.get("key_id")
-    ids = [short_id_of(key.spki) for key in tokens.keys]
+    ids = _ids_of(tokens)
     named = document.get("key") if by_id is None else ids.index(by_id) if by_id in ids else None
     if not isinstance(named, int) or isinstance(named, bool) or not 0 <= named < len(tokens.keys):
         return None
@@ -94,7 +94,17 @@ def _other_key(answer: "Answer", tokens: "Tokens", held: Held) -> "Optional[tupl
     return (named, turned) if named != held.key and held.turned < turned else None
 
 
-def _refusal(answer: "Answer") -> Outcome:
+def _is_unnamed(document: "dict[str, Any]", tokens: "Tokens") -> bool:
+    """Whether the issuer names a key, by its id, that the study lacks: that of a stratum left out."""
+    by_id = document.get("key_id")
+    return isinstance(by_id, int) and by_id not in _ids_of(tokens)
+
+
+def _ids_of(tokens: "Tokens") -> "list[int]":
+    return [short_id_of(key.spki) for key in tokens.keys]
+
+
+def _refusal(answer: "Answer", tokens: "Tokens") -> Outcome:
     """What the issuer's refusal means. None is final: another invitation may be given, or the report be
     withdrawn."""
     document = document_of(answer)
@@ -103,6 +113,8 @@ def _refusal(answer: "Answer") -> Outcome:
         return Outcome(pause_of(answer.status), strange(answer))
     if problem == "invitation-needed":
         return Outcome("kept", say("device.token_invitation"))
+    if problem == "token-key-other" and _is_unnamed(document, tokens):
+        return Outcome("stuck", say("device.token_stratum"))
     detail = printable(document.get("detail", ""), MOST_CHARACTERS)
     reason = say("device.problem", status=answer.status, problem=problem, detail=detail)
     return Outcome(pause_of(answer.status), reason)

@@ -45,7 +45,8 @@ GRACE_DAYS = 30
 
 
 class Outcome:
-    """What became of one request: "sent", "refused", "waiting" or "kept" (waits too, for another flush).
+    """What became of one request: "sent", "refused", "waiting", "kept" (waits too, for another flush) or
+    "stuck" (as "kept", and no other flush is likely to do more).
 
     reason: in words. problem: the refusal's name. document: digest of the study that it is about. identity:
     the collector that answered. date: as it says, in the form of HTTP. Each is "" where nothing said it.

@@ -1,0 +1,36 @@
+"""Strata of a study that no token key stands for: no report of their people ever leaves."""
+
+from ldp_client.documents.errors import StudyError
+from ldp_client.words.text import visible
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ldp_client.documents.public import PublicField
+    from ldp_client.documents.study import Study
+
+
+def require_keys(study: "Study") -> None:
+    """Raises StudyError where a value that invitations may carry stands in no key: nobody of it gets a token.
+
+    For who publishes. A device takes such a study, which earlier releases published: it answers whoever is
+    of another stratum, and has to withdraw.
+    """
+    tokens = study.channel.tokens if study.channel is not None else None
+    if tokens is None:
+        return
+    for field in [field for field in study.public if field.from_invitation]:
+        have = {key.public[field.id] for key in tokens.keys}
+        if len(have) < field.size:
+            raise StudyError("channel.tokens.keys", _problem(field, have))
+
+
+def _problem(field: "PublicField", have: "set[str]") -> str:
+    place = 0
+    while field.value(place) in have:
+        place += 1
+    first, lost = visible(field.value(place)), field.size - len(have)
+    return (
+        f"have none for {field.id}={first} ({lost} of {field.size} values lack one): its people would pay, "
+        "and no report of theirs ever leave. State all that `ldpkit issuer key` prints once each value has a "
+        "key, or list no such value in public"
+    )

@@ -1,0 +1,170 @@
+"""Publish a study whose tokens lack a stratum's key: its people pay, and no report of theirs leaves."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from collector.remote.operating import RemoteCollector
+from ldp_client.cli import main
+from ldp_client.commands.study_warnings import warnings_of
+from ldp_client.core.tokens import short_id_of
+from ldp_client.describing import describe
+from ldp_client.documents.errors import StudyError
+from ldp_client.documents.strata import require_keys
+from ldp_client.words.channel import without_key
+from schemas import Study
+from tests import studies
+from tests.ldp_client.devices import Server, consenting
+from tests.ldp_client.issuers import Issuer, channel_of, keys, refusing
+from tests.schemas.test_channel import channel, tokens
+
+REGION = {"id": "region", "choices": ["north", "south", "west"], "source": "invitation"}
+SEX = {"id": "sex", "choices": ["f", "m"], "source": "invitation"}
+AGE = {"id": "age", "bounds": ["18", "99"], "step": "0.5", "source": "invitation"}
+NORTH, SOUTH, WEST = ({"region": name} for name in REGION["choices"])
+
+
+def study_of(*strata, public=(REGION,)):
+    return Study(
+        studies.document(studies.YES_NO, channel=channel(tokens=tokens(*strata)), public=list(public))
+    )
+
+
+def warned(study):
+    return [line for line in warnings_of(study) if "no key" in line]
+
+
+def test_it_is_not_published(make_harness):
+    harness = make_harness()
+    response = harness.publish(study_of(NORTH, SOUTH))
+    assert response.status_code == 422
+    said = response.get_json()
+    assert said["field"] == "channel.tokens.keys"
+    assert "region=west (1 of 3 values" in said["detail"]
+    assert harness.publish(study_of(NORTH, SOUTH, WEST)).status_code == 201
+
+
+def test_study_check_fails(tmp_path, capsys):
+    path = tmp_path / "study.json"
+    for strata, code in (([NORTH, SOUTH], 3), ([NORTH, SOUTH, WEST], 0)):
+        path.write_text(json.dumps(study_of(*strata).document))
+        assert main(["study", "check", str(path)]) == code
+        said = capsys.readouterr()
+        assert ("have none for region=west" in said.err) is bool(code)
+        assert ("each of the 3 strata has a key" in said.out) is not bool(code)
+        assert ("2 of the 3 strata have a key" in said.out) is bool(code)
+
+
+@pytest.mark.parametrize("more", [[], ["--dry-run"]])
+def test_the_command_asks_no_collector_about_it(tmp_path, capsys, monkeypatch, more):
+    monkeypatch.setattr(RemoteCollector, "served", lambda *_: pytest.fail("asked"))
+    path = tmp_path / "study.json"
+    path.write_text(json.dumps(study_of(NORTH, SOUTH).document))
+    words = ["publish", str(path), "--to", "http://127.0.0.1:9", "--token", "key", *more]
+    assert main(words) == 3
+    assert "have none for region=west" in capsys.readouterr().err
+
+
+def test_a_later_version_that_adds_a_value_needs_its_key(make_harness):
+    harness = make_harness()
+    two = {**REGION, "choices": ["north", "south"]}
+    first = study_of(NORTH, SOUTH, public=[two])
+    assert harness.publish(first).status_code == 201
+    second = Study({**first.document, "version": 2, "public": [REGION]})
+    assert harness.publish(second).status_code == 422
+
+
+def test_a_number_is_held_to_it_too():
+    two = {**AGE, "bounds": ["18", "19"]}
+    study = study_of({"age": "18"}, {"age": "19"}, public=[two])
+    with pytest.raises(StudyError, match=r"age=18.5 \(1 of 3 values"):
+        require_keys(study)
+    require_keys(study_of({"age": "18"}, {"age": "18.5"}, {"age": "19"}, public=[two]))
+    with pytest.raises(StudyError, match=r"age=19 \(161 of 163 values"):
+        require_keys(study_of({"age": "18"}, {"age": "18.5"}, public=[AGE]))
+
+
+def test_what_invitations_do_not_carry_needs_no_key():
+    told = {"id": "hand", "choices": ["left", "right"]}
+    study = study_of(public=[told])
+    assert without_key(study) == (0, [])
+    require_keys(study)
+    untokened = Study(studies.document(studies.YES_NO, public=[REGION]))
+    assert without_key(untokened) == (0, [])
+    require_keys(untokened)
+
+
+def test_combinations_without_a_key_are_told():
+    both = [{"region": region, "sex": sex} for region in REGION["choices"] for sex in SEX["choices"]]
+    study = study_of(*both[:3], both[5], public=[REGION, SEX])
+    require_keys(study)
+    (line,) = warned(study)
+    assert "2 of 6 strata have no key, region=south, sex=m; region=west, sex=f:" in line
+    assert any("4 of the 6 strata have a key" in said for said in describe(study))
+    whole = study_of(*both, public=[REGION, SEX])
+    assert not warned(whole)
+    assert any("each of the 6 strata has a key" in said for said in describe(whole))
+
+
+def test_so_many_that_nobody_lists_them_are_counted():
+    fields = [{**AGE, "id": f"age{place}", "bounds": ["0", "999999"], "step": "1"} for place in range(3)]
+    study = study_of({"age0": "0", "age1": "0", "age2": "0"}, public=fields)
+    (line,) = warned(study)
+    assert "999,999,999,999,999,999 of 1,000,000,000,000,000,000 strata" in line
+    assert "age0=0, age1=0, age2=1; age0=0, age1=0, age2=2; age0=0, age1=0, age2=3; …" in line
+
+
+def test_a_label_moves_no_cursor():
+    field = {**REGION, "choices": ["north", "so\u202euth"]}
+    study = study_of(NORTH, public=[field])
+    with pytest.raises(StudyError, match=r"region=so\\u202euth"):
+        require_keys(study)
+    assert "so\\u202euth" in warned(study)[0]
+
+
+@pytest.fixture
+def device(tmp_path):
+    """One that answered such a study, which an earlier release published, and its issuer."""
+    with Server() as server, Issuer() as issuer:
+        stated = channel_of(issuer.url, NORTH, SOUTH)
+        study = Study(studies.document(studies.YES_NO, channel=stated, public=[REGION]))
+        device = consenting(tmp_path / "device", "8", server.url)
+        device.answer(study, {"ever": True}, "CODE")
+        taken = {short_id_of(key.spki) for key in keys()}
+        other = min({*range(3)} - taken)
+        yield device, issuer, refusing(409, "token-key-other", key=2, key_id=other)
+
+
+def test_a_device_that_has_it_says_so_and_withdraws(device):
+    device, issuer, names_another = device
+    issuer.answers = [names_another] * 2
+    flushed = device.flush(attempts=5)
+    assert (flushed.waiting, flushed.stuck, len(issuer.requests)) == (1, True, 1)
+    assert "no report of theirs can ever leave" in flushed.reason
+    assert "withdraw" in flushed.reason
+    assert "409" not in flushed.reason
+    device.withdraw(studies.document()["id"])
+    assert not device.ledger.queued()
+    assert device.flush(attempts=1).waiting == 0
+    assert len(issuer.requests) == 1
+
+
+def test_an_issuer_that_comes_to_reason_gives_the_token(device):
+    """What it says ends no report: it may lie."""
+    device, issuer, names_another = device
+    issuer.answers = [names_another]
+    assert device.flush(attempts=1).stuck
+    flushed = device.flush(attempts=1)
+    assert (flushed.batched, flushed.stuck) == (1, False)
+    assert device.ledger.queued()[0].invitation == ""
+
+
+def test_the_command_does_not_say_to_run_again(device, capsys):
+    device, issuer, names_another = device
+    issuer.answers = [names_another] * 2
+    folder = str(Path(device.ledger.path).parent)
+    main(["answer", f"{device.collector}/v1/studies/{studies.document()['id']}", "--folder", folder])
+    said = capsys.readouterr().err
+    assert "no report of theirs can ever leave" in said
+    assert "run again" not in said
