@@ -45,8 +45,8 @@ class Room:
         if temporary_folder() is None:
             return f"SQLite finds no temporary folder that can be written, as it must: {NAME_ANOTHER}"
         return self._lack(self._most, self._most) or (
-            f"SQLite could not write {_mib(self._most)} in the temporary folder {temporary_folder()} and then "
-            f"in {self._file.parent} ({error}): see that both can be written, or of the former {NAME_ANOTHER}"
+            f"SQLite could not write {_mib(self._most)} in the temporary folder {temporary_folder()} and "
+            f"then in {self._file.parent} ({error}): see that both can be written, or of the former {NAME_ANOTHER}"
         )
 
     def _lack(self, beside: int, temporary: int) -> str:
@@ -58,8 +58,8 @@ class Room:
             if here >= beside + temporary:
                 return ""
             return (
-                f"SQLite needs up to {most} twice, in the temporary folder {folder} and in {place}, and their "
-                f"disk has {_mib(here, int)}: make room, or of the former {NAME_ANOTHER}"
+                f"SQLite needs up to {most} twice, in the temporary folder {folder} and in {place}, and "
+                f"their disk has {_mib(here, int)}: make room, or of the former {NAME_ANOTHER}"
             )
         if here < beside:
             return f"SQLite needs up to {most} in {place}, whose disk has {_mib(here, int)}: make room there"

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 STREAM = "-"
 WORKBOOKS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")
 # What nothing here writes: files that are compressed, and tables in forms of other programs.
-UNWRITTEN = (".gz", ".tgz", ".bz2", ".xz", ".zst", ".zip", ".7z", ".rar", ".lz4", ".br", ".tar") + (
+PACKED = (".gz", ".tgz", ".bz2", ".xz", ".zst", ".zip", ".7z", ".rar", ".lz4", ".br", ".tar")
+TABLES = (
     ".tsv",
     ".feather",
     ".arrow",
@@ -38,6 +39,7 @@ UNWRITTEN = (".gz", ".tgz", ".bz2", ".xz", ".zst", ".zip", ".7z", ".rar", ".lz4"
     ".rdata",
     ".pkl",
 )
+UNWRITTEN = (*PACKED, *TABLES)
 # The standard input that was read.
 _read: "list[Any]" = []
 

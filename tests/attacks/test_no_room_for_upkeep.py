@@ -1,4 +1,4 @@
-"""Fill the disks that SQLite needs to write a file anew: the server goes on, and says once which lacks room."""
+"""Fill the disks that SQLite needs to write a file anew: the server goes on, and says which lacks room."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ MIB = 1 << 20
 
 def grown(path, rows=2500):
     """More than SQLite keeps in memory of a file that it writes anew: rows of a page each."""
-    with closing(sqlite3.connect(path)) as connection:
+    # No waiting for a reader, whom emptying the log needs away.
+    with closing(sqlite3.connect(path, 0)) as connection:
         connection.execute("CREATE TABLE ballast (bytes BLOB)")
         for _ in range(rows // 100):
             connection.executemany(
