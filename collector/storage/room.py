@@ -46,7 +46,7 @@ class Room:
             return f"SQLite finds no temporary folder that can be written, as it must: {NAME_ANOTHER}"
         return self._lack(self._most, self._most) or (
             f"SQLite could not write {_mib(self._most)} in the temporary folder {temporary_folder()} and "
-            f"then in {self._file.parent} ({error}): see that both can be written, or of the former {NAME_ANOTHER}"
+            f"then in {self._file.parent} ({error}): free both, or of the former {NAME_ANOTHER}"
         )
 
     def _lack(self, beside: int, temporary: int) -> str:
