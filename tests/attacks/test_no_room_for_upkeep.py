@@ -25,9 +25,10 @@ MIB = 1 << 20
 
 def grown(path, rows=2500):
     """More than SQLite keeps in memory of a file that it writes anew: rows of a page each."""
-    # No waiting for a reader, whom emptying the log needs away.
-    with closing(sqlite3.connect(path, 0)) as connection:
+    with closing(sqlite3.connect(path)) as connection:
         connection.execute("CREATE TABLE ballast (bytes BLOB)")
+        # No waiting for a reader, whom emptying the log needs away.
+        connection.execute("PRAGMA busy_timeout = 0")
         for _ in range(rows // 100):
             connection.executemany(
                 "INSERT INTO ballast VALUES (?)", [(os.urandom(4000),) for _ in range(100)]
