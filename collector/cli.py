@@ -35,7 +35,7 @@ from ldp_client.commands.output import Step, add_output, progress_of, show
 from ldp_client.commands.parsers import add_command
 from ldp_client.device.policy import LOOPBACK
 from ldp_client.documents.errors import UsageError
-from ldp_client.files.disk import STREAM
+from ldp_client.files.disk import STREAM, refuse_table
 from ldp_client.words.text import counted
 
 if TYPE_CHECKING:
@@ -163,6 +163,8 @@ def run_export(arguments: argparse.Namespace) -> int:
     token = token_of(arguments, "an export")
     from collector.remote.keeping import refuse_other_file
 
+    if arguments.summary:
+        refuse_table(arguments.out)
     refuse_other_file(str(arguments.out), arguments.summary)
     write = _write_summary if arguments.summary else _write_reports
     line, document = write(arguments, token)

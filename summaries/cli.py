@@ -56,9 +56,10 @@ def _cells_in_words(study: Study, summary: Summary) -> str:
 
 def _refuse_out(study: Study, arguments: argparse.Namespace) -> None:
     """Raises InputError where the result would replace what it is made from, or another file."""
-    from ldp_client.files.disk import refuse_replacing, refuse_replacing_other
+    from ldp_client.files.disk import refuse_replacing, refuse_replacing_other, refuse_table
     from summaries.summary import FORMAT
 
+    refuse_table(arguments.out)
     refuse_replacing(arguments.out, (arguments.study, *arguments.reports))
     if _is_table(arguments):
         from summaries.engines.dataset import refuse_replacing_part

@@ -7,13 +7,11 @@ transaction that wrote it.
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +21,7 @@ from sqlalchemy.exc import OperationalError
 from collector.storage.database import Database, one_line
 from collector.storage.models import Base, UpkeepRow
 from collector.storage.partitions import PARENT, partition_names
+from collector.storage.room import Room, is_of_files
 from ldp_client.documents.errors import LdpkitError
 
 if TYPE_CHECKING:
@@ -35,10 +34,6 @@ TRY_SECONDS = 0.1
 LOCK_MILLISECONDS = 500
 LOCK_NOT_AVAILABLE = "55P03"
 STILL_READ = "another program, such as a backup, reads the database as it was; let it end"
-# Of an SQLite error's code: a file that cannot be made or written, or has no room.
-KIND, OF_FILES = 0xFF, (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
-MIB = 1 << 20
-NAME_ANOTHER = "name another in the environment variable SQLITE_TMPDIR, and start the server again"
 NOT_OURS = "this role may not vacuum every table; tables have to belong to it"
 
 
@@ -73,48 +68,34 @@ def rewrite_files(
             _rewrite_tables(connection, probe, tables(connection))
         return
     # A connection of its own: the engine's begin transactions, in which this is impossible.
-    address = f"{Path(str(database.url.database)).absolute().as_uri()}?mode=rw"
+    file = Path(str(database.url.database)).absolute()
     try:
-        with closing(sqlite3.connect(address, database.busy_timeout, uri=True)) as connection:
-            connection.execute("VACUUM")
-            _empty_log(connection)
-    except sqlite3.Error as error:
+        with closing(
+            sqlite3.connect(f"{file.as_uri()}?mode=rw", database.busy_timeout, uri=True)
+        ) as connection:
+            _write_file(connection, file)
+    except (sqlite3.Error, OSError) as error:
         database.note(error)
-        why = _no_room(Path(str(database.url.database))) if _is_of_files(error) else one_line(error)
-        raise UnfinishedError(why) from error
+        raise UnfinishedError(one_line(error)) from error
 
 
-def _is_of_files(error: sqlite3.Error) -> bool:
-    """Whether a file could not be made or written, wherever it is."""
-    return getattr(error, "sqlite_errorcode", 0) & KIND in OF_FILES
-
-
-def _no_room(file: Path) -> str:
-    """What to do where SQLite has no room for the new file that it writes in a temporary folder first."""
-    folder = temporary_folder()
-    if folder is None:
-        return f"SQLite finds no temporary folder that can be written, as it must: {NAME_ANOTHER}"
+def _write_file(connection: sqlite3.Connection, file: Path) -> None:
+    """SQLite's file, written anew. Raises UnfinishedError, where there is no room before that is begun."""
+    room = Room(file, connection)
     try:
-        free, size = shutil.disk_usage(folder).free, file.stat().st_size
-    except OSError as error:
-        return f"the temporary folder {folder} cannot be used ({error.strerror}): {NAME_ANOTHER}"
-    if free > size and folder.stat().st_dev != file.stat().st_dev:
-        return (
-            f"SQLite could not write {size / MIB:.0f} MiB into the temporary folder {folder}: {NAME_ANOTHER}"
-        )
-    return (
-        f"SQLite needs {size / MIB:.0f} MiB twice, in the temporary folder {folder} and beside {file.name}, "
-        f"and the former has {free / MIB:.0f} MiB: make room, or {NAME_ANOTHER}"
-    )
-
-
-def temporary_folder() -> Path | None:
-    """Where SQLite puts what does not fit into memory (https://www.sqlite.org/tempfiles.html, section 5)."""
-    named = [os.environ.get(name, "") for name in ("SQLITE_TMPDIR", "TMPDIR")]
-    for folder in [*named, "/var/tmp", "/usr/tmp", "/tmp", "."]:
-        if folder and os.path.isdir(folder) and os.access(folder, os.W_OK | os.X_OK):
-            return Path(folder)
-    return None
+        # Else pages that wait in the log would take room beside those that are written now; readers may stay.
+        connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+        if doubt := room.doubt():
+            raise UnfinishedError(doubt)
+        connection.execute("VACUUM")
+    except sqlite3.Error as error:
+        # Uploads need the room that a new file, half written, takes in the log.
+        with suppress(sqlite3.Error):
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        if is_of_files(error):
+            raise UnfinishedError(room.why(error)) from error
+        raise
+    _empty_log(connection)
 
 
 def _empty_log(connection: sqlite3.Connection) -> None:

@@ -34,7 +34,7 @@ from ldp_client.documents.errors import (
     MissingExtraError,
     UsageError,
 )
-from ldp_client.files.disk import STREAM, count_lines, load_study
+from ldp_client.files.disk import STREAM, count_lines, load_study, refuse_table
 from ldp_client.words.text import say, visible
 
 TYPE_CHECKING = False
@@ -268,6 +268,7 @@ def run_perturb(arguments: argparse.Namespace) -> int:
 
     if arguments.answers == STREAM:
         raise UsageError(say("cli.answers_in_a_file"))
+    refuse_table(arguments.out)
     study = load_study(arguments.study)
     if study.public:
         _tell(say("cli.in_clear", fields=", ".join([field.id for field in study.public])))

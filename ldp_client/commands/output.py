@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from time import monotonic
 
 from ldp_client.documents.errors import UsageError
-from ldp_client.files.disk import STREAM
+from ldp_client.files.disk import STREAM, refuse_unwritten
 from ldp_client.words.text import say
 
 TYPE_CHECKING = False
@@ -172,9 +172,14 @@ def close_progress(arguments: "argparse.Namespace") -> None:
 
 
 def check_output(arguments: "argparse.Namespace") -> None:
-    """Raises UsageError where two things would go to standard output; before anything is done."""
-    if getattr(arguments, "json", False) and str(getattr(arguments, "out", "")) == STREAM:
+    """Raises UsageError where two things would go to standard output; before anything is done.
+
+    And InputError for a file whose name has a format that no command writes.
+    """
+    out = str(getattr(arguments, "out", None) or "")
+    if getattr(arguments, "json", False) and out == STREAM:
         raise UsageError(say("cli.two_outputs"))
+    refuse_unwritten(out)
 
 
 def show(arguments: "argparse.Namespace", lines: "Iterable[str]", document: "Any") -> None:

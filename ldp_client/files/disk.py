@@ -24,6 +24,22 @@ if TYPE_CHECKING:
 # As a path: standard input, or standard output.
 STREAM = "-"
 WORKBOOKS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")
+# What nothing here writes: files that are compressed, and tables in forms of other programs.
+PACKED = (".gz", ".tgz", ".bz2", ".xz", ".zst", ".zip", ".7z", ".rar", ".lz4", ".br", ".tar")
+TABLES = (
+    ".tsv",
+    ".feather",
+    ".arrow",
+    ".avro",
+    ".orc",
+    ".sav",
+    ".dta",
+    ".sas7bdat",
+    ".rds",
+    ".rdata",
+    ".pkl",
+)
+UNWRITTEN = (*PACKED, *TABLES)
 # The standard input that was read.
 _read: "list[Any]" = []
 
@@ -92,6 +108,19 @@ def refuse_workbook(path: "str | os.PathLike[str]") -> None:
     """Raises InputError for a file in a spreadsheet's own format, by its name."""
     if os.fspath(path).lower().endswith(WORKBOOKS):
         raise InputError(say("files.workbook", path=path))
+
+
+def refuse_unwritten(path: "str | os.PathLike[str]") -> None:
+    """Raises InputError for a file whose name has a format that is not written: it would hold another."""
+    refuse_workbook(path)
+    if os.fspath(path).lower().endswith(UNWRITTEN):
+        raise InputError(say("files.unwritten", path=path))
+
+
+def refuse_table(path: "str | os.PathLike[str]") -> None:
+    """Raises InputError for a name of a table where JSON is written."""
+    if os.fspath(path).lower().endswith((".csv", ".parquet")):
+        raise InputError(say("files.no_table", path=path))
 
 
 @contextmanager
@@ -177,7 +206,7 @@ def refuse_unwritable(path: str) -> None:
 
 
 def _require_plain(path: str) -> None:
-    refuse_workbook(path)
+    refuse_unwritten(path)
     if os.path.exists(path) and not os.path.isfile(path):
         raise InputError(say("files.not_plain", path=path))
 

@@ -49,6 +49,31 @@ def test_a_workbook_is_refused_in_one_line_that_says_what_to_do(words, capsys):
     assert sorted(Path().iterdir()) == before
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("export survey --token t --out p1.ndjson.gz", "in this format"),
+        ("export survey --token t --summary --out s.zip", "in this format"),
+        ("export survey --token t --summary --out s.csv", "no table"),
+        ("perturb study.json answers.csv --out out.NDJSON.ZST --again", "in this format"),
+        ("perturb study.json answers.csv --out out.parquet --again", "no table"),
+        ("summarize study.json reports.ndjson --out s.tsv", "in this format"),
+        ("summarize study.json reports.ndjson --out s.csv", "no table"),
+        ("study keygen --out key.zip", "in this format"),
+        ("audit study.json --out a.json.gz", "in this format"),
+        ("backup --out b.sqlite3.gz", "in this format"),
+    ],
+)
+def test_a_name_of_another_format_is_refused_before_anything_is_asked(words, said, capsys):
+    """Plain text stood under a name that a decompressor, or a spreadsheet, opens."""
+    before = sorted(Path().iterdir())
+    assert main(words.split()) == 3
+    (line,) = capsys.readouterr().err.splitlines()
+    assert said in line
+    assert "take " in line
+    assert sorted(Path().iterdir()) == before
+
+
 def test_reports_and_studies_come_from_standard_input(monkeypatch, capsys):
     whole = main(["summarize", "study.json", "reports.ndjson", "--out", "summary.json"])
     given(monkeypatch, Path("reports.ndjson").read_bytes())
