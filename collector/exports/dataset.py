@@ -7,17 +7,10 @@ interrupted call left is gone on with, and a second call after a withdrawal repl
 from __future__ import annotations
 
 import logging
-import os
-import signal
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
-from multiprocessing import get_context, parent_process
-from multiprocessing.connection import wait
-from threading import Thread
 from typing import NamedTuple
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -36,27 +29,24 @@ from collector.exports.layout import (
     document_name,
     folder_of,
     is_bucket_count,
+    least_buckets,
 )
 from collector.exports.nesting import refuse_nested
-from collector.exports.parts import Scope, UndoneError, Written, made_parts
+from collector.exports.parts import Scope, Written, made_parts
 from collector.exports.store import Store
+from collector.exports.unfinished import Buckets, mark, pending_buckets, pending_manifest
+from collector.exports.workers import each_bucket
 from collector.reports.rules import RuleBook, Rules, require_same
 from collector.storage import audit_log, queries
-from collector.storage.archived import stored_counts
+from collector.storage.archived import Counts, stored_counts
 from collector.storage.database import Database, one_line
 from collector.storage.migrating import opened
 from collector.storage.one_writer import Turn, only_writer
 from ldp_client.documents.errors import InputError, UsageError
 
-# To start a process takes as long as writing so many reports.
-REPORTS_PER_PROCESS = 500_000
 # How `replacing` calls a file that is not whole yet.
 TEMPORARY = ".ldpkit-"
-# What a dataset that is being written, or deleted, has beside it.
-BEING_WRITTEN = b'{"see": "_manifest.json is written last"}\n'
 LOGGER = logging.getLogger("collector")
-# Of an order, how many buckets, through which day, and which bucket.
-Work = Callable[["Order", int, "date | None", int], "Done"]
 
 
 @dataclass(frozen=True)
@@ -99,11 +89,12 @@ class Exported(NamedTuple):
 
 @dataclass
 class Plan:
-    """What an order comes to. total: how many reports it has."""
+    """What an order comes to. total: how many reports it has. former: as `Buckets`."""
 
     scope: Scope
     is_open: bool
     total: int
+    former: int
 
 
 def export_dataset(order: Order, tell: Callable[[int, int], None] = lambda _done, _of: None) -> Exported:
@@ -144,13 +135,14 @@ def export_from(
     if before is not None:
         refuse_losses(database, keeper.place, before, order.forget_before)
     begin()
-    # What it says is for people; that it can be written is known now.
-    store.write(f"{folder}/{UNFINISHED}", BEING_WRITTEN)
+    # That it can be written is known now.
+    mark(store, order.study, Buckets(plan.former, scope.buckets))
     for rules in scope.rules.values():
         _write_if_other(store, f"{folder}/{document_name(rules.study.version)}", rules.study.canonical())
     parts: list[Part] = []
     written, gone = 0, Gone()
-    for found in each_bucket(order, plan, write_bucket):
+    # What took a file's reports is not to be lost by a disk that has that file's successor.
+    for found in each_bucket(order, plan, write_bucket, partial(store.settle, folder)):
         turn.require()
         parts += found.parts
         written += found.changed
@@ -221,14 +213,6 @@ def _refuse_others(store: Store, study_id: str, before: Manifest | None, identit
     )
 
 
-def pending_manifest(store: Store, study_id: str) -> Manifest | None:
-    """What an archive was to have when a change of it was interrupted; None where none was."""
-    path = f"{folder_of(study_id)}/{UNFINISHED}"
-    text = store.read(path)
-    # An empty one is an operator's, who says that the archive was deleted.
-    return Manifest.from_json(text, store.shown(path)) if text and text != BEING_WRITTEN else None
-
-
 def read_manifest(store: Store, study_id: str) -> Manifest:
     """The manifest of a finished dataset. Raises InputError where there is none."""
     found = manifest_there(store, study_id)
@@ -273,10 +257,29 @@ def plan_of(database: Database, order: Order, before: Manifest | None) -> Plan:
     if before is not None and any(digests.get(number) != name for name, number in before.documents.items()):
         where = f"{order.address}/{folder_of(order.study)}"
         raise InputError(f"{where} has another collector's study of this name: name another place")
+    former, buckets = _buckets_of(place, order.buckets, before, counts)
+    scope = Scope(order.study, state.number, rules, buckets, through)
+    return Plan(scope, is_open, sum(counts.values()), former)
+
+
+def _buckets_of(place: Place, wanted: int | None, before: Manifest | None, counts: Counts) -> Buckets:
+    """How many buckets the files there have, and are to have. Raises UsageError where that cannot be."""
+    pending = None if before is not None else pending_buckets(place.store, place.study)
+    if pending is not None and pending.is_change:
+        # Some files have their new reports, others not: from there the way on is to the end alone.
+        if wanted not in (None, pending.after):
+            where = place.store.shown(folder_of(place.study))
+            raise UsageError(
+                f"{where} was not finished with --buckets {pending.after}: run that again, which ends it, or "
+                "name another place"
+            )
+        return pending
+    former = before.buckets if before is not None else pending.after if pending is not None else None
     # A dataset that grew gets more of them: with few, files are large, and few processes can share them.
-    chosen = max(before.buckets if before is not None else 1, choose_buckets(counts.values()))
-    scope = Scope(order.study, state.number, rules, order.buckets or chosen, through)
-    return Plan(scope, is_open, sum(counts.values()))
+    buckets = wanted or max(former or 1, choose_buckets(counts.values()))
+    if former is None:
+        former = least_buckets(place.store.paths(folder_of(place.study))) or buckets
+    return Buckets(former, buckets)
 
 
 def rules_of(database: Database, study_id: str, digests: dict[int, str]) -> dict[int, Rules]:
@@ -285,50 +288,6 @@ def rules_of(database: Database, study_id: str, digests: dict[int, str]) -> dict
     rules = {version: book.find(study_id, version) for version in sorted(digests)}
     require_same(digests, rules.values())
     return rules
-
-
-def each_bucket(order: Order, plan: Plan, work: Work) -> Iterator[Done]:
-    """What a function gives for each bucket, as it is done. Raises UndoneError."""
-    buckets = plan.scope.buckets
-    processes = order.processes or _processes(plan.total)
-    place = (order, buckets, plan.scope.through)
-    if min(processes, buckets) == 1:
-        yield from (work(*place, bucket) for bucket in range(buckets))
-        return
-    context = get_context("spawn")
-    with ProcessPoolExecutor(min(processes, buckets), context, initializer=_begin_worker) as pool:
-        try:
-            waiting = [pool.submit(work, *place, bucket) for bucket in range(buckets)]
-            for done in as_completed(waiting):
-                yield done.result()
-        except BrokenProcessPool:
-            raise UndoneError(
-                "a process that made the dataset's files was killed: take fewer of them (--processes 1), or "
-                "a machine with more memory; the same call goes on with what is there"
-            ) from None
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-
-
-def _processes(total: int) -> int:
-    """As many as there are processors and as pay."""
-    # Not every system says which of them are this process's.
-    ours = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(ours, total // REPORTS_PER_PROCESS))
-
-
-def _begin_worker() -> None:
-    """Ctrl-C is for the process that waits for this one; and without it there is nothing to work for."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = parent_process()
-    assert parent is not None
-
-    def leave() -> None:
-        wait([parent.sentinel])
-        os._exit(1)
-
-    Thread(target=leave, daemon=True).start()
 
 
 def write_bucket(order: Order, buckets: int, through: date | None, bucket: int) -> Done:

@@ -115,6 +115,12 @@ def is_bucket_count(number: object) -> bool:
     return type(number) is int and 1 <= number <= MOST_BUCKETS and number & (number - 1) == 0
 
 
+def least_buckets(paths: Iterable[str]) -> int | None:
+    """How many buckets a folder's files have at least, by their names; None where there are none."""
+    found = [int(part[3], 16) for path in paths if (part := PART.fullmatch(path))]
+    return 1 << max(found).bit_length() if found else None
+
+
 def bucket_of(report_id: bytes, buckets: int) -> int:
     """The bucket of a report."""
     return report_id[0] * buckets // MOST_BUCKETS

@@ -28,7 +28,9 @@ def is_address(text: str) -> bool:
 
 
 def trimmed(address: str) -> str:
-    """An address without slashes at its end. Raises InputError where nothing but a protocol is left."""
+    """An address without slashes at its end. Raises InputError where it is empty, or a protocol alone."""
+    if not address.strip():
+        raise InputError("the address is empty: name a folder, or a place such as s3://bucket/studies")
     found = address.rstrip("/")
     if "://" in address and "://" not in found:
         raise InputError(f"{address} names no place that files are written to")

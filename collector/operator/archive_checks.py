@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping
 
-from collector.exports.dataset import manifest_there, pending_manifest, read_manifest
+from collector.exports.dataset import manifest_there, read_manifest
 from collector.exports.keeping import counts_of
 from collector.exports.layout import PART, UNFINISHED, Manifest, folder_of
 from collector.exports.store import Store
+from collector.exports.unfinished import pending_manifest
 from collector.storage import queries
 from collector.storage.archived import Counts, archived_counts, count_waiting, stored_counts
 from collector.storage.database import Database

@@ -20,11 +20,9 @@ from collector.exports.dataset import (
     TEMPORARY,
     Order,
     check_bucket,
-    each_bucket,
     export_from,
     finish,
     manifest_there,
-    pending_manifest,
     plan_of,
     require_part,
     rules_of,
@@ -33,6 +31,8 @@ from collector.exports.keeping import Keeper, Place, counts_of
 from collector.exports.layout import MANIFEST, PART, UNFINISHED, Manifest, Part, document_name, folder_of
 from collector.exports.parts import UndoneError
 from collector.exports.store import Store, trimmed
+from collector.exports.unfinished import Buckets, mark, pending_manifest
+from collector.exports.workers import each_bucket
 from collector.operator.archive_checks import (
     manifest_of,
     require_as_counted,
@@ -86,7 +86,8 @@ class Standing(NamedTuple):
 
 
 def settled(order: Order) -> Order:
-    """The order with an address that means the same in every folder."""
+    """The order with an address that means the same in every folder. Raises InputError for an empty one."""
+    trimmed(order.address)
     protocol, separator, path = order.address.partition("://")
     if separator and protocol not in DISKS:
         return replace(order, address=trimmed(order.address))
@@ -264,6 +265,7 @@ def _is_whole(database: Database, order: Order, store: Store, manifest: Manifest
     except InputError:
         # What is damaged is no finished dataset, while it is this export's.
         Keeper(database, Place(store, order.study, plan.scope.number), None).require_exportable()
+        mark(store, order.study, Buckets(manifest.buckets, manifest.buckets))
         store.remove(f"{folder_of(order.study)}/{MANIFEST}")
         raise
     return tuple(sorted(parts)) == manifest.parts

@@ -84,11 +84,14 @@ def require_yes(arguments: argparse.Namespace, what: str) -> None:
         raise InputError("nothing was done")
 
 
-def show(found: Any, as_json: bool, lines: Callable[[Any], Iterable[str]]) -> None:
-    """Print what a collector said. lines: makes it one for people."""
+def show(found: Any, as_json: bool, lines: Callable[[Any], Iterable[str]], ours: Iterable[str] = ()) -> None:
+    """Print what a collector said. lines: for people. ours: lines that have none of its words, in columns."""
     if as_json:
         print(json.dumps(found, indent=2))
         return
     for line in lines(found):
         # Another collector's words may move the terminal's cursor.
         print("\t".join(map(visible, line.split("\t"))))
+    # There several blanks, which in others' words pass for a line's end, stay.
+    for line in ours:
+        print(line)

@@ -80,7 +80,7 @@ def run_publish(arguments: argparse.Namespace) -> int:
     for line in [*warned, *unstated_in_words(study)]:
         print(line, file=sys.stderr)
     before, is_closed = collector.served(study.id)
-    said = []
+    said, links = [], []
     if arguments.dry_run:
         said = [_what_would_happen(study, before, _state_of(collector, study.id))]
     is_new = before != study.canonical()
@@ -88,13 +88,13 @@ def run_publish(arguments: argparse.Namespace) -> int:
         collector.publish(document, study)
         again = "is published" if is_new else "was published before"
         said = [f"{study.id}, version {study.version}, {again}; digest {study.digest}"]
-        said += _links(study, collector)
+        links = _links(study, collector)
     if is_closed:
-        said.append(_closed_in_words(study, collector))
-    links = {"people": _page_of(study, collector), "devices": collector.address_of(study.id)}
+        links.append(_closed_in_words(study, collector))
+    places = {"people": _page_of(study, collector), "devices": collector.address_of(study.id)}
     named = {"study": study.id, "version": study.version, "digest": study.digest}
     done = {"done": not arguments.dry_run, "new": is_new, "closed": is_closed}
-    show({**named, **done, **links}, arguments.json, lambda _: said)
+    show({**named, **done, **places}, arguments.json, lambda _: said, links)
     return 0
 
 

@@ -24,7 +24,7 @@ class _Once(argparse._StoreAction):
 class Parser(argparse.ArgumentParser):
     """One that names the command, or the choice, that somebody may have meant.
 
-    Its options take one value each, but for those that gather several.
+    Its options take one value each, but for those that gather several; none takes an empty one.
     """
 
     def __init__(self, *args: "Any", **kwargs: "Any") -> None:
@@ -37,6 +37,13 @@ class Parser(argparse.ArgumentParser):
         if not hasattr(found, "parser"):
             found.parser = self
         return found, beyond
+
+    def _get_values(self, action: argparse.Action, arg_strings: "list[str]") -> "Any":
+        """As argparse reads them. What an unset variable leaves would name the folder one is in."""
+        # A command has its own words among them, which its own parser reads.
+        if action.nargs != argparse.PARSER and any(not word.strip() for word in arg_strings):
+            raise argparse.ArgumentError(action, say("cli.empty"))
+        return super()._get_values(action, arg_strings)
 
     def _check_value(self, action: argparse.Action, value: "Any") -> None:
         if action.choices is not None and value not in action.choices:

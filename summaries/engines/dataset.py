@@ -11,6 +11,7 @@ import glob
 import json
 import os
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from os import PathLike
@@ -100,6 +101,8 @@ def find_dataset(study: Study, addresses: str | PathLike[str] | Sequence[str | P
         TransferError: a store cannot be reached, or says no.
     """
     given = [addresses] if isinstance(addresses, str | PathLike) else list(addresses)
+    if not all(str(one).strip() for one in given):
+        raise InputError("an address of reports is empty: name a dataset's folder, or its Parquet files")
     paths = [str(one).rstrip("/") for one in given]
     if len(paths) == 1 and not paths[0].lower().endswith(".parquet"):
         return _of_manifest(study, whole(paths[0]))
@@ -234,7 +237,8 @@ def _unlisted(folder: str, beside: Sequence[str], is_unfinished: bool) -> InputE
     more = len(beside) - MOST_NAMED
     which = ", ".join(beside[:MOST_NAMED]) + (f" and {counted(more, 'other')}" if more > 0 else "")
     said = f"{folder} has {counted(len(beside), 'Parquet file')} that {MANIFEST} does not list: {which}. "
-    copied = f"name the files, '{folder}/**/*.parquet', to have each report counted once, or move these away"
+    named = shlex.quote(f"{glob.escape(folder)}/**/*.parquet")
+    copied = f"name the files, {named}, to have each report counted once, or move these away"
     if is_unfinished:
         return InputError(
             f"{said}An export writes there, or was interrupted: wait for it, or run it again, which ends it. "

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from binascii import Error as NotHexadecimal
 from binascii import a2b_hex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -47,9 +47,8 @@ DIGITS[[*b"0123456789abcdef"]] = np.arange(16)
 # Of eight bytes the highest bits: set where one is no digit.
 NO_DIGITS = np.uint64(0x8080808080808080)
 SMALL = np.uint64(0x2020202020202020)
-TEXTS = (
-    "binary", "large_binary", "binary_view", "fixed_size_binary", "string", "large_string", "string_view",
-)  # fmt: skip
+TEXTS = ("string", "large_string", "string_view")
+BYTES = ("binary", "large_binary", "binary_view", "fixed_size_binary")
 
 
 class Packer:
@@ -100,7 +99,7 @@ class Packer:
         return study & version & digest
 
     def _put_ids(self, batch: pa.RecordBatch, rows: Rows) -> Mask:
-        digits, good = fixed_bytes(batch.column("report_id"), 2 * ID_BYTES)
+        digits, good = fixed_bytes(batch.column("report_id"), 2 * ID_BYTES, TEXTS)
         ids, are_digits = _bytes_of(digits)
         put_bytes(rows, PLACE_BYTES, ids)
         return good & are_digits
@@ -133,7 +132,7 @@ class Packer:
             column = given.pop(name, None)
             if column is None or column.null_count == len(column):
                 continue
-            payloads, fits = fixed_bytes(column, mechanism.payload_size)
+            payloads, fits = fixed_bytes(column, mechanism.payload_size, BYTES)
             there = _valid(column)
             fits &= wanted
             fits[fits] = possible(mechanism, payloads if fits.all() else payloads[fits])
@@ -223,17 +222,18 @@ def _named(where: str, place: int) -> str:
     return f"{where}, row {(place & (1 << ROW_BITS) - 1) + 1}"
 
 
-def fixed_bytes(column: pa.Array, size: int) -> tuple[Rows, Mask]:
+def fixed_bytes(column: pa.Array, size: int, kinds: Sequence[str]) -> tuple[Rows, Mask]:
     """Read a column of texts or bytes of one length.
 
     Args:
-        column: any type of text or bytes.
+        column: of any type.
         size: how many bytes each should have.
+        kinds: the types that are read, TEXTS or BYTES: one is not the other where single reports are read.
 
     Returns:
         The bytes, (n, size), zeros where a value is none or of another length; and which are not, (n,).
     """
-    if not _is_bytes(column.type):
+    if not _is_one_of(column.type, kinds):
         return np.zeros((len(column), size), np.uint8), np.zeros(len(column), np.bool_)
     column = column.cast(pa.binary())
     count = len(column)
@@ -250,10 +250,10 @@ def fixed_bytes(column: pa.Array, size: int) -> tuple[Rows, Mask]:
     return found, good
 
 
-def _is_bytes(kind: pa.DataType) -> bool:
+def _is_one_of(kind: pa.DataType, kinds: Sequence[str]) -> bool:
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
-    return any(getattr(pa.types, f"is_{one}")(kind) for one in TEXTS)
+    return any(getattr(pa.types, f"is_{one}")(kind) for one in kinds)
 
 
 def _valid(column: pa.Array) -> Mask:
@@ -292,6 +292,8 @@ def _equal(column: pa.Array, value: object) -> Mask:
     if isinstance(value, int) and pa.types.is_integer(column.type) and not column.null_count:
         return np.asarray(column.to_numpy(zero_copy_only=False) == value)
     if pa.types.is_dictionary(column.type) and len(column.dictionary) == 1 and not column.null_count:
-        return np.full(len(column), column.dictionary[0].as_py() == value)
+        (only,) = column.dictionary.to_pylist()
+        return np.full(len(column), only == value and not isinstance(only, bool))
     codes, values = _coded(column)
-    return np.array([one == value for one in values], dtype=np.bool_)[codes]
+    # Python's True is 1, and no version.
+    return np.array([one == value and not isinstance(one, bool) for one in values], dtype=np.bool_)[codes]

@@ -12,6 +12,7 @@ import pytest
 
 from collector.exports import dataset
 from collector.exports.store import Store
+from collector.exports.unfinished import pending_manifest
 from collector.operator import archiving
 from ldp_client.documents.errors import InputError
 from tests.collector.commands import run
@@ -213,7 +214,7 @@ def test_an_archive_has_a_manifest_wherever_a_deletion_breaks_off(closed, monkey
     with pytest.raises(KeyboardInterrupt):
         dataset.finish(store, manifest)
     monkeypatch.undo()
-    assert dataset.pending_manifest(store, "habits") == manifest
+    assert pending_manifest(store, "habits") == manifest
     # What it was about to delete goes with the next run.
     archived(closed)
     assert archived_ids(closed.root) == closed.ids

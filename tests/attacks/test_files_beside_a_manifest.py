@@ -3,6 +3,8 @@ list, as where two exports were copied into one folder."""
 
 from __future__ import annotations
 
+import re
+import shlex
 import shutil
 
 import pytest
@@ -44,6 +46,15 @@ def test_what_was_copied_into_a_dataset_is_named_with_the_way_out(both):
     )
     named = f"{both / OWN}/**/*.parquet"
     assert f"name the files, '{named}'," in said
+    assert summarize_dataset(STUDY, named).to_json() == RIGHT
+
+
+def test_the_way_out_works_in_a_folder_with_a_patterns_signs_in_its_name(tmp_path):
+    root = tmp_path / "it's [1]*"
+    write_dataset(root, REPORTS[:200])
+    write(root / OWN / FEBRUARY / "part-00.parquet", REPORTS[200:])
+    (said,) = re.findall(r"name the files, (.*), to have", refusal_of(root))
+    (named,) = shlex.split(said)
     assert summarize_dataset(STUDY, named).to_json() == RIGHT
 
 

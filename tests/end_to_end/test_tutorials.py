@@ -39,6 +39,14 @@ def test_other_words_are_noticed_and_other_numbers_are_not():
     assert untold(step._replace(printed="wards\tversion 2\t14 answers")) == ["wards\tversion 1\t3 reports"]
 
 
+def test_lost_columns_and_lines_that_the_page_lacks_are_noticed():
+    step = Step("ldpkit publish", "people answer at  http://x\n", "people answer at  http://x", 0)
+    assert untold(step) == []
+    assert untold(step._replace(printed="people answer at http://x"))
+    assert untold(step._replace(printed=f"{step.printed}\nmore")) == ["more"]
+    assert untold(step._replace(told=f"{step.told}…\n", printed=f"{step.printed}\nmore")) == []
+
+
 def test_numbers_that_the_page_is_about_are_noticed():
     assert untold(Step("python app.py back", "0 reports sent, 1 deleted\n", "0 reports sent, 0 deleted", 0))
     assert untold(Step("echo $?", "3\n", "5", 0))

@@ -15,7 +15,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -128,22 +128,32 @@ def _put(text: str, places: dict[str, str]) -> str:
 
 def blind(line: str) -> str:
     """A line without what differs from run to run: numbers, ids and where bars end."""
-    return re.sub(r"[0-9a-f]{16,}|[-+]?\d[\d,.:]*(?:e[-+]?\d+)?", "#", re.sub(r"\s+", " ", line)).strip()
+    # How many blanks there are before a number its digits say; before a word, whether it stands in a column.
+    columns = re.sub(r"\s{2,}(?=[a-z])", "\t", line.strip(), flags=re.I)
+    return re.sub(r"[0-9a-f]{16,}|[-+]?\d[\d,.:]*(?:e[-+]?\d+)?", "#", re.sub(r" +", " ", columns))
 
 
 def untold(step: Step) -> list[str]:
-    """What the page says that a command prints, and it does not: words, and numbers that never vary."""
+    """What the page says that a command prints, and it does not: words, and numbers that never vary.
+
+    Or the other way about, of a page that tells all of it; of the audit log no order is told.
+    """
     exact = step.command == "echo $?"
 
     def seen(line: str) -> str:
         return line.strip() if exact or FIXED.search(line) else blind(line)
 
-    printed = {seen(line) for line in step.printed.splitlines()}
+    told = [line for line in step.told.splitlines() if line.strip() not in ("", LEFT_OUT)]
+    printed = [line for line in step.printed.splitlines() if line.strip()]
+    is_all = told and LEFT_OUT not in step.told.splitlines()
     return [
-        line
-        for line in step.told.splitlines()
-        if line.strip() not in ("", LEFT_OUT) and seen(line) not in printed
+        *_beyond(told, set(map(seen, printed)), seen),
+        *(_beyond(printed, set(map(seen, told)), seen) if is_all else ()),
     ]
+
+
+def _beyond(lines: list[str], known: set[str], seen: Callable[[str], str]) -> list[str]:
+    return [line for line in lines if seen(line) not in known]
 
 
 def rewritten(text: str, steps: list[Step]) -> str:

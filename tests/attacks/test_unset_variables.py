@@ -1,0 +1,69 @@
+"""A place that is an unset variable of a shell: reports go to the disk's root, or to where one stands."""
+
+from __future__ import annotations
+
+import argparse
+
+import pytest
+
+from collector.exports.dataset import export_dataset
+from collector.operator.archiving import settled
+from ldp_client.cli import build_parser, main
+from ldp_client.documents.errors import InputError
+from summaries import summarize_dataset
+from tests.collector.test_datasets import many  # noqa: F401
+from tests.summaries.engines_data import STUDY
+
+
+def values_of(parser, words=()):
+    """Every value of every command, with the words that come before it."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for name, command in action.choices.items():
+                yield from values_of(command, (*words, name))
+        elif action.nargs != 0:
+            yield words, action
+
+
+TAKEN = list(values_of(build_parser()))
+
+
+def call(words, action, value):
+    """The command with this value, behind good ones for what stands before it."""
+    if action.option_strings:
+        return [*words, action.option_strings[-1], *[value] * (action.nargs or 1)]
+    before = [one for found, one in TAKEN if found == words and not one.option_strings]
+    return [*words, *("x" for _ in before[: before.index(action)]), value]
+
+
+def test_every_command_is_looked_at():
+    assert {"--out", "--to", "--database", "--folder"} < {
+        one for _, action in TAKEN for one in action.option_strings
+    }
+    assert len(TAKEN) > 150
+
+
+@pytest.mark.parametrize(
+    ("words", "action"), TAKEN, ids=[f"{'-'.join(words)} {one.dest}" for words, one in TAKEN]
+)
+def test_an_empty_value_is_refused_before_anything_is_read(capsys, tmp_path, monkeypatch, words, action):
+    monkeypatch.chdir(tmp_path)
+    for value in ("", "  "):
+        with pytest.raises(SystemExit) as ended:
+            main(call(words, action, value))
+        assert ended.value.code == 2
+        assert capsys.readouterr().err.splitlines()[-1].endswith("give one")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("address", ["", " "])
+def test_so_is_an_address_in_a_program(many, address, tmp_path, monkeypatch):  # noqa: F811
+    monkeypatch.chdir(tmp_path)
+    before = set(tmp_path.rglob("*"))
+    with pytest.raises(InputError, match="the address is empty: name a folder"):
+        export_dataset(many.order(address))
+    with pytest.raises(InputError, match="the address is empty: name a folder"):
+        settled(many.order(address))
+    with pytest.raises(InputError, match="an address of reports is empty"):
+        summarize_dataset(STUDY, address)
+    assert set(tmp_path.rglob("*")) == before
