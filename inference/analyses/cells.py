@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
+from inference.analyses.blanks import taken_for_blank
 from inference.analyses.table import Codes, Private, Table, Values
 from ldp_client.documents.errors import InputError
 from ldp_client.words.text import counted
@@ -75,13 +76,14 @@ def distinct_rows(frame: pd.DataFrame) -> tuple[Codes, pd.DataFrame]:
     return codes, frame.iloc[first].reset_index(drop=True)
 
 
-def refuse_blanks(column: pd.Series, name: str) -> None:
-    """Raises InputError, which names the first row that is blank."""
+def refuse_blanks(column: pd.Series, name: str, labels: Iterable[object] = ()) -> None:
+    """Raises InputError, which names the first row that is blank. labels: that the column may have."""
     blank = np.flatnonzero(column.isna())
     if len(blank):
         raise InputError(
             f"column {name} is blank in {counted(len(blank), 'row')} (the first is row {blank[0] + 1}): fill "
             "them in, or give them a level of their own, or leave those rows out of the file"
+            f"{taken_for_blank(column, labels, name)}"
         )
 
 

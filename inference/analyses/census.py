@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -13,6 +13,7 @@ from inference.analyses.public_columns import as_labels, looks
 from inference.analyses.table import Values
 from inference.analyses.varying import level_text
 from ldp_client.documents.errors import InputError
+from ldp_client.words.text import counted
 
 
 def refuse_below_itself(census: pd.DataFrame, counts: Values) -> None:
@@ -68,12 +69,39 @@ def unseen(census: pd.DataFrame, analysis: Assembled) -> str:
     return ""
 
 
+def labels_of(frame: pd.DataFrame) -> dict[str, list[object]]:
+    """The labels of each column of reports: all that its study lists, or that came."""
+    return {
+        str(name): list(column.cat.categories if hasattr(column, "cat") else column.unique())
+        for name, column in frame.items()
+        if not pd.api.types.is_numeric_dtype(column)
+    }
+
+
 def levels_among(analysis: Assembled, by: str | None) -> list[str]:
     """The census's columns whose values are levels: of groups, of factors, of `by`, and labels of reports."""
     frame = analysis.cells.frame
     labels = [str(name) for name, column in frame.items() if not pd.api.types.is_numeric_dtype(column)]
     named = levels_in(analysis.formula, list(map(str, frame.columns)))
     return [*labels, *named, *([by] if by is not None else [])]
+
+
+def refuse_beyond_bounds(
+    census: pd.DataFrame, counts: Values, bounds: Mapping[str, tuple[float, float]]
+) -> None:
+    """Raises InputError for numbers of people whom the study does not ask, such as codes for ages."""
+    for name, (low, high) in bounds.items():
+        if name not in census.columns or not pd.api.types.is_numeric_dtype(census[name]):
+            continue
+        values = census[name].to_numpy(np.float64)[counts > 0]
+        odd = values[(values < low) | (values > high)]
+        if len(odd):
+            raise InputError(
+                f"the census: {name} is {level_text(odd.min())} to {level_text(odd.max())} in "
+                f"{len(odd):,} of {counted(len(values), 'row')}, and the study lists {level_text(low)} to "
+                f"{level_text(high)} alone: write it in the study's unit, or leave out these people, whom "
+                "nobody asked"
+            )
 
 
 def in_kind_of(census: pd.Series, table: pd.Series, name: str) -> pd.Series:

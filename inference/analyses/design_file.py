@@ -84,6 +84,16 @@ class Design:
     priors: Any
     document: Mapping[str, Any]
 
+    @property
+    def labels(self) -> dict[str, tuple[str, ...]]:
+        """{column: what it may say}: a private one's reports, and values that tell a matrix's rows apart."""
+        found = {column.name: column.reports for column in self.columns}
+        for column in self.columns:
+            for part in column.parts:
+                for name, value in part.rows.items():
+                    found[name] = (*found.get(name, ()), value)
+        return found
+
     def in_words(self) -> list[str]:
         """The expanded design, as lines for people."""
         return [line for column in self.columns for line in column.in_words()]

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 
+from inference.analyses.blanks import BLANK_CELLS
 from ldp_client.documents.errors import InputError
 from ldp_client.files.marks import TwoReadings
 
@@ -14,8 +15,6 @@ from ldp_client.files.marks import TwoReadings
 MARKED = "ldpkit.marked"
 # And in which of them two that are written unlike are one number, with both.
 ALIKE = "ldpkit.alike"
-# Cells that are missing; "none" is left alone: it is a common answer.
-BLANK_CELLS = ("", "na", "n/a", "nan", "null")
 
 
 def marked(columns: Mapping[str, Sequence[str]]) -> dict[str, str]:

@@ -13,14 +13,14 @@ import pandas as pd
 from scipy import stats
 
 from inference.analyses.arms import DEVICE, PAPER
+from inference.analyses.blanks import Labels, cell_of, spelt_as_blanks
 from inference.analyses.design_file import ColumnDesign, Design, Part
 from inference.analyses.dice import Channel
 from inference.analyses.formula import known_column
 from inference.analyses.joining import joined
-from inference.analyses.marks import BLANK_CELLS
 from inference.analyses.matrices import columns_of
 from inference.analyses.naming import Name
-from inference.analyses.reports import table_of_reports
+from inference.analyses.reports import bounds_of, table_of_reports
 from inference.analyses.same_rows import BY_CHANCE
 from inference.analyses.survey import REFUSE, read_rows, survey_of
 from inference.analyses.table import Table
@@ -79,7 +79,7 @@ def load_entries(
         known_column(name, header, lead)
     for name in header:
         known_column(name, columns, f"{lead}the sheet of {study.id} has no other columns; ")
-    frame = _filled_in(header, rows)
+    frame = _filled_in(header, rows, labels_on_paper(study, design))
     if frame.empty:
         raise InputError(f"{lead}no record is filled in")
     _check_records(frame, sheet_name(study), lead)
@@ -93,26 +93,40 @@ def load_entries(
     own = tuple(stated.get(one.id) or _design_of(one) for one in study.paper.questions)
     used = [name for name in names if name in header]
     try:
-        return survey_of(frame, Design(own, None, {}), used, blanks, study.digest)
+        labels = {field.id: field.choices for field in study.public}
+        found = survey_of(frame, Design(own, None, {}), used, blanks, study.digest, labels)
     except InputError as error:
         raise InputError(f"{lead}{error}") from None
+    return replace(found, bounds=bounds_of(field for field in study.public if field.id in used))
 
 
-def _filled_in(header: Sequence[str], rows: Sequence[Sequence[str]]) -> pd.DataFrame:
+def labels_on_paper(study: Study, design: Design | None) -> Labels:
+    """What may stand in a sheet's columns: the labels of public fields, and reports as the dice have them."""
+    assert study.paper is not None
+    own = {field.id: field.choices for field in study.public}
+    asked = {question.id: question.reports for question in study.paper.questions}
+    return {**own, **asked, **({one.name: one.reports for one in design.columns} if design else {})}
+
+
+def _filled_in(header: Sequence[str], rows: Sequence[Sequence[str]], labels: Labels) -> pd.DataFrame:
     """The records in which more stands than a number and a sheet, blank cells as None."""
-    cells = [[None if cell.strip().lower() in BLANK_CELLS else cell.strip() for cell in row] for row in rows]
+    kept = [spelt_as_blanks(labels.get(name, ())) for name in header]
+    cells = [[cell_of(cell, own) for cell, own in zip(row, kept, strict=True)] for row in rows]
     places = {header.index(name) for name in (RECORD, SHEET)}
     filled = [row for row in cells if any(cell for at, cell in enumerate(row) if at not in places)]
     return pd.DataFrame(filled, columns=list(header), dtype=object)
 
 
-def refuse_copied(entries: Mapping[str, tuple[Study, str]]) -> None:
+def refuse_copied(entries: Mapping[str, tuple[Study, str, Design | None]]) -> None:
     """Raises InputError where records of one wave were entered as another's too.
 
-    entries: {wave: (study, path)}, of files that were read without a fault. Dice fall anew in each wave: even
-    where the same people have the same numbers, few of many would say the same in all.
+    entries: {wave: (study, path, its design)}, of files that were read without a fault. Dice fall anew in
+    each wave: even where the same people have the same numbers, few of many would say the same in all.
     """
-    read = {wave: (study, _filled_in(*read_rows(path))) for wave, (study, path) in entries.items()}
+    read = {
+        wave: (study, _filled_in(*read_rows(path), labels_on_paper(study, design)))
+        for wave, (study, path, design) in entries.items()
+    }
     for (name, (study, one)), (other_name, (other_study, other)) in combinations(read.items(), 2):
         asked = _asked_alike(study, other_study)
         both = one[[RECORD, *asked]].merge(other[[RECORD, *asked]], on=RECORD, suffixes=("", "\0"))

@@ -9,12 +9,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from inference.analyses.beyond_reports import beyond, mostly_beyond
+from inference.analyses.blanks import as_listed
 from inference.analyses.cells import distinct_rows, refuse_blanks
 from inference.analyses.census import (
     in_kind_of,
+    labels_of,
     levels_among,
     notes_of,
     refuse_below_itself,
+    refuse_beyond_bounds,
     refuse_other_spelling,
     unseen,
 )
@@ -30,7 +34,7 @@ from inference.analyses.result import Draws
 from inference.analyses.samples import Sampled, sampled_of
 from inference.analyses.table import Table, Values
 from inference.analyses.uncounted import uncounted
-from inference.analyses.varying import level_text, levels_of
+from inference.analyses.varying import levels_of
 from inference.analyses.weights import ReplicateWeights, of_others, positive, probabilities
 from inference.models.base import Draws as Sites
 from inference.results.diagnostics import listed
@@ -218,11 +222,12 @@ def people_of(analysis: Assembled, table: Table, population: Population) -> Peop
         _refuse_many(frame, population.by)
         each = table.counts * population.weights_of(table)
         return frame, np.asarray(np.bincount(cell, each, len(frame)), np.float64)
-    census = _as_frame(population.census)
+    labels = labels_of(analysis.cells.frame)
+    census = as_listed(_as_frame(population.census), labels, [ALIKE])
     held = _held_in(needed, census)
     for name in [*needed, held]:
         known_column(name, [str(column) for column in census.columns], "the census: ")
-        refuse_blanks(census[name], f"{name} of the census")
+        refuse_blanks(census[name], f"{name} of the census", labels.get(name, ()))
     refuse_marked(census, [*needed, held], "the census: ")
     refuse_alike(census.attrs.get(ALIKE, {}), levels_among(analysis, population.by), "the census: ")
     census = as_taken(census, [*needed, held], "the census: ")
@@ -232,6 +237,7 @@ def people_of(analysis: Assembled, table: Table, population: Population) -> Peop
     refuse_below_itself(census, counts)
     alike = {name: in_kind_of(census[name], analysis.cells.frame[name], name) for name in needed}
     frame = census.assign(**alike).reset_index(drop=True)
+    refuse_beyond_bounds(frame[needed], counts, table.bounds)
     try:
         again(analysis.law.matrix, frame, analysis.predictors)
     except InputError as error:
@@ -294,7 +300,7 @@ def notes_over(analysis: Assembled, people: People, population: Population) -> t
                 f"{many:,.0f} of {weights.sum():,.0f} people are in groups of {column} that no report had "
                 f"({listed(new)}): they are drawn from the groups' law"
             )
-    return (*found, *_beyond(analysis, frame, weights))
+    return (*found, *(one.in_words(weights) for one in beyond(analysis, frame, weights)))
 
 
 def _slips(analysis: Assembled, people: People, by: str | None) -> Iterator[str]:
@@ -305,23 +311,9 @@ def _slips(analysis: Assembled, people: People, by: str | None) -> Iterator[str]
 
 def left_out_of(analysis: Assembled, people: People, population: Population) -> tuple[str, ...]:
     """Reasons not to take shares and totals in a census for those of all who were asked."""
-    return () if population.census is None else uncounted(analysis, *people, population.by).reasons
-
-
-def _beyond(analysis: Assembled, frame: pd.DataFrame, weights: Values) -> Iterator[str]:
-    """Which numbers of the people lie where no report was."""
-    for name, reported in analysis.cells.frame.items():
-        if not pd.api.types.is_numeric_dtype(reported) or pd.api.types.is_bool_dtype(reported):
-            continue
-        low, high = float(reported.min()), float(reported.max())
-        values = frame[name].to_numpy(np.float64)
-        many = weights[(values < low) | (values > high)].sum()
-        if many and name in analysis.law_columns:
-            yield (
-                f"{many:,.0f} of {weights.sum():,.0f} people have {name} beyond all reports "
-                f"({level_text(low)} to {level_text(high)}): what is said of them is a line drawn "
-                "on, which no report bears out"
-            )
+    if population.census is None:
+        return ()
+    return (*uncounted(analysis, *people, population.by).reasons, *mostly_beyond(analysis, *people))
 
 
 def _left_out(analysis: Assembled, census: pd.DataFrame) -> list[str]:

@@ -14,10 +14,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from inference.analyses.blanks import WRITTEN, Labels, as_listed, cell_of, taken_for_blank, written
 from inference.analyses.design_file import ColumnDesign, Design, read_design
 from inference.analyses.formula import known_column
 from inference.analyses.joining import POOLED
-from inference.analyses.marks import ALIKE, BLANK_CELLS, MARKED, alike, marked, refuse_alike, refuse_marked
+from inference.analyses.marks import ALIKE, MARKED, alike, marked, refuse_alike, refuse_marked
 from inference.analyses.matrices import columns_of
 from inference.analyses.naming import Name
 from inference.analyses.public_columns import INEXACT, as_taken, notes_of, plain_whole, refuse_other_looks
@@ -45,7 +46,7 @@ def load_survey(
     """
     design_text = _bytes_of(design_path)
     design = read_design(design_text)
-    frame = read_frame(path)
+    frame = as_listed(read_frame(path), design.labels, [ALIKE])
     for column in design.columns:
         known_column(column.name, list(frame.columns), f"{Path(design_path).name}: ")
     known = [str(name) for name in frame.columns]
@@ -70,7 +71,7 @@ def load_waves(
     plain: dict[str, pd.DataFrame] = {}
     frames, alike = {}, []
     for name, path in waves.items():
-        frame = read_frame(path)
+        frame = as_listed(read_frame(path), design.labels, [ALIKE])
         if WAVE in frame.columns:
             raise InputError(f"wave {name}: {path} has a column wave of its own: give it another name")
         alike += [note for other in plain.items() for note in twins(other, (name, frame))]
@@ -130,8 +131,9 @@ def survey_of(
     used: Sequence[str] | None = None,
     blanks: str = REFUSE,
     digest: str = "",
+    labels: Labels | None = None,
 ) -> Table:
-    """The table of a frame under a design; see `load_survey`."""
+    """The table of a frame under a design; see `load_survey`. labels: of public columns, where known."""
     if blanks not in BLANKS:
         raise UsageError(f"blanks must be one of {', '.join(BLANKS)}")
     grouping = {column for one in design.columns for part in one.parts for column in part.rows}
@@ -144,7 +146,8 @@ def survey_of(
     refuse_alike(pairs, sorted(grouping))
     frame = as_taken(frame, [*open_ones, *sorted(grouping - {*open_ones})])
     twice = often_twice(frame)
-    frame, notes = _without_blanks(frame, [*read, *(name for name in grouping if name not in read)], blanks)
+    needed = [*read, *(name for name in grouping if name not in read)]
+    frame, notes = _without_blanks(frame, needed, blanks, {**design.labels, **(labels or {})})
     for name in open_ones:
         _refuse_mixed(frame[name], name)
     private = [_private(frame, one) for one in design.columns if one.name in read]
@@ -179,6 +182,7 @@ def read_frame(path: str) -> pd.DataFrame:
     columns = dict(zip(header, zip(*rows, strict=True) if rows else [()] * len(header), strict=True))
     frame = pd.DataFrame({name: typed(column) for name, column in columns.items()})
     frame.attrs[MARKED] = marked(columns)
+    frame.attrs[WRITTEN] = written(columns)
     frame.attrs[ALIKE] = alike({name: cells for name, cells in columns.items() if frame[name].dtype == float})
     return frame
 
@@ -186,7 +190,9 @@ def read_frame(path: str) -> pd.DataFrame:
 def _without_spaces(frame: pd.DataFrame) -> pd.DataFrame:
     """The frame with its text as `typed` reads it: without spaces around, and blank cells missing."""
     texts = frame.select_dtypes(exclude=["number", "bool", "datetime", "timedelta"])
-    return frame.assign(**{str(name): _stripped(column) for name, column in texts.items()})
+    found = frame.assign(**{str(name): _stripped(column) for name, column in texts.items()})
+    found.attrs[WRITTEN] = written({str(name): column.astype(object) for name, column in texts.items()})
+    return found
 
 
 def _stripped(column: pd.Series) -> pd.Series:
@@ -200,9 +206,7 @@ def _stripped(column: pd.Series) -> pd.Series:
 
 def _text(cell: object) -> object:
     """A cell, None where it is blank."""
-    if not isinstance(cell, str):
-        return cell
-    return None if cell.strip().lower() in BLANK_CELLS else cell.strip()
+    return cell_of(cell) if isinstance(cell, str) else cell
 
 
 def read_rows(path: str) -> tuple[list[str], list[list[str]]]:
@@ -243,7 +247,7 @@ def _checked(name: str, rows: list[list[str]]) -> tuple[list[str], list[list[str
 
 def typed(cells: Sequence[str]) -> pd.Series:
     """A column of numbers where all cells are, and stay what they are; else of text. Blanks are missing."""
-    filled = [None if cell.strip().lower() in BLANK_CELLS else cell.strip() for cell in cells]
+    filled = [cell_of(cell) for cell in cells]
     try:
         numbers = [float("nan") if cell is None or "_" in cell else float(cell) for cell in filled]
         if any(cell is not None and "_" in cell for cell in filled) or _run_together(filled):
@@ -269,25 +273,26 @@ def _run_together(cells: Sequence[str | None]) -> bool:
 
 
 def _without_blanks(
-    frame: pd.DataFrame, used: Sequence[str], blanks: str
+    frame: pd.DataFrame, used: Sequence[str], blanks: str, labels: Labels
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:
     gone = frame[list(used)].isna()
     rows = gone.any(axis=1).to_numpy()
     if not rows.any():
         return frame, ()
     worst = ", ".join(f"{name} {count}" for name, count in gone.sum().items() if count)
+    lost = "".join(taken_for_blank(frame[name], labels.get(name, ()), name) for name in used)
     if blanks == REFUSE:
         first = int(np.flatnonzero(rows)[0]) + 1
         raise InputError(
             f"{counted(int(rows.sum()), 'row')} of {len(frame)} have blank cells ({worst}; the first is row "
             f"{first}): fill them in, or leave those rows out with --blanks leave-out, which holds only if "
-            "blanks come by chance"
+            f"blanks come by chance{lost}"
         )
     if rows.all():
-        raise InputError(f"every row has a blank cell ({worst}): nothing is left")
+        raise InputError(f"every row has a blank cell ({worst}): nothing is left{lost}")
     note = (
         f"{counted(int(rows.sum()), 'row')} of {len(frame)} had blank cells ({worst}) and were left out: the "
-        "result holds for people without blanks"
+        f"result holds for people without blanks{lost}"
     )
     return frame[~rows].reset_index(drop=True), (note,)
 

@@ -88,6 +88,7 @@ class Table:
     others: where each device answers one question of several, those that answered another; else None.
     with_others: whether these stand among the rows, without a report.
     alike: of public columns of numbers two that the file wrote unlike, such as 1.1 and 1.10.
+    bounds: of public numbers the lowest and the highest that a study lists; whoever it asks lies within.
     """
 
     public: pd.DataFrame
@@ -101,6 +102,7 @@ class Table:
     others: Others | None = None
     with_others: bool = False
     alike: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         both = [name for name in self.private if name in self.public.columns]

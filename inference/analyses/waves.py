@@ -110,7 +110,13 @@ def table_of_waves(
             tables[name] = in_arms(one.study, parts) if arms else next(iter(parts.values()))
         except InputError as error:
             raise InputError(f"wave {name}: {error}") from None
-    refuse_copied({name: (one.study, one.paper) for name, one in on_paper.items() if one.paper is not None})
+    refuse_copied(
+        {
+            name: (one.study, one.paper, designs.get(name))
+            for name, one in on_paper.items()
+            if one.paper is not None
+        }
+    )
     notes = [*_notes({name: one.study for name, one in every.items()}, names), *_apart(tables)]
     table = joined(tables, WAVE)
     return replace(table, notes=(*table.notes, *notes), waves=WAVE)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from inference.analyses.blanks import Labels, as_listed
 from inference.analyses.cells import distinct_rows, refuse_blanks
 from inference.analyses.formula import known_column
 from inference.analyses.marks import ALIKE, refuse_alike, refuse_marked
@@ -46,15 +47,18 @@ class People:
         return People(frame, np.repeat(self.shares, len(levels)), self.words, self.alike)
 
 
-def people_of_table(known: pd.DataFrame, names: Sequence[str]) -> People:
+def people_of_table(known: pd.DataFrame, names: Sequence[str], labels: Labels | None = None) -> People:
     """Distinct rows of these columns of a table; a column `count` says how many people each row stands for.
 
-    Raises InputError for a column that is not there, or has blanks, and for a table of nobody.
+    labels: that columns may have. Raises InputError for a column that is not there, or has blanks, and for a
+    table of nobody.
     """
+    labels = labels or {}
+    known = as_listed(known, labels, [ALIKE])
     columns = [str(name) for name in known.columns]
     for name in names:
         known_column(name, columns, "the table of people: ")
-        refuse_blanks(known[name], f"{name} of the table of people")
+        refuse_blanks(known[name], f"{name} of the table of people", labels.get(name, ()))
     weighted = COUNT in columns and COUNT not in names
     refuse_marked(known, [*names, *([COUNT] if weighted else [])], "the table of people: ")
     pairs = dict(known.attrs.get(ALIKE, {}))

@@ -87,7 +87,8 @@ def possible_of_study(study: Study, formula: str, known: pd.DataFrame | None) ->
     if known is None:
         people = uniform_people(fields, MOST_ROWS // many)
     else:
-        people = as_the_study_says(people_of_table(known, [one.id for one in fields]), fields)
+        labels = {one.id: one.choices for one in fields}
+        people = as_the_study_says(people_of_table(known, [one.id for one in fields], labels), fields)
     told = [one for one in study.public if one.id == outcome]
     for one in told:
         people = people.with_levels(one.id, _levels_of(one))
@@ -111,7 +112,8 @@ def possible_of_design(design: Design, formula: str, known: pd.DataFrame) -> Pos
     grouping = {column for one in used for part in one.parts for column in part.rows}
     for name in grouping:
         known_column(name, columns, "the design's rows: ")
-    people = people_of_table(known, [one for one in columns if one != outcome and one in {*names, *grouping}])
+    public = [one for one in columns if one != outcome and one in {*names, *grouping}]
+    people = people_of_table(known, public, design.labels)
     refuse_alike(people.alike, sorted(grouping), "the table of people: ")
     rows = 1
     if outcome not in own:

@@ -1,0 +1,218 @@
+"""Have a label that is spelt like a blank, such as NA for Namibia, dropped or refused as if it were one."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from inference.analyses.assembling import assemble
+from inference.analyses.design_file import read_design
+from inference.analyses.paper import load_entries, refuse_copied
+from inference.analyses.population import Population, people_of
+from inference.analyses.survey import LEAVE_OUT, load_survey, load_waves, read_frame, survey_of
+from inference.analyses.table import Table, known_channel, table_of
+from inference.design.possible_reports import possible_of_design, possible_of_study
+from ldp_client.commands.paper import sheet_columns, sheet_name
+from ldp_client.documents.errors import AnswerError, InputError
+from ldp_client.files.answers import read_answers
+from schemas import Study
+from tests import studies
+
+SPELLINGS = ["NA", "n/a", "nan", "null"]
+spelt = pytest.mark.parametrize("label", SPELLINGS)
+THIRDS = [["4/6", "1/6", "1/6"], ["1/6", "4/6", "1/6"], ["1/6", "1/6", "4/6"]]
+FORCED = [[5 / 6, 1 / 6], [1 / 6, 5 / 6]]
+
+
+def asked(label: str, **more: Any) -> Study:
+    """A choice and a public choice with the label, both on paper."""
+    choice = {**studies.CHOICE, "id": "job", "choices": ["no", "yes", label]}
+    paper = {"questions": [{"id": "job", "instructions": "Roll.", "matrix": THIRDS}]}
+    public = [{"id": "land", "choices": ["ZA", label]}]
+    return Study(studies.document(choice, public=public, paper=paper, **more))
+
+
+def entered(folder: Path, study: Study, rows: list[tuple[str, str]]) -> str:
+    """Records of a land and a job."""
+    path = folder / "entry.csv"
+    named = [[number, sheet_name(study), *row] for number, row in enumerate(rows, 1)]
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([sheet_columns(study), *named])
+    return str(path)
+
+
+def written(folder: Path, name: str, text: str) -> str:
+    (folder / name).write_text(text, encoding="utf-8")
+    return str(folder / name)
+
+
+def lands(*levels: str) -> Table:
+    """Twenty reports of each land, as a study lists them."""
+    listed = pd.Categorical(list(levels) * 20, categories=list(levels))
+    frame = pd.DataFrame({"land": listed, "town": [f"{level}" for level in listed]})
+    return table_of(frame, [known_channel("armed", ("no", "yes"), [0, 1] * (len(frame) // 2), FORCED)])
+
+
+@spelt
+def test_a_record_whose_only_answer_is_the_label_is_a_record(label: str, tmp_path: Path) -> None:
+    """256 of 600 records were dropped, and the fit was ok."""
+    choice = {**studies.CHOICE, "id": "job", "choices": ["no", "yes", label]}
+    paper = {"questions": [{"id": "job", "instructions": "Roll.", "matrix": THIRDS}]}
+    study = Study(studies.document(choice, paper=paper))
+    path = tmp_path / "entry.csv"
+    rows = [[number, sheet_name(study), said] for number, said in enumerate(["no", label, label, ""], 1)]
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([sheet_columns(study), *rows])
+    assert load_entries(study, str(path), ["job"]).private["job"].codes.tolist() == [0, 2, 2]
+
+
+@spelt
+def test_labels_of_several_columns_on_paper_are_told_from_blanks(label: str, tmp_path: Path) -> None:
+    study = asked(label)
+    path = entered(tmp_path, study, [("ZA", label), (label, "yes"), (label, label)])
+    table = load_entries(study, path, ["land", "job"])
+    assert list(table.public["land"]) == ["ZA", label, label]
+    assert table.private["job"].codes.tolist() == [2, 1, 2]
+    other = next(one for one in SPELLINGS if one != label)
+    for blank in ("", other):
+        path = entered(tmp_path, study, [("ZA", label), (blank, "yes")])
+        with pytest.raises(InputError, match=r"1 row of 2 have blank cells \(land 1"):
+            load_entries(study, path, ["land", "job"])
+        assert load_entries(study, path, ["land", "job"], LEAVE_OUT).n == 1
+
+
+@spelt
+def test_a_label_in_other_capitals_is_no_blank_on_paper(label: str, tmp_path: Path) -> None:
+    study, other = asked(label), label.swapcase()
+    with pytest.raises(InputError, match="is no report of the design"):
+        load_entries(study, entered(tmp_path, study, [("ZA", other)]), ["job"], LEAVE_OUT)
+    with pytest.raises(InputError, match="record 1: land"):
+        load_entries(study, entered(tmp_path, study, [(other, "no")]), ["job"], LEAVE_OUT)
+
+
+@spelt
+def test_records_of_two_waves_are_held_against_each_other_with_the_label(label: str, tmp_path: Path) -> None:
+    study = asked(label)
+    path = entered(tmp_path, study, [("ZA", label)] * 40)
+    with pytest.raises(InputError, match="40 of the 40 numbers in both say the same"):
+        refuse_copied({"1": (study, path, None), "2": (study, path, None)})
+
+
+@spelt
+@pytest.mark.parametrize("formula", ["armed ~ land", "armed ~ 1 + (1 | land)", "armed ~ town"])
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_census_counts_people_of_the_label(label: str, formula: str, kind: str, tmp_path: Path) -> None:
+    path = str(tmp_path / f"census.{kind}")
+    rows = pd.DataFrame({"land": ["ZA", label], "town": ["ZA", label], "count": [200, 100]})
+    rows.to_csv(path, index=False) if kind == "csv" else rows.to_parquet(path)
+    table = lands("ZA", label)
+    frame, counts = people_of(assemble(table, formula), table, Population(census=read_frame(path)))
+    column = "town" if "town" in formula else "land"
+    assert (list(frame[column]), list(counts)) == (["ZA", label], [200, 100])
+
+
+@spelt
+def test_a_census_of_codes_keeps_their_zeros_beside_the_label(label: str, tmp_path: Path) -> None:
+    path = written(tmp_path, "census.csv", f"land,count\n01,200\n{label},100\n")
+    table = lands("01", label)
+    frame, _ = people_of(assemble(table, "armed ~ land"), table, Population(census=read_frame(path)))
+    assert list(frame["land"]) == ["01", label]
+
+
+@spelt
+def test_a_census_without_the_label_is_blank_as_ever_and_one_of_pandas_says_how_to_read(
+    label: str, tmp_path: Path
+) -> None:
+    path = written(tmp_path, "census.csv", f"land,count\nZA,200\n{label},100\n")
+    over, table = Population(census=read_frame(path)), lands("ZA", "BW")
+    with pytest.raises(InputError, match=r"column land of the census is blank in 1 row.*of the file$"):
+        people_of(assemble(table, "armed ~ land"), table, over)
+    over, table = Population(census=pd.read_csv(path)), lands("ZA", label)
+    with pytest.raises(InputError, match=r"is blank in 1 row .* \(pandas: keep_default_na=False\)"):
+        people_of(assemble(table, "armed ~ land"), table, over)
+    over = Population(census=pd.read_csv(path, keep_default_na=False))
+    assert list(people_of(assemble(table, "armed ~ land"), table, over)[0]["land"]) == ["ZA", label]
+    empty = Population(census=read_frame(written(tmp_path, "empty.csv", "land,count\nZA,2\n,1\n")))
+    with pytest.raises(InputError, match="is blank in 1 row"):
+        people_of(assemble(table, "armed ~ land"), table, empty)
+
+
+def design_of(label: str, **rows: str) -> bytes:
+    matrix = [["5/6", "1/6"], ["1/6", "5/6"]]
+    column = {"answers": ["no", "yes"], "reports": ["no", label], "matrix": matrix}
+    if rows:
+        groups = [{"rows": {"land": "ZA"}, "matrix": matrix}, {"rows": rows, "matrix": matrix}]
+        column = {"answers": ["no", "yes"], "reports": ["no", label], "matrices": groups}
+    return json.dumps({"format": "ldpkit.design/1", "columns": {"armed": column}}).encode()
+
+
+@spelt
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_tables_report_may_be_the_label(label: str, kind: str, tmp_path: Path) -> None:
+    design = tmp_path / "design.json"
+    design.write_bytes(design_of(label))
+    path = str(tmp_path / f"table.{kind}")
+    rows = pd.DataFrame({"age": [30, 41, 52], "armed": ["no", label, label]})
+    rows.to_csv(path, index=False) if kind == "csv" else rows.to_parquet(path)
+    table, _ = load_survey(path, str(design), "armed ~ age")
+    assert table.private["armed"].codes.tolist() == [0, 1, 1]
+    other = rows.assign(age=[31, 44, 50], armed=[label, "no", label])
+    later = str(tmp_path / f"later.{kind}")
+    other.to_csv(later, index=False) if kind == "csv" else other.to_parquet(later)
+    both, _ = load_waves({"1": path, "2": later}, str(design), "armed ~ wave", "refuse", ())
+    assert both.private["armed"].codes.tolist() == [0, 1, 1, 1, 0, 1]
+
+
+@spelt
+@pytest.mark.parametrize("blanks", ["refuse", LEAVE_OUT])
+def test_a_frame_whose_reader_took_the_label_for_a_blank_says_how_to_read_it(label: str, blanks: str) -> None:
+    design = read_design(design_of(label))
+    frame = pd.DataFrame({"age": [30.0, 41.0, 52.0], "armed": ["no", None, None]})
+    if blanks == LEAVE_OUT:
+        said = " ".join(survey_of(frame, design, None, blanks).notes)
+    else:
+        with pytest.raises(InputError) as refused:
+            survey_of(frame, design, None, blanks)
+        said = str(refused.value)
+    assert f"armed has the label {label}, which some readers take for a blank" in said
+    kept = frame.assign(armed=["no", label, None])
+    assert "keep_default_na" not in " ".join(survey_of(kept, design, None, LEAVE_OUT).notes)
+
+
+@spelt
+def test_a_table_of_people_for_a_plan_may_have_the_label(label: str, tmp_path: Path) -> None:
+    known = read_frame(written(tmp_path, "people.csv", f"land,count\nZA,2\n{label},1\n"))
+    assert set(possible_of_study(asked(label), "job ~ land", known).table.public["land"]) == {"ZA", label}
+    lost = pd.read_csv(tmp_path / "people.csv")
+    with pytest.raises(InputError, match="keep_default_na=False"):
+        possible_of_study(asked(label), "job ~ land", lost)
+
+
+@spelt
+def test_a_designs_rows_may_be_of_the_label(label: str, tmp_path: Path) -> None:
+    design = tmp_path / "design.json"
+    design.write_bytes(design_of("yes", land=label))
+    path = written(tmp_path, "table.csv", f"land,armed\nZA,no\n{label},yes\n{label},no\n")
+    table, read = load_survey(path, str(design), "armed ~ land")
+    assert list(table.public["land"]) == ["ZA", label, label]
+    possible = possible_of_design(read, "armed ~ land", read_frame(path))
+    assert set(possible.table.public["land"]) == {"ZA", label}
+
+
+@spelt
+def test_a_file_of_answers_has_the_label_and_blanks_beside_it(label: str, tmp_path: Path) -> None:
+    choice = {**studies.CHOICE, "id": "job", "choices": ["no", "yes", label], "refusal": True}
+    study = Study(studies.document(choice, public=[{"id": "land", "choices": ["ZA", label]}]))
+    path = written(tmp_path, "answers.csv", f"job,land\n{label},{label}\nno,ZA\n")
+    read = [answers for _, answers in read_answers(study, path)]
+    assert read == [{"job": label, "land": label}, {"job": "no", "land": "ZA"}]
+    path = written(tmp_path, "answers.csv", f"job,land\n,{label}\n{label},ZA\n")
+    read = [answers for _, answers in read_answers(study, path, refusals=True)]
+    assert [one["job"] for one in read] == [None, label]
+    with pytest.raises((InputError, AnswerError)):
+        list(read_answers(study, path))
