@@ -50,7 +50,7 @@ class Relay(ThreadingHTTPServer):
 
     def __init__(self, gateway: str, host: str, port: int) -> None:
         # https, but for this machine.
-        self.gateway = Policy("1", None, "1", None, ()).base_url(gateway)
+        self.gateway = Policy("1", None, "1", None, None).base_url(gateway)
         if "/" not in self.gateway.partition("://")[2]:
             raise UsageError(f"--to {gateway}: is no gateway's; a collector's is {self.gateway}/ohttp")
         self.room = BoundedSemaphore(MOST_CONNECTIONS)
