@@ -187,6 +187,6 @@ def test_study_check_counts_the_cells_for_so_many_people(tmp_path, capsys):
     path.write_text(json.dumps(studies.document(studies.YES_NO, public=[REGION, AGE])))
     assert main(["study", "check", str(path), "--people", "2000"]) == 0
     assert "may recognise that they took part" in capsys.readouterr().out
-    for wrong in ("", "0", "-5", "x", "1e3", "9" * 30):
+    for wrong in ("0", "-5", "x", "1e3", "9" * 30):
         code = main(["study", "check", str(path), f"--people={wrong}"])
         assert (code, capsys.readouterr().out) == (2, "")
