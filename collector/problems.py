@@ -157,6 +157,12 @@ STUDY_ARCHIVED = Kind(
     "The study's reports are in its archive",
     "Summarize or read the dataset that is named; the collector has them no more.",
 )
+REPORTS_DELETED = Kind(
+    "reports-deleted",
+    410,
+    "Reports were deleted since the export began",
+    "Export again from the beginning: what came until now is a part of nothing that the collector has.",
+)
 STUDY_DELETED = Kind("study-deleted", 410, "The study was deleted", "Ask nobody: it takes no reports.")
 STUDY_CLOSED = Kind(
     "study-closed",
@@ -331,3 +337,10 @@ def deleted_study(study_id: str) -> ProblemError:
 def deleted_reports(study_id: str) -> ProblemError:
     """The same, where its reports are asked for."""
     return ProblemError(STUDY_DELETED, f"the reports of {study_id} were deleted by its operator")
+
+
+def broken_off(study_id: str) -> ProblemError:
+    """The problem of an export of which some reports were deleted, as retention has it, while it was made."""
+    return ProblemError(
+        REPORTS_DELETED, f"reports of {study_id} were deleted while they were exported: run it again"
+    )

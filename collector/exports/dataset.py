@@ -32,7 +32,7 @@ from collector.exports.layout import (
     least_buckets,
 )
 from collector.exports.nesting import refuse_nested
-from collector.exports.parts import Scope, Written, made_parts
+from collector.exports.parts import Scope, Written, made_parts, require_same_deletions
 from collector.exports.store import Store
 from collector.exports.unfinished import Buckets, mark, pending_buckets, pending_manifest
 from collector.exports.workers import each_bucket
@@ -144,6 +144,7 @@ def export_from(
     # What took a file's reports is not to be lost by a disk that has that file's successor.
     for found in each_bucket(order, plan, write_bucket, partial(store.settle, folder)):
         turn.require()
+        _require_no_deletion(database, scope)
         parts += found.parts
         written += found.changed
         gone = gone.plus(found.gone)
@@ -154,6 +155,12 @@ def export_from(
     manifest = Manifest(order.study, documents, tuple(sorted(parts)), scope.buckets, through, identity)
     turn.require()
     return Exported(manifest, written, plan.is_open, gone.plus(finish(store, manifest, keeper)))
+
+
+def _require_no_deletion(database: Database, scope: Scope) -> None:
+    """Raises InputError where reports were deleted since the export began: some in no bucket's turn."""
+    with database.read() as session:
+        require_same_deletions(queries.study_state(session, scope.study), scope)
 
 
 def _note(database: Database, study_id: str) -> None:
@@ -258,7 +265,7 @@ def plan_of(database: Database, order: Order, before: Manifest | None) -> Plan:
         where = f"{order.address}/{folder_of(order.study)}"
         raise InputError(f"{where} has another collector's study of this name: name another place")
     former, buckets = _buckets_of(place, order.buckets, before, counts)
-    scope = Scope(order.study, state.number, rules, buckets, through)
+    scope = Scope(order.study, state.number, rules, buckets, through, state.deletions)
     return Plan(scope, is_open, sum(counts.values()), former)
 
 
@@ -337,7 +344,7 @@ def _scope_of(database: Database, order: Order, buckets: int, through: date | No
         assert state is not None
         digests = queries.document_digests(session, state.number)
     rules = rules_of(database, order.study, digests)
-    return Scope(order.study, state.number, rules, buckets, through)
+    return Scope(order.study, state.number, rules, buckets, through, state.deletions)
 
 
 def _put(keeper: Keeper, made: Written) -> Gone | None:

@@ -19,6 +19,7 @@ from collector.exports.layout import Part, ids_of, part_path
 from collector.exports.store import digest_of
 from collector.reports.paging import page_limit
 from collector.reports.rules import Rules
+from collector.storage import queries
 from collector.storage.archived import range_page
 from collector.storage.database import Database
 from collector.storage.queries import StoredRow
@@ -32,13 +33,17 @@ DatedRow = tuple[bytes, int, bytes, object]
 
 
 class Scope(NamedTuple):
-    """Which reports a dataset has. number: the study's key. rules: of all versions. through: the last day."""
+    """Which reports a dataset has. number: the study's key. rules: of all versions. through: the last day.
+
+    deletions: the study's count of them, which ends the export when it rises.
+    """
 
     study: str
     number: int
     rules: Mapping[int, Rules]
     buckets: int
     through: date | None
+    deletions: int
 
 
 class UndoneError(InputError):
@@ -53,7 +58,8 @@ class Written(NamedTuple):
 
 
 def made_parts(database: Database, scope: Scope, bucket: int) -> Iterator[Written]:
-    """The files of a bucket, by version and day. Raises UndoneError where there is no room for them."""
+    """The files of a bucket, by version and day. Raises UndoneError where there is no room for them, and
+    InputError where reports are deleted meanwhile, as their time is over."""
     with saying_no_room(UndoneError), ExitStack() as stack:
         files: dict[tuple[int, str], Growing] = {}
         for page in _pages(database, scope, bucket):
@@ -83,10 +89,21 @@ def _pages(database: Database, scope: Scope, bucket: int) -> Iterator[Sequence[D
     while True:
         with database.read() as session:
             page = range_page(session, scope.number, newest, ids, scope.through, limit)
+            # Behind the page: PostgreSQL shows each statement what was committed before it.
+            require_same_deletions(queries.study_state(session, scope.study), scope)
         yield cast("list[DatedRow]", page)
         if len(page) < limit:
             return
         ids = ids._replace(after=page[-1][0])
+
+
+def require_same_deletions(study: queries.StudyState | None, scope: Scope) -> None:
+    """Raises InputError where reports were deleted since the export began: the rest would pass for all."""
+    if study is not None and study.deletions != scope.deletions:
+        raise InputError(
+            f"reports of {scope.study} were deleted while they were exported, as their time was over: the "
+            "dataset is not finished; run it again"
+        )
 
 
 class Growing:

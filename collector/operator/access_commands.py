@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 ROLES = ("publish", "read", "operate")
 AT_ONCE = 10_000
+# Where people answer one study, or devices fetch it.
+OF_A_STUDY = re.compile(r"/(s|v1/studies)/[^/]+$")
 # Each is a file.
 MOST_PICTURES = 10_000
 LINES = 100
@@ -209,6 +212,9 @@ def _place_of_links(address: str) -> str:
 
     require_address(address)
     page, parts = address.rstrip("/"), urlsplit(address)
+    if OF_A_STUDY.search(page):
+        # As `ldpkit publish` prints it: links made of it would lead nowhere.
+        raise UsageError(f"{page} is a study's address: name the collector's own, without /s/ID")
     if parts.hostname in LOOPBACK:
         text = "work on this machine only: --address says where people reach it"
         print(f"links to {page} {text}", file=sys.stderr)

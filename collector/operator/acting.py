@@ -78,6 +78,11 @@ def make_invitations(
     return made
 
 
+def count_overdue(collector: Collector, study_id: str) -> int:
+    """How many reports of a study are kept for longer than it states."""
+    return sum(kept.overdue for kept in kept_everywhere(collector) if kept.study == study_id)
+
+
 def delete_overdue_of(collector: Collector, study_id: str, by: Key) -> int:
     """Delete what is overdue of a study, or about MOST_AT_ONCE of it; how many. Raises ProblemError."""
     if collector.current.find(study_id) is None:

@@ -166,7 +166,7 @@ def status_of(
         "withdrawals_waiting": count_waiting(session, study.number),
     }
     lack = [seen.lack] if seen.lack and status["state"] in ("open", "not open yet") else []
-    return {**status, "attention": [*lack, *seen.lost, *_attention(status, today)]}
+    return {**status, "attention": [*lack, *seen.lost, *_attention(status, seen, today)]}
 
 
 def _posterior(fitted: Fitted) -> dict[str, Any]:
@@ -180,14 +180,14 @@ def _posterior(fitted: Fitted) -> dict[str, Any]:
     }
 
 
-def _attention(status: Mapping[str, Any], today: date) -> list[str]:
+def _attention(status: Mapping[str, Any], seen: Seen, today: date) -> list[str]:
     """What somebody should look after, in sentences; none for a healthy study."""
     said = [_refusals(status), _posterior_trouble(status["posterior"], status["by_day"])]
     if status["state"] == "open":
         said += [_silence(status["by_day"], today), _ending(status["days_left"])]
         if status["invitations_left"] == 0:
             said.append("no invitation is left: nobody else can take part")
-    said += [_keeping(one, today) for one in status["retention"]]
+    said += [_keeping(one, seen.arrivals, today) for one in seen.kept]
     said.append(_waiting(status))
     return [line for line in said if line]
 
@@ -201,16 +201,30 @@ def _waiting(status: Mapping[str, Any]) -> str:
     return f"{waits} from the archive asked for, and not acknowledged before `{command}` has made them"
 
 
-def _keeping(kept: Mapping[str, Any], today: date) -> str:
+def _keeping(kept: Kept, arrivals: Sequence[Arrivals], today: date) -> str:
     """What somebody should know of how long a version's reports are kept."""
-    if kept["overdue"]:
-        are = "report is" if kept["overdue"] == 1 else "reports are"
-        return f"{kept['overdue']} {are} kept for longer than version {kept['version']} states"
-    left = None if kept["until"] is None else (date.fromisoformat(kept["until"]) - today).days
-    if left is None or left > SOON_DAYS or not kept["reports"]:
+    if kept.overdue:
+        are = "report is" if kept.overdue == 1 else "reports are"
+        return f"{kept.overdue} {are} kept for longer than version {kept.version} states"
+    if kept.until is None:
+        return _keeping_each(kept, arrivals, today)
+    if (kept.until - today).days > SOON_DAYS or not kept.reports:
         return ""
-    which = f"{counted(kept['reports'], 'report')} of version {kept['version']}"
-    return f"{which} are kept until {kept['until']} and no longer, nor are summary and posterior: export them"
+    which = f"{counted(kept.reports, 'report')} of version {kept.version}"
+    return f"{which} are kept until {kept.until} and no longer, nor are summary and posterior: export them"
+
+
+def _keeping_each(kept: Kept, arrivals: Sequence[Arrivals], today: date) -> str:
+    """The same where each day's reports are kept for as long."""
+    here = [one for one in arrivals if (one.study, one.version) == (kept.number, kept.version)]
+    first = min(here, key=lambda one: one.day, default=None)
+    # In days: a day so far ahead as a study may state is none that there is.
+    left = None if first is None else kept.days - (today - first.day).days
+    if first is None or left is None or left > SOON_DAYS:
+        return ""
+    which = f"{counted(first.reports, 'report')} of version {kept.version}, the first to go,"
+    until = today + timedelta(left)
+    return f"{which} are kept until {until} and no longer, nor in summary and posterior: export them"
 
 
 def _refusals(status: Mapping[str, Any]) -> str:

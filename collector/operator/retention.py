@@ -103,6 +103,7 @@ def _empty_if_whole(session: Session, doomed: Doomed) -> int | None:
     forget_sums(session, [doomed.number])
     forget_fitted(session, doomed.number)
     row.final = row.final or found.withdrawn > 0
+    row.deletions += found.reports > 0
     return found.reports
 
 
@@ -127,6 +128,9 @@ def _delete_page(session: Session, find: FindRules, doomed: Doomed, after: bytes
     if deleted:
         take_back_reports(session, find, doomed.study, doomed.number, deleted)
         forget_fitted(session, doomed.number)
+    if row is not None and not all(report.withdrawn for report in deleted):
+        # An export under way would lack them, and pass for whole.
+        row.deletions += 1
     if row is not None and is_over and any(report.withdrawn for report in deleted):
         # Late copies of them would be taken, were it opened again.
         row.final = True

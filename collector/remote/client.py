@@ -12,6 +12,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from email.message import Message
 from http.client import HTTPException
 from threading import Timer
 from typing import Any, TypeVar
@@ -129,8 +130,10 @@ class Allowance:
 
 
 @contextmanager
-def stream(url: str, token: str, who: str, allowance: Allowance) -> Iterator[Iterator[bytes]]:
-    """Open a GET and give its answer in pieces while the block lasts.
+def stream(
+    url: str, token: str, who: str, allowance: Allowance, note: Callable[[Message], None] = lambda _: None
+) -> Iterator[Iterator[bytes]]:
+    """Open a GET and give its answer in pieces while the block lasts. note: is told its headers first.
 
     Raises TransferError where the server refuses or is too slow, PassingError where it may work another time,
     also in the block, and InputError where the key would go out in clear.
@@ -141,6 +144,7 @@ def stream(url: str, token: str, who: str, allowance: Allowance) -> Iterator[Ite
             opener = opener_for(url, cutoff)
             response = opener.open(_request(url, token), timeout=min(SILENCE_SECONDS, MOST_WAITING_SECONDS))
         with response:
+            note(response.headers)
             yield _pieces(response, who, cutoff, allowance)
     except urllib.error.HTTPError as error:
         with error, allowance.waiting(who, cutoff):

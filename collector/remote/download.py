@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from email.message import Message
 from typing import TypeVar
 from urllib.parse import quote, urlencode
 
@@ -19,7 +20,7 @@ from collector.remote.client import (
     stream,
 )
 from ldp_client.documents.errors import DocumentError, StudyError, TransferError
-from ldp_client.documents.export_end import end_line, is_end_line
+from ldp_client.documents.export_end import DELETIONS_HEADER, end_line, is_end_line
 from ldp_client.documents.report import MAX_BYTES
 from ldp_client.documents.study import MAX_BYTES as STUDY_BYTES
 from schemas import Report, Study
@@ -30,6 +31,17 @@ MOST_SUMMARY_BYTES = 256 << 20
 MOST_LOST_BYTES = 1 << 10
 WHO = "the collector"
 Read = TypeVar("Read", bound=Report)
+
+
+class Start:
+    """What the collector said as an export began. deletions: None where it said nothing, as one of an earlier
+    release."""
+
+    deletions: str | None = None
+
+    def note(self, headers: Message) -> None:
+        """Take it from an answer's headers."""
+        self.deletions = headers.get(DELETIONS_HEADER)
 
 
 def fetch_reports(base_url: str, study_id: str, token: str) -> Iterator[Report]:
@@ -51,12 +63,12 @@ def _fetch(
 ) -> Iterator[Read]:
     require_private(base_url)
     require_address(base_url)
-    after = ""
+    after, start = "", Start()
     patience, allowance = Patience(), Allowance()
     while True:
         try:
-            url = _export_url(base_url, study_id, form, after)
-            for report in _fetch_once(url, token, allowance, parse):
+            url = _export_url(base_url, study_id, form, after, start.deletions)
+            for report in _fetch_once(url, token, allowance, start, parse):
                 if report.id <= after:
                     raise TransferError(f"report {report.id} came again: is the query lost on the way?")
                 patience.renew()
@@ -118,8 +130,11 @@ def fetch_study(base_url: str, study_id: str, version: int, digest: str) -> Stud
     return study
 
 
-def _export_url(base_url: str, study_id: str, form: str, after: str) -> str:
-    query = urlencode({"format": form, **({"after": after} if after else {})})
+def _export_url(base_url: str, study_id: str, form: str, after: str, deletions: str | None) -> str:
+    resumed = {"after": after} if after else {}
+    if after and deletions is not None:
+        resumed["deletions"] = deletions
+    query = urlencode({"format": form, **resumed})
     return f"{_study_url(base_url, study_id)}/export?{query}"
 
 
@@ -127,8 +142,10 @@ def _study_url(base_url: str, study_id: str) -> str:
     return f"{base_url.rstrip('/')}/v1/studies/{quote(study_id, safe='')}"
 
 
-def _fetch_once(url: str, token: str, allowance: Allowance, parse: Callable[[bytes], Read]) -> Iterator[Read]:
-    with stream(url, token, WHO, allowance) as pieces:
+def _fetch_once(
+    url: str, token: str, allowance: Allowance, start: Start, parse: Callable[[bytes], Read]
+) -> Iterator[Read]:
+    with stream(url, token, WHO, allowance, start.note) as pieces:
         yield from _whole_export(_lines(pieces), parse)
 
 

@@ -3,7 +3,8 @@
 Each page is read in a short transaction of its own, so that SQLite's write-ahead log stays small
 however slow the reader is. A report acknowledged before the export began is in it exactly once,
 unless it is withdrawn meanwhile; one that arrives meanwhile may be. With `through`, a day that is
-over, the contents are fixed but for withdrawals.
+over, the contents are fixed but for withdrawals. Where reports are deleted meanwhile otherwise, as their
+time is over, it breaks off.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import NamedTuple, Protocol
 
-from collector.problems import STUDY_ARCHIVED, ProblemError, deleted_reports, unknown_study
+from collector.problems import STUDY_ARCHIVED, ProblemError, broken_off, deleted_reports, unknown_study
 from collector.reports.rules import RuleBook, Rules, require_same
 from collector.storage import queries
 from collector.storage.database import Database
@@ -46,11 +47,15 @@ class Opened(NamedTuple):
 
 @dataclass(frozen=True)
 class Export:
-    """One export. rules: of every version that its reports may answer. pages: never empty ones."""
+    """One export. rules: of every version that its reports may answer. pages: never empty ones.
+
+    deletions: the study's count of them, which ends the export when it rises.
+    """
 
     study: str
     rules: Mapping[int, Rules]
     pages: Iterator[Page]
+    deletions: int
 
     @property
     def questions(self) -> list[str]:
@@ -64,12 +69,19 @@ class Export:
 
 
 def open_export(
-    source: Source, study_id: str, after: bytes = b"", through: date | None = None, *, dated: bool = False
+    source: Source,
+    study_id: str,
+    after: bytes = b"",
+    through: date | None = None,
+    *,
+    dated: bool = False,
+    deletions: int | None = None,
 ) -> Export:
     """The reports with ids above `after` that came on or before `through`. dated: with their days.
 
-    Raises ProblemError for a study that is not published, or whose reports are archived or deleted; reading
-    on does too, where they were since: what is left would pass for all of them.
+    deletions: of the export that this one goes on with, None for none. Raises ProblemError for a study that
+    is not published, or whose reports are archived or deleted; reading on does too, where they were since, or
+    some of them: what is left would pass for all of them.
     """
     with source.database.read() as session:
         study = queries.study_state(session, study_id)
@@ -77,9 +89,12 @@ def open_export(
     if study is None:
         raise unknown_study(study_id)
     refuse_gone(study, study_id)
+    if deletions not in (None, study.deletions):
+        raise broken_off(study_id)
     rules = {version: source.rules.find(study_id, version) for version in sorted(digests)}
     require_same(digests, rules.values())
-    return Export(study_id, rules, _pages(source.database, study_id, rules, after, through, dated))
+    following = Following(source.database, study_id, study.number, study.deletions)
+    return Export(study_id, rules, _pages(following, rules, after, through, dated), study.deletions)
 
 
 def refuse_gone(study: queries.StudyState, study_id: str) -> None:
@@ -95,9 +110,17 @@ def page_limit(rules: Iterable[Rules]) -> int:
     return max(1, min(PAGE_REPORTS, PAGE_BYTES // max(one.layout.size for one in rules)))
 
 
+class Following(NamedTuple):
+    """A study that is being exported, and its number. deletions: its count of them when that began."""
+
+    database: Database
+    study: str
+    number: int
+    deletions: int
+
+
 def _pages(
-    database: Database,
-    study_id: str,
+    following: Following,
     rules: Mapping[int, Rules],
     after: bytes,
     through: date | None,
@@ -105,11 +128,14 @@ def _pages(
 ) -> Iterator[Page]:
     limit = page_limit(rules.values())
     while True:
-        with database.read() as session:
-            study = queries.study_state(session, study_id)
+        with following.database.read() as session:
+            page = queries.report_page(session, following.number, max(rules), after, through, limit, dated)
+            # Behind the page: PostgreSQL shows each statement what was committed before it.
+            study = queries.study_state(session, following.study)
             assert study is not None
-            refuse_gone(study, study_id)
-            page = queries.report_page(session, study.number, max(rules), after, through, limit, dated)
+        refuse_gone(study, following.study)
+        if study.deletions != following.deletions:
+            raise broken_off(following.study)
         if not page:
             return
         yield page

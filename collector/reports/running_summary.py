@@ -9,9 +9,11 @@ from sqlalchemy.orm import Session
 
 from collector.bounding import Room
 from collector.problems import (
+    REPORTS_DELETED,
     STUDY_ARCHIVED,
     SUMMARY_IMPOSSIBLE,
     SUMMARY_TOO_COSTLY,
+    UNAVAILABLE,
     ProblemError,
     deleted_reports,
     unknown_study,
@@ -113,7 +115,12 @@ def _read_summary(source: Source, study_id: str, document: DocumentRow, tally: T
         except WrongSumsError as error:
             raise problem_of(error) from None
     # Outside of a transaction: SQLite's write-ahead log would grow for as long as one lasts.
-    return tally.summary(_count_export(open_export(source, study_id), document.version))
+    try:
+        return tally.summary(_count_export(open_export(source, study_id), document.version))
+    except ProblemError as problem:
+        if problem.kind is not REPORTS_DELETED:
+            raise
+        raise ProblemError(UNAVAILABLE, "reports were deleted while they were counted") from None
 
 
 def require_sums(session: Session, study_id: str, study: int) -> None:

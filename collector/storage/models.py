@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 from pathlib import Path
 
-from sqlalchemy import ForeignKey, ForeignKeyConstraint, LargeBinary, String, Text, false
+from sqlalchemy import ForeignKey, ForeignKeyConstraint, LargeBinary, String, Text, false, text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 # The newest of the migrations: they are numbered.
@@ -24,7 +24,8 @@ class StudyRow(Base):
 
     deleted: whether its reports were, and devices get it no more. final: whether it stays closed for good.
     invited: whether a report needs an invitation. spending: see invitations.py. archived: where its reports
-    are, of a study whose reports left the database.
+    are, of a study whose reports left the database. deletions: how many transactions deleted reports that
+    nobody withdrew.
     """
 
     __tablename__ = "studies"
@@ -40,6 +41,7 @@ class StudyRow(Base):
     invited: Mapped[bool] = mapped_column(server_default=false())
     spending: Mapped[bytes | None] = mapped_column(LargeBinary)
     archived: Mapped[str | None] = mapped_column(Text)
+    deletions: Mapped[int] = mapped_column(server_default=text("0"))
 
 
 class CollectorRow(Base):

@@ -53,6 +53,7 @@ STATE = select(
     STUDIES.c.invited,
     STUDIES.c.spending,
     STUDIES.c.archived,
+    STUDIES.c.deletions,
     select(column("version_num")).select_from(table("alembic_version")).scalar_subquery().label("revision"),
 ).where(STUDIES.c.id == bindparam("study_id"))
 STATE_KEPT = STATE.with_for_update(read=True)
@@ -86,7 +87,7 @@ class PartlyHeldError(Exception):
 class StudyState(NamedTuple):
     """What uploads need to know of a study. number: its key in the reports table. final: see models.py.
 
-    invited: whether every version's reports need an invitation. spending, archived: see models.py.
+    invited: whether every version's reports need an invitation. spending, archived, deletions: see models.py.
     """
 
     number: int
@@ -98,6 +99,7 @@ class StudyState(NamedTuple):
     invited: bool
     spending: bytes | None
     archived: str | None
+    deletions: int
 
 
 def identity(session: Session) -> bytes:

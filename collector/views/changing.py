@@ -13,6 +13,7 @@ from flask import Blueprint, Response, make_response, render_template, request
 from collector.context import Collector, current_collector
 from collector.operator.acting import (
     close_study,
+    count_overdue,
     delete_overdue_of,
     drop_key,
     make_invitations,
@@ -42,10 +43,12 @@ FORM_TOKEN = b"ldpkit operator's form"
 
 
 class Done(NamedTuple):
-    """What was done, in a sentence, and what is shown of it for the only time."""
+    """What was done, in a sentence, and what is shown of it for the only time. is_part: whether there is more
+    of it to do."""
 
     said: str
     shown: tuple[str, ...] = ()
+    is_part: bool = False
 
 
 class Action(NamedTuple):
@@ -86,7 +89,10 @@ def _carried(collector: Collector, study_id: str) -> dict[str, PublicField]:
 
 
 def _retention(collector: Collector, study_id: str, key: Key) -> Done:
-    return Done(f"{counted(delete_overdue_of(collector, study_id, key), 'report')} deleted")
+    said = f"{counted(delete_overdue_of(collector, study_id, key), 'report')} deleted"
+    # One request deletes no more than some ten seconds allow.
+    left = count_overdue(collector, study_id)
+    return Done(f"{said}, and {left} overdue are left: go on" if left else said, is_part=left > 0)
 
 
 ACTIONS = {

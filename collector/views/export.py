@@ -23,6 +23,7 @@ from collector.views.auth import acting_key, requires
 from collector.views.bodies import json_body
 from collector.views.openapi import (
     AFTER,
+    DELETIONS,
     EXPORTED,
     FORMAT,
     JSON,
@@ -36,11 +37,13 @@ from collector.views.openapi import (
 )
 from collector.views.parameters import (
     choice_parameter,
+    count_parameter,
     past_day_parameter,
     report_id_parameter,
     whole_parameter,
 )
 from ldp_client.documents.errors import StatementError
+from ldp_client.documents.export_end import DELETIONS_HEADER
 from ldp_client.documents.fields import Hex, ListOf, Record
 from ldp_client.documents.report import ID_BYTES
 
@@ -52,15 +55,21 @@ summary = Blueprint("summary", __name__, url_prefix="/v1/studies/<study_id>/summ
 @export.get("")
 @requires(Role.READ)
 def stream(study_id: str) -> Response:
-    """In the `format` asked for; `after` a report's id resumes behind it, `through` a day fixes it."""
+    """In the `format` asked for; `after` a report's id resumes behind it, `through` a day fixes it.
+
+    Who resumes sends the count of `deletions` that the answer before had in its header.
+    """
     collector = current_collector()
     form = FORMATS[choice_parameter("format", list(FORMATS))]
     through = past_day_parameter("through", collector.today())
     after = report_id_parameter("after")
-    parts = form.stream(open_export(collector, study_id, after, through, dated=form.dated))
+    deletions = count_parameter("deletions")
+    found = open_export(collector, study_id, after, through, dated=form.dated, deletions=deletions)
+    parts = form.stream(found)
     held = HeldParts(collector.exports, parts)
     # The first page is read now, while an error can still become a status.
     response = Response(chain([next(held)], held), content_type=form.media_type)
+    response.headers[DELETIONS_HEADER] = str(found.deletions)
     response.call_on_close(held.close)
     collector.daily.write(acting_key(), "export", study_id)
     return response
@@ -116,7 +125,8 @@ OPERATIONS = (
         "get",
         "/v1/studies/{study_id}/export",
         "exportReports",
-        "Every report in the order of the ids; `after` resumes, `through` a past day fixes the contents.",
+        "Every report in the order of the ids; `after` and `deletions` resume, `through` a past day fixes "
+        "the contents.",
         {
             200: (
                 "The reports; NDJSON ends with a line that counts them, no form cut off reads well",
@@ -128,10 +138,11 @@ OPERATIONS = (
             problems.STUDY_UNKNOWN,
             problems.STUDY_ARCHIVED,
             problems.STUDY_DELETED,
+            problems.REPORTS_DELETED,
             problems.PARAMETER_INVALID,
             problems.OVERLOADED,
         ),
-        (STUDY_ID, FORMAT, AFTER, THROUGH),
+        (STUDY_ID, FORMAT, AFTER, DELETIONS, THROUGH),
     ),
     Operation(
         "post",

@@ -14,6 +14,7 @@ from collector.reports.intake import INVITATION
 from collector.secure_sum.statements import STATEMENT
 from collector.views.auth import SECRET, WITHDRAWAL
 from collector.views.batches import MOST_REPORTS
+from collector.views.parameters import LARGEST_COUNT
 from ldp_client.documents.fields import Day, Hex, Identifier, Integer
 from ldp_client.documents.report import ID_BYTES, REPORT
 from ldp_client.documents.signed import SIGNED_STUDY
@@ -194,6 +195,12 @@ INVITATION_HEADER = {
 VERSION = {"name": "version", "in": "query", "schema": Integer(1, 10**6).json_schema()}
 FORMAT = {"name": "format", "in": "query", "schema": {"enum": list(FORMATS)}}
 AFTER = {"name": "after", "in": "query", "schema": Hex(2 * ID_BYTES).json_schema()}
+DELETIONS = {
+    "name": "deletions",
+    "in": "query",
+    "schema": {"type": "integer", "minimum": 0, "maximum": LARGEST_COUNT},
+    "description": "With `after`: the LDPKit-Deletions of the answer that broke off.",
+}
 THROUGH = {"name": "through", "in": "query", "schema": Day().json_schema()}
 ENCODING = {
     "name": "Content-Encoding",

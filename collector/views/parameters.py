@@ -14,6 +14,8 @@ from ldp_client.documents.fields import Day, Hex, Identifier
 from ldp_client.documents.report import ID_BYTES
 
 LARGEST_WHOLE = 10**6
+# Of the database's whole numbers.
+LARGEST_COUNT = 2**31 - 1
 REPORT_ID = Hex(2 * ID_BYTES)
 STUDY_ID = Identifier()
 PAGE = "participant.page"
@@ -46,6 +48,16 @@ def whole_parameter(name: str) -> int | None:
         return None
     if not (text.isascii() and text.isdigit() and len(text) <= 7 and 1 <= int(text) <= LARGEST_WHOLE):
         raise ProblemError(PARAMETER_INVALID, f"must be a whole number from 1 to {LARGEST_WHOLE}", name)
+    return int(text)
+
+
+def count_parameter(name: str) -> int | None:
+    """The same from 0 to LARGEST_COUNT."""
+    text = request.args.get(name)
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) <= 10 and int(text) <= LARGEST_COUNT):
+        raise ProblemError(PARAMETER_INVALID, f"must be a whole number from 0 to {LARGEST_COUNT}", name)
     return int(text)
 
 

@@ -1,8 +1,10 @@
-"""The last line of an export, which tells a whole one from one that was cut off."""
+"""What tells a whole export from one that was cut off: its last line, and a header for those that resume."""
 
 from ldp_client.documents.canonical import canonical_json
 
 FORMAT = "ldpkit.export-end/1"
+# How often reports of the study had been deleted: who resumes says it, as none may be since.
+DELETIONS_HEADER = "LDPKit-Deletions"
 
 
 def end_line(reports: int) -> str:

@@ -21,7 +21,7 @@ from collector.remote.client import TEMPORARY, PassingError, RefusalError
 from collector.storage.audit_log import entries
 from ldp_client.cli import build_parser
 from ldp_client.device.exchange import Answer
-from ldp_client.documents.errors import InputError, LdpkitError
+from ldp_client.documents.errors import InputError, LdpkitError, UsageError
 from tests.collector.commands import parsed, run
 from tests.collector.conftest import INVITATION_KEY, TOKEN
 from tests.ldp_client.issuers import channel_of
@@ -181,6 +181,19 @@ def test_a_study_whose_withdrawn_reports_are_forgotten_stays_closed(asked, eithe
     run("admin", "delete-study", "habits", "--yes", "--database", either.url)
     with pytest.raises(LdpkitError, match="was deleted"):
         at("open", "habits", "--yes")
+
+
+@pytest.mark.parametrize("path", ["/s/habits", "/s/habits/", "/below/s/other", "/v1/studies/habits"])
+@pytest.mark.parametrize("options", [("--to", URL, "--address"), ("--to",)])
+def test_no_invitation_leads_to_a_study_of_a_study(asked, either, tmp_path, path, options):
+    """What `ldpkit publish` prints is taken for the collector's address."""
+    asked(either)
+    table = tmp_path / "links.csv"
+    with pytest.raises(UsageError, match=r"is a study's address: name the collector's own, without /s/ID"):
+        run("invite", "habits", "--count", "3", "--out", str(table), *options, f"https://ask.example{path}")
+    assert not table.exists()
+    found = either.client.get("/v1/studies/habits/status", headers=either.operator).get_json()
+    assert found["invitations_left"] is None
 
 
 def test_invitations_are_links_and_pictures_for_their_owner_alone(

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from collector.operator import acting, stated_retention
 from collector.views.page import COOKIE
 from tests.collector.conftest import INVITATION_KEY, TOKEN
 
@@ -105,6 +106,25 @@ def test_what_is_overdue_is_deleted(place, make_study, make_report):
     assert 'href="/do/studies/other/retention"' not in page
     assert "1 report deleted" in press(client, "/do/studies/habits/retention").text
     assert place.exported() == []
+
+
+def test_more_than_one_press_may_be_needed(place, make_study, make_report, monkeypatch):
+    """Nobody takes what one request could delete for all that is overdue."""
+    monkeypatch.setattr(acting, "MOST_AT_ONCE", 2)
+    monkeypatch.setattr(stated_retention, "REPORTS_AT_ONCE", 2)
+    client, study = browser(place), make_study(2, retention={"days": 30})
+    place.publish(study)
+    for _ in range(3):
+        place.put(make_report(study))
+    place.day += timedelta(31)
+    place.collector.arrivals.forget()
+    path = "/do/studies/habits/retention"
+    first = press(client, path).text
+    assert "2 reports deleted, and 1 overdue are left: go on" in first
+    assert f'href="{path}"' in first
+    last = press(client, path).text
+    assert "1 report deleted." in last
+    assert path not in last
 
 
 def test_keys_are_made_and_revoked_with_the_token_alone(place):

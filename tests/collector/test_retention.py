@@ -139,6 +139,32 @@ def test_an_operator_sees_what_is_overdue_and_deletes_it(asked, kept, make_repor
     assert reports(kept)["closing"] == 0
 
 
+def test_the_first_reports_to_go_are_told_a_week_ahead(asked, kept, make_report, capsys):  # noqa: F811
+    asked(kept)
+    send(kept, make_report, "rolling", 2)
+    last = kept.day + timedelta(30)
+    kept.day += A_DAY
+    send(kept, make_report, "rolling")
+
+    def told():
+        at("status", "rolling")
+        return [line for line in lines(capsys) if "are kept until" in line]
+
+    kept.day = last - timedelta(8)
+    assert told() == []
+    first = f"2 reports of version 1, the first to go, are kept until {last} and no longer"
+    for left in (7, 0):
+        kept.day = last - timedelta(left)
+        assert told() == [f"look after: {first}, nor in summary and posterior: export them"]
+
+
+def test_a_study_that_keeps_reports_for_very_long_says_nothing_of_it(kept, make_study, make_report):
+    kept.publish(make_study(id="long", retention={"days": 36_500}))
+    send(kept, make_report, "long")
+    found = kept.client.get("/v1/studies/long/status", headers=kept.operator).get_json()
+    assert not any("kept until" in line for line in found["attention"])
+
+
 def test_a_study_that_cannot_be_touched_keeps_an_operator_from_no_other(asked, kept, make_report, capsys):  # noqa: F811
     """`retention run` ended with the first study that failed: no run ever came to those behind it."""
     asked(kept)
