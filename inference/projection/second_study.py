@@ -51,7 +51,13 @@ def second_study(study: Study, path: Path, new_id: str, seed: int = 0) -> tuple[
     """
     found = [_projected(study, first, seed) for first in first_rounds(study, path)]
     questions = [one.document for one in found]
-    document = {**_kept(study), **_sections(study, questions), "id": new_id, "version": 1, "questions": questions}
+    document = {
+        **_kept(study),
+        **_sections(study, questions),
+        "id": new_id,
+        "version": 1,
+        "questions": questions,
+    }
     return Study(document), found
 
 
