@@ -42,7 +42,7 @@ def add_project(subparsers: argparse._SubParsersAction[argparse.ArgumentParser])
 
 
 def run_project(arguments: argparse.Namespace) -> int:
-    """ldpkit project STUDY.json POSTERIOR_DIR_OR_REPORTS --out STUDY2.json [--id ID] [--tokens FILE] [--seed N]"""
+    """ldpkit project STUDY.json POSTERIOR_DIR_OR_REPORTS --out STUDY2.json [--id ID] [--tokens FILE]"""
     study = load_study(arguments.study)
     from inference.results.saving import RESULT
 
