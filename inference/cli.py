@@ -24,8 +24,8 @@ from summaries.influence import FALSE_SHARE
 
 ONE_FILE = (
     "fit takes one file of reports; join them: `ldpkit summarize STUDY.json FILE FILE --out summary.json` "
-    "takes several, and fit takes that; or put files of NDJSON one behind the other. Put what has spaces in "
-    "quotes"
+    "takes several, and fit takes that; or put files of NDJSON one behind the other. A secure sum has one "
+    "total, which is fitted by itself. Put what has spaces in quotes"
 )
 
 if TYPE_CHECKING:

@@ -39,7 +39,7 @@ MOST_AT_ONCE = 1_000_000
 HASH_BYTES = 32
 # The longest part of an address that is shown.
 MOST_CHARACTERS = 200
-LIST_OF = re.compile(r"# invitations to (?P<study>\S+) at (?P<node>\S+)\n")
+LIST_OF = re.compile(r"# invitations to (?P<study>\S+) at (?P<node>\S+), node (?P<place>[0-9]{1,4})\n")
 
 
 NO_KEY = (
@@ -177,9 +177,9 @@ def values_of(study: Study, public: Mapping[str, str]) -> dict[str, str]:
         raise InputError(f"public field {error.field}: {error.problem}") from None
 
 
-def list_text(study_id: str, node: str, hashes: Iterable[bytes]) -> str:
-    """A node's list: whose it is, and below it each hash. node: its address."""
-    lines = [f"# invitations to {study_id} at {node}", *(each.hex() for each in hashes)]
+def list_text(study_id: str, node: str, place: int, hashes: Iterable[bytes]) -> str:
+    """A node's list: whose it is, and below it each hash. node: its address. place: in the route, from 0."""
+    lines = [f"# invitations to {study_id} at {node}, node {place + 1}", *(each.hex() for each in hashes)]
     return "\n".join(lines) + "\n"
 
 
@@ -202,7 +202,7 @@ def take_list(session: Session, study_id: str, text: str, secret: bytes, keys: s
         raise InputError(f"--file: has the invitations to study {whose['study'][:64]}, not {study_id}")
     _refuse_over(session, study_id)
     _refuse_tokens(session, study_id)
-    _refuse_other_node(session, study_id, whose["node"], keys)
+    _refuse_other_node(session, study_id, whose["node"], int(whose["place"]), keys)
     if not add_list(session, _number(session, study_id), hashes, secret):
         raise InputError("--file: was taken in before, and nothing was changed: used invitations stay used")
     taken = counted(len(hashes), "invitation")
@@ -210,8 +210,11 @@ def take_list(session: Session, study_id: str, text: str, secret: bytes, keys: s
     return f"{taken} taken, of node {printable(whose['node'], MOST_CHARACTERS)}"
 
 
-def _refuse_other_node(session: Session, study_id: str, named: str, keys: str) -> None:
-    """Raises InputError unless the list is this node's: at another one nobody's invitation would be good."""
+def _refuse_other_node(session: Session, study_id: str, named: str, place: int, keys: str) -> None:
+    """Raises InputError unless the list is this node's: at another one nobody's invitation would be good.
+
+    Nor would it be at another place of the route, of which devices make what they show.
+    """
     study = _current(session, study_id)
     if study is None or study.route is None:
         return
@@ -219,9 +222,14 @@ def _refuse_other_node(session: Session, study_id: str, named: str, keys: str) -
         raise InputError(
             "--file: is one node's list: name this node's key file with --node-key, or the setting node_key"
         )
-    for node in study.route.nodes:
+    for index, node in enumerate(study.route.nodes):
         if (node.sealing_key + node.signing_key).hex() == keys and node.url == named:
-            return
+            if index + 1 == place:
+                return
+            raise InputError(
+                f"--file: was made for node {place} of {study_id}, which is node {index + 1} as published: "
+                "have its author make invitations of the published document; nothing was changed"
+            )
     raise InputError(
         f"--file: is the list of node {printable(named, MOST_CHARACTERS)}, which has other keys than "
         "--node-key or the setting node_key: nothing was changed"
@@ -333,6 +341,6 @@ def _write_lists(study: Study, words: list[str], folder: str) -> list[tuple[str,
     places = []
     for index, node in enumerate(study.route.nodes):
         path = os.path.join(folder, f"node-{index + 1}.txt")
-        write_new(path, list_text(study.id, node.url, node_hashes(words, index)), 0o600)
+        write_new(path, list_text(study.id, node.url, index, node_hashes(words, index)), 0o600)
         places.append((node.url, path))
     return places

@@ -33,6 +33,8 @@ def add_secure_sum(parser: argparse.ArgumentParser) -> None:
         help="send one key to all nodes: whoever runs one of them could use it at the others",
     )
     close.add_argument("--out", required=True, metavar="TOTAL.json", help="a summary for ldpkit fit")
+    text = "do it without asking, where shares may still wait for their window"
+    close.add_argument("--yes", action="store_true", help=text)
     close.set_defaults(run=run_close)
     text = "make invitations: a secure sum takes invited devices only"
     invite = add_command(commands, "invite", text, "secure-sum invite study.json --count 500 --out invited")
@@ -86,7 +88,9 @@ def run_close(arguments: argparse.Namespace) -> int:
         refuse_replacing_other(written, *kinds)
         # The nodes are closed for good before it is written.
         refuse_unwritable(written)
-    transcript = collect(study, _tokens(study, arguments), lambda line: print(line, file=sys.stderr))
+    tokens = _tokens(study, arguments)
+    _require_yes(study, arguments)
+    transcript = collect(study, tokens, lambda line: print(line, file=sys.stderr))
     try:
         total = transcript.total(study)
     except SummaryError as error:
@@ -97,6 +101,22 @@ def run_close(arguments: argparse.Namespace) -> int:
     _write(arguments.out, total.to_json())
     print(f"total in {arguments.out}, what the nodes signed in {path}")
     return 0
+
+
+def _require_yes(study: Study, arguments: argparse.Namespace) -> None:
+    """Say what closing would lose of a study whose shares leave in windows, and ask. Raises InputError."""
+    from collector.operator.at_a_collector import require_yes
+
+    hours = 0 if study.channel is None else study.channel.hours
+    if not hours:
+        return
+    print(
+        f"shares to {study.id} leave up to {2 * hours} hours after they were made, uncounted until then: "
+        "those under way are refused once it is closed, for good; close it that much later than the last "
+        "people answered",
+        file=sys.stderr,
+    )
+    require_yes(arguments, f"closing {study.id} at its nodes")
 
 
 def _tokens(study: Study, arguments: argparse.Namespace) -> list[str]:

@@ -97,10 +97,12 @@ def publish(session: Session, study: Study) -> bool:
     """Make this version of a study the current one; whether it is new.
 
     A version that is current already may be published again as it is. Raises ProblemError for
-    another document under that version, for an earlier version, for a closed study, and where issuers and
-    relays have no room on all pages.
+    another document under that version, for an earlier version, for a closed or deleted study, and where
+    issuers and relays have no room on all pages.
     """
     row = queries.locked_or_new_study(session, study.id)
+    if row.deleted:
+        raise deleted_study(study.id)
     if row.version == study.version:
         _require_same(session, study)
         return False

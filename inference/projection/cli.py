@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ldp_client.commands.parsers import add_command
-from ldp_client.documents.errors import EXIT_NOT_TRUSTED
+from ldp_client.documents.errors import EXIT_NOT_TRUSTED, InputError, UsageError
 from ldp_client.documents.study_shape import FORMAT
-from ldp_client.files.disk import load_study, refuse_replacing, refuse_replacing_other, replacing
+from ldp_client.files.disk import (
+    STREAM,
+    load_study,
+    read_bytes,
+    refuse_replacing,
+    refuse_replacing_other,
+    replacing,
+)
 
 if TYPE_CHECKING:
     from inference.projection.second_study import Projected
@@ -27,33 +35,54 @@ def add_project(subparsers: argparse._SubParsersAction[argparse.ArgumentParser])
     )
     project.add_argument("--out", required=True, metavar="STUDY2.json")
     project.add_argument("--id", metavar="ID", help="of the second study (default: the first one's, and -2)")
+    text = "what `ldpkit issuer key` printed for the second study, where the first takes tokens"
+    project.add_argument("--tokens", metavar="FILE", help=text)
     project.add_argument("--seed", type=int, default=0, metavar="N", help="of the auxiliary data")
     project.set_defaults(run=run_project)
 
 
 def run_project(arguments: argparse.Namespace) -> int:
-    """ldpkit project STUDY.json POSTERIOR_DIR_OR_REPORTS --out STUDY2.json [--id ID] [--seed N]"""
+    """ldpkit project STUDY.json POSTERIOR_DIR_OR_REPORTS --out STUDY2.json [--id ID] [--tokens FILE]"""
     study = load_study(arguments.study)
     from inference.results.saving import RESULT
 
-    read = (arguments.study, arguments.found, str(Path(arguments.found, RESULT)))
+    read = [arguments.study, arguments.found, str(Path(arguments.found, RESULT))]
+    read += [arguments.tokens] if arguments.tokens else []
     refuse_replacing(arguments.out, read)
     refuse_replacing_other(arguments.out, FORMAT)
     from inference.limits import check_seed
     from inference.projection.rounds import doubts_of
     from inference.projection.second_study import second_study
+    from inference.projection.token_keys import second_tokens, with_tokens
 
     check_seed(arguments.seed)
     new_id = arguments.id or f"{study.id}-2"
+    if new_id == study.id:
+        raise UsageError(f"--id {new_id}: is the first study's: the second needs an id of its own")
+    tokens = second_tokens(study, new_id, arguments.tokens)
     second, projected = second_study(study, Path(arguments.found), new_id, arguments.seed)
-    with replacing(arguments.out, read=read) as file:
-        file.write(second.to_json() + "\n")
+    is_new = _write(arguments.out, with_tokens(second, tokens).to_json() + "\n", read)
     print("\n".join(line for one in projected for line in projection_lines(one)))
-    print(f"second study in {arguments.out}: look at its bounds, and set its days")
+    is_there = "" if is_new else ", as it was: nothing is changed"
+    print(f"second study in {arguments.out}{is_there}: look at its bounds, and set its days")
     doubts = doubts_of(study, Path(arguments.found))
     for doubt in doubts:
         print(f"it rests on a fit that is NOT OK: {doubt}")
     return EXIT_NOT_TRUSTED if doubts else 0
+
+
+def _write(path: str, text: str, read: list[str]) -> bool:
+    """Whether the study was written: not where it is there already. Raises InputError for another document.
+
+    That may be another study, or this one with bounds and days that its author has set since.
+    """
+    if path != STREAM and os.path.isfile(path) and os.path.getsize(path):
+        if read_bytes(path) == text.encode():
+            return False
+        raise InputError(f"{path}: has another study document: choose another file, or remove it first")
+    with replacing(path, read=read) as file:
+        file.write(text)
+    return True
 
 
 def projection_lines(found: Projected) -> list[str]:

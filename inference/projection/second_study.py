@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from fractions import Fraction
 from math import hypot, sqrt
@@ -23,6 +24,10 @@ from schemas import Question, Study
 
 # Of decimals that are written down; never above the exact value.
 PLACES = 12
+# What a mechanism states of a first round alone.
+OF_FIRST_ROUND = ("statistic", "share")
+# What a first study's document says of it alone.
+OF_FIRST_STUDY = ("opens", "closes", "sections")
 
 
 @dataclass(frozen=True)
@@ -45,8 +50,14 @@ def second_study(study: Study, path: Path, new_id: str, seed: int = 0) -> tuple[
     asked again, under a new id: nodes sum one version of a study alone. Raises InputError, StudyError.
     """
     found = [_projected(study, first, seed) for first in first_rounds(study, path)]
-    document = {name: value for name, value in study.document.items() if name not in ("opens", "closes")}
-    document |= {"id": new_id, "version": 1, "questions": [one.document for one in found]}
+    questions = [one.document for one in found]
+    document = {
+        **_kept(study),
+        **_sections(study, questions),
+        "id": new_id,
+        "version": 1,
+        "questions": questions,
+    }
     return Study(document), found
 
 
@@ -87,6 +98,21 @@ def projected_bounds(field: Field, rows: Rows, threshold: float) -> tuple[str, s
     return texts[0], texts[1]
 
 
+def _kept(study: Study) -> dict[str, Any]:
+    return {name: value for name, value in study.document.items() if name not in OF_FIRST_STUDY}
+
+
+def _sections(study: Study, questions: list[dict[str, Any]]) -> dict[str, Any]:
+    """The first study's sections, with the questions that are asked again; those that keep none are over."""
+    ids = {question["id"] for question in questions}
+    kept = [
+        {**section, "questions": [one for one in section["questions"] if one in ids]}
+        for section in study.document.get("sections", [])
+    ]
+    kept = [section for section in kept if section["questions"]]
+    return {"sections": kept} if kept else {}
+
+
 def _projected(study: Study, first: FirstRound, seed: int) -> Projected:
     question, rows = first.question, first.rows
     d, n = len(question.features), first.records
@@ -95,7 +121,7 @@ def _projected(study: Study, first: FirstRound, seed: int) -> Projected:
     assumed = expected_error(
         d, n, lambda norm: _total_noise(study, first, whole, norm), _assumed(question, rows), seed
     )
-    document = _regression(first, rest, str(found.projection.norm))
+    document = _regression(study, first, rest, str(found.projection.norm))
     for field, item in zip(question.features, document["features"], strict=True):
         item["bounds"] = list(projected_bounds(field, rows, found.projection.feature))
     response = question.fields[-1]
@@ -122,30 +148,25 @@ def _fitting_norm(
     return min(projection.norm * longer, sqrt(len(question.features)))
 
 
-def _regression(first: FirstRound, budget: tuple[str, str], norm: str) -> dict[str, Any]:
-    """The question again, with the assumed bounds, as a regression under this budget."""
-    question, stated = first.question, first.question.mechanism
+def _regression(study: Study, first: FirstRound, budget: tuple[str, str], norm: str) -> dict[str, Any]:
+    """The question again, with the assumed bounds, as a regression under this budget.
+
+    All else is as its author wrote it: people are asked the same, in the same words and units.
+    """
+    (asked,) = [deepcopy(one) for one in study.document["questions"] if one["id"] == first.question.id]
+    stated = {name: value for name, value in asked["mechanism"].items() if name not in OF_FIRST_ROUND}
     prior = {"prior": first.prior} if first.prior else {}
-    fields = [
-        {"id": field.id, "bounds": [str(bound) for bound in field.bounds or ()]} for field in question.fields
-    ]
-    text = {"text": question.text} if question.text else {}
-    count = {} if stated.count_share is None else {"count_share": str(stated.count_share)}
     return {
-        "id": question.id,
-        **text,
-        "ask": question.ask,
-        "features": fields[:-1],
+        **asked,
         "norm": norm,
-        "response": fields[-1],
-        "mechanism": {"name": stated.name, "epsilon": budget[0], "delta": budget[1], **count},
+        "mechanism": {**stated, "epsilon": budget[0], "delta": budget[1]},
         "model": {"name": "linear_regression", **prior},
     }
 
 
 def _total_noise(study: Study, first: FirstRound, budget: tuple[str, str], norm: float) -> float:
     """sd of the total's noise on each svec coordinate, from the integers that devices or holders use."""
-    document = {**study.document, "questions": [_regression(first, budget, f"{norm:.6f}")]}
+    document = {**_kept(study), "questions": [_regression(study, first, budget, f"{norm:.6f}")]}
     mechanism = mechanism_for(Study(document).questions[0])
     if isinstance(mechanism, TableMechanism):
         noise_sd = mechanism.noise_scale[mechanism.coordinates.index((1, 1))]

@@ -218,7 +218,7 @@ def _why_kept(report: "Queued", outcome: Outcome, publisher: str) -> str:
     if not publisher or outcome.identity != publisher:
         return say("device.kept_other_collector")
     if outcome.problem == "study-closed":
-        return _why_not_over(report.closes, outcome.date)
+        return say("device.kept_closed_sum") if report.nodes else _why_not_over(report.closes, outcome.date)
     return ""
 
 

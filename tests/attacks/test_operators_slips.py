@@ -70,16 +70,16 @@ def writing(habits):
 
 @pytest.mark.parametrize("changed", [lambda t: t.replace("\n", "\r\n"), lambda t: "\ufeff" + t, str.rstrip])
 def test_a_list_that_a_mail_program_changed_is_taken(writing, changed):
-    text = list_text("habits", NODE, [hash_key(word) for word in "abc"])
+    text = list_text("habits", NODE, 0, [hash_key(word) for word in "abc"])
     assert take_list(writing, "habits", changed(text), KEY) == f"3 invitations taken, of node {NODE}"
     with pytest.raises(InputError, match="taken in before"):
         take_list(writing, "habits", text, KEY)
 
 
 def test_lists_that_overlap_are_refused_in_words(writing):
-    take_list(writing, "habits", list_text("habits", NODE, [hash_key(word) for word in "abc"]), KEY)
+    take_list(writing, "habits", list_text("habits", NODE, 0, [hash_key(word) for word in "abc"]), KEY)
     with pytest.raises(InputError, match="1 of the list's 2 invitations were taken in before"):
-        take_list(writing, "habits", list_text("habits", NODE, [hash_key(word) for word in "cd"]), KEY)
+        take_list(writing, "habits", list_text("habits", NODE, 0, [hash_key(word) for word in "cd"]), KEY)
     assert count_invitations(writing, 1) == 3
     add_invitations(writing, 1, [hash_key("d")], KEY)
 

@@ -58,12 +58,12 @@ def test_nobody_opens_a_secure_sum_to_everybody(network):
     with network.nodes[0].app.extensions["ldpkit"].database.write() as session:
         with pytest.raises(InputError, match="alone in the sum"):
             lift(session, "summed")
-        whose = "# invitations to summed at https://a\n"
+        whose = "# invitations to summed at https://a, node 1\n"
         for text in ("", "word", "00" * 32, whose, f"{whose}{'00' * 31}", f"{whose}{'00' * 32}\n11"):
             with pytest.raises(InputError, match="--file: must be what"):
                 take_list(session, "summed", text, b"")
         with pytest.raises(InputError, match="to study other, not summed"):
-            take_list(session, "summed", list_text("other", "https://a", [b"1" * 32]), b"")
+            take_list(session, "summed", list_text("other", "https://a", 0, [b"1" * 32]), b"")
 
 
 def test_a_list_that_is_taken_in_twice_makes_no_used_invitation_good(network):
@@ -72,7 +72,7 @@ def test_a_list_that_is_taken_in_twice_makes_no_used_invitation_good(network):
     node = network.nodes[0]
     database, keys = node.app.extensions["ldpkit"].database, node.keys.fragment
     words = [f"word-{person}" for person in range(FEWEST_TOGETHER)]
-    text = list_text("summed", url, node_hashes(words, 0))
+    text = list_text("summed", url, 0, node_hashes(words, 0))
     with database.write() as session:
         assert take_list(session, "summed", text, b"", keys) == f"10 invitations taken, of node {url}"
     for word in words:
@@ -93,7 +93,7 @@ def test_a_node_takes_no_list_of_another(network, tmp_path, capsys, monkeypatch)
     """With the other's words nobody would get in here, and whoever has this node's own would be kept out."""
     study = network.publish("ever")
     listed = tmp_path / "node-2.txt"
-    listed.write_text(list_text("summed", study.route.nodes[1].url, node_hashes(["word"], 1)))
+    listed.write_text(list_text("summed", study.route.nodes[1].url, 1, node_hashes(["word"], 1)))
     node, other = network.nodes[:2]
     monkeypatch.setenv("LDPKIT_INVITATION_KEY", "the key of this place")
 
@@ -106,7 +106,7 @@ def test_a_node_takes_no_list_of_another(network, tmp_path, capsys, monkeypatch)
     assert (code, f"of node {study.route.nodes[1].url}" in error) == (3, True)
     code, error = take()
     assert (code, "--node-key" in error) == (3, True)
-    text = list_text("summed", study.route.nodes[0].url, node_hashes(["word"], 0))
+    text = list_text("summed", study.route.nodes[0].url, 0, node_hashes(["word"], 0))
     listed.write_text(text)
     assert "other keys" in take("--node-key", str(other.key_file))[1]
     with node.app.extensions["ldpkit"].database.write() as session:

@@ -330,6 +330,10 @@ def test_an_answer_that_lost_its_quotes_is_not_repeated(capsys):
         # A beginning is not the option: `--blanks` would have made refusals of blanks.
         (["perturb", "s.json", "a.csv", "--out", "r.ndjson", "--blanks"], "not understood: --blanks"),
         (["fit", "s.json", "a.ndjson", "b.ndjson", "--out", "p"], "fit takes one file of reports; join them"),
+        (
+            ["fit", "s.json", "a.json", "b.json", "--out", "p"],
+            "A secure sum has one total, which is fitted by",
+        ),
         (["fi", "s.json"], "there is no fi: did you mean fit?"),
         (["xyz"], "invalid choice"),
     ],

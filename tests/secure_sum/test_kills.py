@@ -50,10 +50,10 @@ class Process:
         self.server.kill()
         self.start(self.server.url.rsplit(":", 1)[1])
 
-    def invite(self, hashes):
+    def invite(self, place, hashes):
         """As its operator does, on the database."""
         listed = self.folder / "invited.txt"
-        listed.write_text(list_text("summed", self.address.partition("#")[0], hashes))
+        listed.write_text(list_text("summed", self.address.partition("#")[0], place, hashes))
         assert (
             main(
                 [
@@ -102,7 +102,7 @@ def test_nodes_that_are_killed_lose_and_repeat_nothing(processes, monkeypatch):
         assert one.server.request("POST", "/v1/studies", study.document) == 201
     words = [f"word-{person}" for person in range(DEVICES)]
     for place, one in enumerate(processes):
-        one.invite(node_hashes(words, place))
+        one.invite(place, node_hashes(words, place))
     draw = random.Random(20261121)
 
     def answer_all():

@@ -1,0 +1,45 @@
+"""The keys of a second study's tokens: an issuer signs one study's tokens with a key, and no other's."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ldp_client.documents.errors import InputError, UsageError
+from ldp_client.documents.strata import require_keys
+from ldp_client.files.disk import read_bytes
+from schemas import Study
+
+
+def second_tokens(first: Study, new_id: str, path: str | None) -> dict[str, Any] | None:
+    """The block of keys in a file that `ldpkit issuer key` wrote; None for a study without tokens.
+
+    With the first study's keys no report of the second would ever leave. Raises InputError, UsageError.
+    """
+    tokens = first.channel.tokens if first.channel is not None else None
+    if tokens is None:
+        if path is not None:
+            raise UsageError(f"--tokens: study {first.id} takes no tokens")
+        return None
+    advice = f"run `ldpkit issuer key {new_id} > tokens.json`, and add --tokens tokens.json"
+    if path is None:
+        raise UsageError(f"study {first.id} takes tokens, and {new_id} needs keys of its own: {advice}")
+    try:
+        block: dict[str, Any] = json.loads(read_bytes(path))["tokens"]
+        known = {key["key"] for key in first.document["channel"]["tokens"]["keys"]}
+        is_first = any(key["key"] in known for key in block["keys"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise InputError(f"{path}: is not what `ldpkit issuer key` prints: {advice}") from None
+    if is_first:
+        raise InputError(f"{path}: has keys of the first study, {first.id}: {advice}")
+    return block
+
+
+def with_tokens(second: Study, block: dict[str, Any] | None) -> Study:
+    """The study with these keys. Raises StudyError where they do not go with it."""
+    if block is None:
+        return second
+    document = second.document
+    study = Study({**document, "channel": {**document["channel"], "tokens": block}})
+    require_keys(study)
+    return study

@@ -1,0 +1,67 @@
+"""Tries to have a secure sum closed for good while devices' shares wait for their window, without a word."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+
+from ldp_client.cli import main
+from ldp_client.device.outbox import Queued
+from ldp_client.device.upload import Outcome, judged
+from schemas import Study
+from tests.ldp_client.issuers import channel_of
+from tests.secure_sum.conftest import TOKEN, build_study
+
+
+@pytest.fixture
+def close(network, tmp_path, monkeypatch):
+    """The command, of a study with windows of 24 hours or without."""
+    monkeypatch.setenv("LDPKIT_TOKEN", TOKEN)
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    plain = build_study("ever", nodes=[node.address for node in network.nodes])
+
+    def run(*options, windows=True):
+        fields = {"channel": channel_of("https://issuer.example")} if windows else {}
+        study = Study({**plain.document, **fields})
+        for node in network.nodes:
+            node.publish(study)
+        path = tmp_path / "study.json"
+        path.write_text(json.dumps(study.document))
+        out = str(tmp_path / "total.json")
+        return main(["secure-sum", "close", str(path), "--same-token", "--out", out, *options])
+
+    return run
+
+
+def test_closing_with_windows_asks(close, capsys):
+    assert close() == 2
+    said = capsys.readouterr().err
+    assert "leave up to 48 hours after they were made" in said
+    assert "needs --yes" in said
+
+
+def test_with_yes_it_says_so_and_goes_on(close, capsys):
+    assert close("--yes") == 3
+    said = capsys.readouterr().err
+    assert "leave up to 48 hours" in said
+    assert "has shares of only 0 devices" in said
+
+
+def test_without_windows_nobody_is_asked(close, capsys):
+    assert close(windows=False) == 3
+    said = capsys.readouterr().err
+    assert "hours after" not in said
+    assert "has shares of only 0 devices" in said
+
+
+@pytest.mark.parametrize("closes", ["", "2999-01-01"])
+def test_a_device_is_not_told_to_wait_for_a_closed_sum(closes):
+    nodes = "https://a.example https://b.example"
+    report = Queued("00", nodes, "summed", "[]", document="d", closes=closes)
+    refused = Outcome("refused", "closed", "study-closed", document="d", identity="k")
+    told = judged(report, refused, "k")
+    assert told.state == "kept"
+    assert "takes no report any more" in told.reason
+    assert "until" not in told.reason

@@ -1,0 +1,37 @@
+"""Tries to have nodes take lists for another order of nodes than the published one: no device gets in."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from collector.operator.inviting import take_list, write_invitations
+from ldp_client.documents.errors import InputError
+from schemas import Study
+
+
+def lists_of(study, folder):
+    """What each node's operator is given."""
+    return [Path(path).read_text() for _, path in write_invitations(study, 20, os.fspath(folder / "invited"))]
+
+
+def take(network, texts):
+    """Each at its own node, whatever its place."""
+    for node, text in zip(network.nodes, texts, strict=True):
+        with node.app.extensions["ldpkit"].database.write() as session:
+            take_list(session, "summed", text, b"", node.keys.fragment)
+
+
+def test_a_list_for_another_place_is_refused(network, tmp_path):
+    study = network.publish("ever")
+    route = study.document["route"]
+    turned = Study({**study.document, "route": {**route, "nodes": route["nodes"][::-1]}})
+    texts = lists_of(turned, tmp_path)[::-1]
+    with pytest.raises(InputError, match="was made for node 3 of summed, which is node 1 as published"):
+        take(network, texts)
+
+
+def test_lists_of_the_published_document_are_taken(network, tmp_path):
+    take(network, lists_of(network.publish("ever"), tmp_path))
