@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping
+from datetime import date
 
 from collector.exports.dataset import manifest_there, read_manifest
 from collector.exports.keeping import counts_of
@@ -15,7 +16,7 @@ from collector.exports.layout import PART, UNFINISHED, Manifest, folder_of
 from collector.exports.store import Store
 from collector.exports.unfinished import pending_manifest
 from collector.storage import queries
-from collector.storage.archived import Counts, archived_counts, count_waiting, stored_counts
+from collector.storage.archived import Counts, archived_counts, stored_counts, waiting_withdrawals
 from collector.storage.database import Database
 from ldp_client.documents.errors import InputError
 from ldp_client.words.text import counted
@@ -51,18 +52,43 @@ def require_own(database: Database, store: Store, manifest: Manifest, is_moved: 
 
 def require_counts(database: Database, store: Store, study_id: str, found: Counts) -> None:
     """Raises InputError unless an archive has as many reports of each version and day as is counted."""
+    there = counts_held(database, study_id)
+    if there == Counter(found):
+        return
+    error = f"{unlike(store, study_id, found, there)}; {UNDONE}"
+    if not is_fewer(found, there):
+        raise InputError(error)
+    raise InputError(f"{error}. {_after_restoring(store, study_id)}")
+
+
+def counts_held(database: Database, study_id: str) -> Counter[tuple[int, date]]:
+    """How many reports of each version and day the database counts, here and in the archive."""
     with database.read() as session:
         state = queries.study_state(session, study_id)
         assert state is not None
-        there = Counter(archived_counts(session, state.number)) + Counter(
-            stored_counts(session, state.number)
-        )
-    if there != Counter(found):
-        raise InputError(
-            f"{store.address} has {counted(sum(found.values()), 'report')} of {study_id}, and the database "
-            f"counts {there.total()}: one of them is an older copy. The archive's own are what "
-            f"`ldpkit summarize` makes of it; {UNDONE}"
-        )
+        return Counter(archived_counts(session, state.number)) + Counter(stored_counts(session, state.number))
+
+
+def unlike(store: Store, study_id: str, found: Counts, there: Counts) -> str:
+    """That an archive has others than are counted, in words."""
+    return (
+        f"{store.address} has {counted(sum(found.values()), 'report')} of {study_id}, and the database "
+        f"counts {sum(there.values())}: one of them is an older copy. The archive's own are what "
+        "`ldpkit summarize` makes of it"
+    )
+
+
+def is_fewer(found: Counts, there: Counts) -> bool:
+    """Whether an archive has less than is counted, and nothing more: as where the database was restored."""
+    return not Counter(found) - Counter(there)
+
+
+def _after_restoring(store: Store, study_id: str) -> str:
+    return (
+        "Where this database is a copy that was restored, the archive is another's; where it was restored in "
+        f"the place of the one it is a copy of, run `ldpkit admin archive {study_id} --to {store.address} "
+        "--restored` once"
+    )
 
 
 def require_as_counted(database: Database, store: Store, manifest: Manifest) -> None:
@@ -70,22 +96,31 @@ def require_as_counted(database: Database, store: Store, manifest: Manifest) -> 
 
     Also where a change was interrupted: what it was to have is written once the database has counted it out.
     """
-    study_id = manifest.study
-    try:
-        require_counts(database, store, study_id, counts_of(manifest.parts))
-    except InputError as error:
-        unfinished = store.shown(f"{folder_of(study_id)}/{UNFINISHED}")
+    study_id, found = manifest.study, counts_of(manifest.parts)
+    there = counts_held(database, study_id)
+    if there == found:
+        return
+    with database.read() as session:
+        state = queries.study_state(session, study_id)
+        assert state is not None
+        taken = sum(waiting_withdrawals(session, state.number).values())
+    unfinished = store.shown(f"{folder_of(study_id)}/{UNFINISHED}")
+    if manifest_there(store, study_id) is None:
         advice = (
             "Where this database is a copy that was restored, the archive is another's; where not, delete "
             f"its files, put an empty file {unfinished} there, and run this again"
         )
-        with database.read() as session:
-            state = queries.study_state(session, study_id)
-            # Some may be counted out whose files a run that was killed did not come to.
-            if state is not None and count_waiting(session, state.number):
-                again = f"ldpkit admin archive {study_id} --to {store.address}"
-                advice = f"Withdrawals wait: run `{again}` first"
-        raise InputError(f"{error}. {advice}") from None
+    elif is_fewer(found, there):
+        advice = _after_restoring(store, study_id)
+    elif is_fewer(there, found) and sum(found.values()) - sum(there.values()) <= taken:
+        # These are counted out, and a run that was killed did not come to their files.
+        advice = f"Withdrawals wait: run `ldpkit admin archive {study_id} --to {store.address}` first"
+    else:
+        advice = (
+            "Put the archive back; where this is all there is of it, delete its files, put an empty file "
+            f"{unfinished} there, and run this again"
+        )
+    raise InputError(f"{unlike(store, study_id, found, there)}; {UNDONE}. {advice}")
 
 
 def require_names(store: Store, manifest: Manifest) -> None:

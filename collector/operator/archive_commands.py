@@ -24,6 +24,10 @@ FOR_GOOD = (
     "it stays closed for good, its reports leave the database, and a device that withdraws gets its receipt "
     "only once this command was run again"
 )
+RESTORED = (
+    "what the database counts and the archive lacks is forgotten, as withdrawn since the backup; a copy of a "
+    "database that goes on must not do so, as it would change the other's archive"
+)
 
 
 def opened_database(arguments: argparse.Namespace) -> AbstractContextManager[Database]:
@@ -43,31 +47,39 @@ def add_archive_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--to", required=True, metavar="ADDRESS", help=text)
     text = "the archive is known by another address, from which it, or its place, was moved to this one"
     parser.add_argument("--moved", action="store_true", help=text)
+    text = (
+        "this database was restored from a backup, in the place of the one that went on with the archive, "
+        "which is right: count what is there (never in a copy beside it)"
+    )
+    parser.add_argument("--restored", action="store_true", help=text)
     add_parallel(parser)
     add_certainty(parser)
     add_output(parser)
 
 
 def run_archive(arguments: argparse.Namespace) -> int:
-    """ldpkit admin archive ID --to ADDRESS (--yes | --dry-run) [--moved] [--buckets N] [--processes N]"""
+    """ldpkit admin archive ID --to ADDRESS (--yes | --dry-run) [--moved] [--restored] [--buckets N] …"""
+    from collector.operator.archive_restored import require_archived
     from collector.operator.archiving import archive, settled, standing_of
 
     order = settled(order_of(arguments, arguments.to))
     with opened_database(arguments) as database:
         standing = standing_of(database, order.study, order.address, arguments.moved)
-        what = _in_words(standing, order, database)
+        if arguments.restored:
+            require_archived(database, order.study, standing.address)
+        what = f"{_in_words(standing, order, database)}: {RESTORED if arguments.restored else FOR_GOOD}"
         if arguments.dry_run:
             said = {**_document(order, None), "stored": standing.stored, "archived": standing.archived}
-            show(arguments, [f"{what}: {FOR_GOOD}"], said)
+            show(arguments, [what], said)
             return 0
-        if standing.address is None:
-            require_yes(arguments, f"{what}: {FOR_GOOD}; this")
+        if standing.address is None or arguments.restored:
+            require_yes(arguments, f"{what}; this")
         progress = progress_of(arguments)
 
         def tell(verb: str, done: int, total: int) -> None:
             progress(Step(f"{counted(done, 'report')} {verb}", done, max(total, 1)))
 
-        done = archive(database, order, tell, arguments.moved)
+        done = archive(database, order, tell, arguments.moved, arguments.restored)
     show(arguments, _lines(order, standing, done), _document(order, done))
     return 0
 

@@ -153,11 +153,11 @@ def _changes(
 def _has_any(store: Store, path: str, gone: pa.Array) -> bool:
     """Whether a file has any of these reports."""
     return any(
-        pc.any(pc.is_in(group["report_id"], gone)).as_py() for group in _groups(store, path, ["report_id"])
+        pc.any(pc.is_in(group["report_id"], gone)).as_py() for group in groups_of(store, path, ["report_id"])
     )
 
 
-def _groups(store: Store, path: str, columns: list[str] | None = None) -> Iterator[pa.Table]:
+def groups_of(store: Store, path: str, columns: list[str] | None = None) -> Iterator[pa.Table]:
     """A file's reports, so many at once as were written at once."""
     with store.reading(path) as file:
         content = ParquetFile(file)
@@ -173,14 +173,14 @@ def _without(
     lost = []
     with ExitStack() as stack:
         growing = Growing(stack, study_id, rules)
-        for group in _groups(store, f"{folder_of(study_id)}/{path}"):
+        for group in groups_of(store, f"{folder_of(study_id)}/{path}"):
             is_gone = pc.is_in(group["report_id"], gone)
-            lost += _packed(group.filter(is_gone).to_pylist(), rules)
+            lost += packed_rows(group.filter(is_gone).to_pylist(), rules)
             growing.add_columns(group.filter(pc.invert(is_gone)))
         yield growing.finish(path), lost
 
 
-def _packed(rows: list[dict[str, Any]], rules: Rules) -> list[PackedReport]:
+def packed_rows(rows: list[dict[str, Any]], rules: Rules) -> list[PackedReport]:
     """A file's reports as the database had them."""
     found = []
     for row in rows:

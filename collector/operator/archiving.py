@@ -40,6 +40,7 @@ from collector.operator.archive_checks import (
     require_names,
     require_own,
 )
+from collector.operator.archive_restored import require_archived, take_over
 from collector.operator.archive_withdrawals import take_out
 from collector.operator.retention import REPORTS_AT_ONCE
 from collector.reports.rules import Rules
@@ -148,15 +149,23 @@ def archive(
     order: Order,
     tell: Tell = lambda _what, _done, _of: None,
     is_moved: bool = False,
+    is_restored: bool = False,
 ) -> Archived:
     """Archive a study, go on with that, or take out of its archive what was withdrawn since.
 
-    order: settled. is_moved: whether the archive of one that is archived elsewhere was moved there. Raises as
+    order: settled. is_moved: whether the archive of one that is archived elsewhere was moved there.
+    is_restored: whether the database was restored and the archive, which went on, is right. Raises as
     `export_dataset`; and InputError for a study that cannot be archived, and where a file is not what was
     written. Nothing is dropped before all were read again.
     """
     with only_writer(database, order.study) as turn:
         standing = standing_of(database, order.study, order.address, is_moved)
+        if is_restored:
+            require_archived(database, order.study, standing.address)
+            rules = _rules(database, order.study, standing.number)
+            read = partial(tell, "read again")
+            take_over(database, Store(order.address), order.study, rules, turn, read, is_moved)
+            standing = standing_of(database, order.study, order.address, is_moved)
         if standing.address in (None, order.address):
             return _archive(database, order, standing, turn, tell)
         return _go_on_elsewhere(database, order, standing)

@@ -76,6 +76,19 @@ def add_archived(session: Session, study: int, change: Counts) -> None:
         session.execute(update(ARCHIVED).where(*here).values(reports=ARCHIVED.c.reports + reports))
 
 
+def set_archived(session: Session, study: int, counts: Counts) -> None:
+    """Have an archive's reports be counted as these, and nothing of what waits be counted out of them."""
+    session.execute(delete(ARCHIVED).where(ARCHIVED.c.study == study))
+    add_archived(session, study, counts)
+    session.execute(update(WAITING).where(WAITING.c.study == study).values(taken=False))
+
+
+def withdrawn_ids(session: Session, study: int) -> set[bytes]:
+    """The ids of the reports that are withdrawn and acknowledged."""
+    here = (REPORTS.c.study == study, REPORTS.c.payloads == b"")
+    return set(map(bytes, session.execute(select(REPORTS.c.id).where(*here)).scalars()))
+
+
 def drop_reports(session: Session, study: int, most: int) -> int:
     """Delete the next reports that are in the archive, and count them as such; how many.
 

@@ -128,7 +128,7 @@ def _run_difference(arguments: argparse.Namespace) -> int:
         power=arguments.power,
         seed=arguments.seed,
     )
-    with whole_folder(out, PLAN_FILES) as folder:
+    with whole_folder(out, PLAN_FILES, study) as folder:
         _write(folder, {"study": study.digest, "questions": {name: found.to_document()}})
     show_written(arguments, difference_lines(found, arguments.power), "plan.json")
     return 0
@@ -188,7 +188,7 @@ def _run_split(arguments: argparse.Namespace) -> int:
     if len(devices) > 1:
         raise UsageError("--total-epsilon is split for one number of --devices")
     found = split_epsilon(study, arguments.total_epsilon, devices[0], arguments.seed)
-    with whole_folder(out, PLAN_FILES) as folder:
+    with whole_folder(out, PLAN_FILES, study) as folder:
         entries = {
             name: {
                 "epsilon": epsilon,
@@ -225,7 +225,7 @@ def _run_towards_set(arguments: argparse.Namespace) -> int:
     if len(arguments.devices or ()) != 1:
         raise UsageError("--towards-set is for one number of --devices, whose reports are the set")
     found = plan_towards_set(study, arguments.towards_set, arguments.devices[0], **stated(arguments))
-    with whole_folder(out, PLAN_FILES) as folder:
+    with whole_folder(out, PLAN_FILES, study) as folder:
         entries = {name: {"epsilon": epsilon} for name, epsilon in found.epsilons.items()}
         document = {"study": study.digest, "towards_set": asdict(found.found), "questions": entries}
         _write(folder, document)

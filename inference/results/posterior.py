@@ -122,7 +122,8 @@ class Posterior:
             The quantity, with what this posterior's verdict says against it.
         """
         doubts = () if self.verdict.ok else (f"{self.question}: {self.verdict.headline()}",)
-        return Quantity(name, words, draws, origin=self.draws, study=self.study, doubts=doubts)
+        people = frozenset({(self.study, self.question if self.questions > 1 else "")})
+        return Quantity(name, words, draws, origin=self.draws, study=self.study, people=people, doubts=doubts)
 
     def share_above(self, value: float) -> Quantity:
         """Say how many people's answers lie above a value.

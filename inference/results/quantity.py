@@ -32,6 +32,8 @@ class Quantity:
         origin: the draws that it comes from: quantities of one fit are taken together, draw by draw.
         sources: of a quantity of several fits, all of theirs.
         study: digest of the study.
+        people: who answered, as (digest, question), the question "" where a device answers all; empty: the
+            study's.
         doubts: why the posteriors that it comes from are not to be trusted as they stand.
         notes: what a reader must know besides.
     """
@@ -44,6 +46,7 @@ class Quantity:
     origin: Any = field(default=None, compare=False)
     sources: tuple[Any, ...] = field(default=(), compare=False)
     study: str = ""
+    people: frozenset[tuple[str, str]] = frozenset()
     doubts: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -127,7 +130,7 @@ class Quantity:
             )
         together = self.origin is not None and self.origin is other.origin
         ours, theirs = (self.draws, other.draws) if together else self._beside(other)
-        same_people = not together and self.study and self.study == other.study
+        same_people = not together and self._shares_people(other)
         with np.errstate(divide="ignore", invalid="ignore"):
             draws = np.asarray(calculate(ours, theirs), dtype=np.float64)
         return Quantity(
@@ -139,6 +142,7 @@ class Quantity:
             origin=self.origin if together else None,
             sources=(*self._sources, *other._sources),
             study=self.study if self.study == other.study else "",
+            people=self._people | other._people,
             doubts=tuple(dict.fromkeys((*self.doubts, *other.doubts))),
             notes=tuple(dict.fromkeys((*self.notes, *other.notes, *([SAME_PEOPLE] if same_people else [])))),
         )
@@ -152,6 +156,19 @@ class Quantity:
                 "calculate with the draws of its quantities first"
             )
         return _independent(self.draws, other.draws)
+
+    def _shares_people(self, other: Quantity) -> bool:
+        """Whether somebody may have answered for both: of a study that asks each device one question only
+        those of one question."""
+        return any(
+            study == of and (question == asked or "" in (question, asked))
+            for study, question in self._people
+            for of, asked in other._people
+        )
+
+    @property
+    def _people(self) -> frozenset[tuple[str, str]]:
+        return self.people or frozenset({(self.study, "")} if self.study else ())
 
     @property
     def _sources(self) -> tuple[Any, ...]:

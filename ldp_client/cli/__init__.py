@@ -22,7 +22,7 @@ from ldp_client.commands.output import (
     show,
 )
 from ldp_client.commands.paper import add_paper, paper_lines
-from ldp_client.commands.parsers import Parser, add_command, near_option
+from ldp_client.commands.parsers import SHORT, Parser, add_command, near_option
 from ldp_client.commands.signals import ending_by_signal
 from ldp_client.commands.signing import add_signing
 from ldp_client.commands.towards_set import add_people, count_of_people, refuse_without_people, set_in_words
@@ -94,7 +94,8 @@ def _parsed(arguments: "Optional[list[str]]") -> argparse.Namespace:
     parsed, beyond = parser.parse_known_args(arguments)
     if beyond:
         # An answer with a space is not repeated.
-        options = [near_option(parsed, word.split("=")[0]) for word in beyond if word.startswith("--")]
+        names = [word.split("=")[0] for word in beyond if word.startswith("--") or word in SHORT]
+        options = [near_option(parsed, name) for name in names]
         if not options and "beyond" in parsed:
             parser.error(parsed.beyond)
         parser.error(say("cli.not_understood", words=", ".join(options) or say("cli.a_word")))

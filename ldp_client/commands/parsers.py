@@ -10,6 +10,9 @@ if TYPE_CHECKING:
 
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
+# The short options that some commands have; any other short word may be part of an answer.
+SHORT = ("-q", "-h")
+
 
 class _Once(argparse._StoreAction):
     """An option that is refused with a second value, which would drop the first in silence."""

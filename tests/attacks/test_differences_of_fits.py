@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+import ldpkit
 from inference.results.quantity import Quantity
+from ldp_client import mechanisms_of
+from ldp_client.answering import perturb_answers
 from ldp_client.documents.errors import InputError
+from ldpkit import ask
 
 
 def drawn(study, seed=0, centre=0.4):
@@ -31,6 +37,37 @@ def test_two_questions_of_the_same_people_say_that_their_answers_may_go_together
     one, two = drawn("same"), drawn("same", seed=1)
     assert "the same people answered both" in repr(one - two)
     assert "the same people" not in repr(drawn("last year's") - drawn("this year's"))
+
+
+def test_the_note_stays_in_longer_calculations():
+    first, second, other = drawn("same"), drawn("same", seed=1), drawn("another", seed=2)
+    for found in ((first - other) - second, first - (other - second), (first / other) / second):
+        assert "the same people answered both" in repr(found)
+    assert "the same people" not in repr((first - other) - drawn("a third", seed=3))
+
+
+def test_of_questions_of_which_each_device_answers_one_nobody_answered_two():
+    def asked(question, seed):
+        return replace(drawn("one of two", seed), people=frozenset({("one of two", question)}))
+
+    a, again, b, other = asked("a", 0), asked("a", 1), asked("b", 2), drawn("another", seed=3)
+    assert "the same people" not in repr(a - b)
+    assert "the same people" not in repr((a - b) - other)
+    assert "the same people answered both" in repr(a - again)
+    assert "the same people answered both" in repr((a - b) - again)
+    # An analysis may be of any of them.
+    assert "the same people answered both" in repr(a - drawn("one of two", seed=4))
+
+
+def test_a_fit_s_quantities_know_who_answered():
+    yes_no = [ask.yes_no(name, epsilon=2) for name in ("a", "b")]
+    for ask_one in (True, False):
+        study = ldpkit.study("s", "Title", yes_no, ask_one=ask_one)
+        mechanisms = mechanisms_of(study)
+        answers = [{"a": place % 3 == 0, "b": True} for place in range(200)]
+        reports = [perturb_answers(study, mechanisms, one) for one in answers]
+        found = ldpkit.fit(study, reports, method="laplace", seed=1)
+        assert ("the same people" in repr(found["a"]["p"] - found["b"]["p"])) is not ask_one
 
 
 def test_a_difference_is_not_taken_again_from_one_of_its_parts():

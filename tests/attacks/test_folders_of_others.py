@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 
+import ldpkit
 from inference.demo.run import older_files
 from inference.demo.survey import study_for
 from inference.design.folders import CALIBRATION_FILES as CALIBRATION
@@ -14,7 +15,9 @@ from inference.design.folders import PLAN_FILES as PLAN
 from inference.results.diagnostics import diagnose
 from inference.results.folder import FIT_FILES, whole_folder
 from inference.results.posterior import Posterior
+from ldp_client.cli import main
 from ldp_client.documents.errors import InputError
+from ldpkit import ask
 from schemas import Study
 from tests import studies
 
@@ -122,3 +125,26 @@ def test_a_fit_does_not_replace_that_of_another_study(tmp_path):
     with whole_folder(folder, study=other) as written:
         (written / "posterior.json").write_text("{}")
     assert (folder / "posterior.json").read_text() == "{}"
+
+
+@pytest.mark.parametrize(
+    ("command", "mark"),
+    [
+        (("plan", "--at-once"), PLAN.mark),
+        (("plan", "--difference", "ever=0.2,0.3"), PLAN.mark),
+        (("plan", "--total-epsilon", "2", "--devices", "1000"), PLAN.mark),
+        (("plan", "--towards-set", "0.5", "--devices", "10000"), PLAN.mark),
+        (("plan", "--formula", "ever ~ 1"), PLAN.mark),
+        (("calibrate",), CALIBRATION.mark),
+    ],
+)
+def test_a_plan_does_not_replace_that_of_another_study(tmp_path, capsys, command, mark):
+    """Nor does a calibration; it did in silence."""
+    study, out = tmp_path / "study.json", tmp_path / "out"
+    study.write_text(ldpkit.study("s", "Title", [ask.yes_no("ever", epsilon=2)]).to_json())
+    out.mkdir()
+    (out / mark).write_text(MARK)
+    before = files_in(out)
+    assert main([*command, str(study), "--out", str(out)]) == 3
+    assert "holds a result of another study" in capsys.readouterr().err
+    assert files_in(out) == before

@@ -309,6 +309,15 @@ def test_with_a_key_only_what_it_signed_is_answered(tmp_path):
         assert len(server.asked("PUT")) == 1
 
 
+def test_a_short_option_that_a_command_does_not_have_is_named(capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["study", "digest", "study.json", "-q", "-x"])
+    told = capsys.readouterr().err
+    assert "not understood: -q; put" in told
+    # It may be of an answer.
+    assert "-x" not in told
+
+
 def test_an_answer_that_lost_its_quotes_is_not_repeated(capsys):
     with pytest.raises(SystemExit):
         cli.main(
