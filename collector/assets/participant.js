@@ -201,6 +201,11 @@ async function start() {
     if (find("answers")) HTMLFormElement.prototype.reset.call(find("answers"));
   }
 
+  /** Forget what was entered here, where another tab, or the page behind this one, has answered meanwhile. */
+  async function lookAgain() {
+    if (document.visibilityState === "visible" && /new|checked/.test(shown) && (await device.status(study)).answered) await show();
+  }
+
   const act = (work) => step(() => work().finally(show));
   function on(id, event, work) {
     let busy = false;
@@ -247,6 +252,8 @@ async function start() {
     navigator.storage?.persist();
     await visit();
     if (await isClosed(study.id)) throw refusal("closed");
+    // Another tab has answered while this one asked.
+    if (!entries) throw refusal("answered");
     const answers = inOwnLabels(answersIn(entries, asked), shownHere, study);
     await device.answer(study, answers, invitation("answers"));
   });
@@ -271,6 +278,10 @@ async function start() {
   });
   on("now", "submit", () => flush({ now: true }));
   addEventListener("online", () => act(flush));
+  // Back from the browser's cache, from another tab, and from another window.
+  for (const back of ["pageshow", "visibilitychange", "focus"]) {
+    addEventListener(back, () => lookAgain().catch((error) => console.error(error.code ?? error)));
+  }
   if (find("answers")) turnTo(0);
   if (find("answers") && !(await device.status(study)).answered) await drawOne();
   await show();

@@ -104,11 +104,14 @@ function Ask({ study, asked, onAnswer }) {
   );
 }
 
+// As text: a browser whose language has no decimal comma makes 75 of 7,5 in a field for numbers.
+const NUMBER = "-?[0-9]+([.][0-9]+)?";
+
 function NumberInput({ asked: { bounds, measured_in } }) {
   const [low, high] = bounds.map(([, , nearest]) => nearest);
   return (
     <label>
-      <input name="answer" type="number" step="any" required /> {measured_in} ({low} to {high}; beyond counts as the end)
+      <input name="answer" inputMode="decimal" pattern={NUMBER} title="such as 7.5" required /> {measured_in} ({low} to {high}; beyond counts as the end)
     </label>
   );
 }
@@ -142,6 +145,7 @@ const STEPS = {
   ),
   sent: says("It was sent. Thank you."),
   refused: says("The collector does not take it any more."),
+  withdrawn: says("It was withdrawn."),
   uninvited: says("This study is by invitation."),
   // Withdrawn, or answered to another address of the collector's: of this one the ledger has no report.
   before: says("You answered here before. A question is asked once."),

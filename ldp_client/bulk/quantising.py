@@ -12,7 +12,7 @@ from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.gaussian_statistics import GaussianStatistics
 from ldp_client.mechanisms.record import RecordMechanism
 from ldp_client.mechanisms.sampled_products import SampledProducts
-from ldp_client.mechanisms.tables.rows import is_missing
+from ldp_client.mechanisms.tables.rows import NO_ROWS, is_missing
 from ldp_client.words.text import say
 
 TYPE_CHECKING = False
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
 
 FLAGS = (bool, np.bool_)
-# What can be walked through, but holds no answers in rows.
-NO_ROWS = (str, bytes, bytearray, memoryview, set, frozenset)
 
 
 def in_rows(field: str, answers: "Any") -> "Any":

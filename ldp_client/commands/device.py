@@ -108,7 +108,7 @@ def expanded_folder(given: str) -> str:
 
 def run_answer(arguments: argparse.Namespace) -> int:
     """ldpkit answer STUDY_URL --set question=value …, or --table FILE"""
-    from ldp_client.commands.life_budget import DEFAULT, keep_budget, kept_budget
+    from ldp_client.commands.life_budget import first_budget, keep_budget
     from ldp_client.device.device import Device
     from ldp_client.device.fetch import split_study_url
 
@@ -116,9 +116,7 @@ def run_answer(arguments: argparse.Namespace) -> int:
         raise UsageError(say("cli.json_asks_nobody"))
     collector, study_id = split_study_url(arguments.study_url)
     _refuse_folder_of_others(arguments.folder)
-    budget = arguments.max_epsilon
-    if budget is None:
-        budget = kept_budget(arguments.folder) or DEFAULT
+    budget, said = first_budget(arguments.folder, arguments.max_epsilon)
     device = Device(
         arguments.folder,
         budget,
@@ -128,8 +126,10 @@ def run_answer(arguments: argparse.Namespace) -> int:
         known_digests=arguments.digest or None,
     )
     spent = device.ledger.spent()
-    if raised := keep_budget(arguments.folder, budget):
-        print(raised, file=sys.stderr)
+    if arguments.max_epsilon is not None:
+        said = keep_budget(arguments.folder, budget)
+    if said:
+        print(said, file=sys.stderr)
     if not spent:
         print(visible(say("cli.new_device", folder=os.path.abspath(arguments.folder))), file=sys.stderr)
     try:

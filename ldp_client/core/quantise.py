@@ -47,15 +47,17 @@ def as_float(value: "Any", field: str) -> float:
 def _refuse_no_number(value: "Any", field: str) -> None:
     if value is None:
         raise AnswerError(field, say("core.missing"))
-    if isinstance(value, (str, bytes, bool)) or not _is_number(value):
+    kind = getattr(getattr(value, "dtype", None), "kind", "")
+    if kind in ("m", "M"):
+        # NumPy counts some of them in their unit: four hours would be 14,400,000,000,000.
+        raise AnswerError(field, say("core.times"))
+    if isinstance(value, (str, bytes, bool)) or not _is_number(value, kind):
         raise AnswerError(field, say("core.number"))
 
 
-def _is_number(value: "Any") -> bool:
-    # MicroPython's own numbers have no __float__ to be seen; NumPy's booleans have one.
-    return isinstance(value, (int, float)) or (
-        hasattr(value, "__float__") and str(getattr(value, "dtype", "")) != "bool"
-    )
+def _is_number(value: "Any", kind: str) -> bool:
+    # MicroPython's own numbers have no __float__ to be seen; NumPy's booleans and complex ones have one.
+    return isinstance(value, (int, float)) or (hasattr(value, "__float__") and kind not in ("b", "c"))
 
 
 def grid_index(value: "Any", bounds: "Bounds", levels: int, field: str) -> int:

@@ -29,7 +29,7 @@ _SHORT = 16
 
 
 class Mark:
-    """What is known of a file's earlier draws, by its place. A pipe has none, and is never refused.
+    """What is known of a file's earlier draws, by its place. A pipe has none, and is refused.
 
     A file that grew, was edited or saved again may be of the same people: its bytes are not asked. Nor are a
     study's version and title: what counts is a question that was asked before, by its id or its text, also
@@ -55,6 +55,9 @@ class Mark:
         if os.path.realpath(reports_path) in (self._path, self._lock):
             raise InputError(say("files.is_mark", path=reports_path))
         if not self._has_place:
+            if os.path.exists(self.answers_path) and not os.path.isdir(self.answers_path):
+                raise InputError(say("cli.answers_in_a_file"))
+            # Reading it says what is wrong.
             yield
             return
         self._take()

@@ -9,14 +9,17 @@ from ldp_client import mechanism_for
 from ldp_client.bulk import perturb_many
 from ldp_client.bulk.quantising import quantise_many
 from ldp_client.core import quantise
+from ldp_client.device.device import Device
 from ldp_client.documents.errors import AnswerError, StudyError
 from schemas import Study
 from tests import studies
+from tests.ldp_client.tables.asking import mechanism
 
 HOURS = mechanism_for(Study(studies.document(studies.NUMBER)).questions[0])
 COLOUR = mechanism_for(Study(studies.document(studies.ONE_OF)).questions[0])
 NUMBERED = mechanism_for(Study(studies.document({**studies.ONE_OF, "choices": {"count": 4}})).questions[0])
 RATING = mechanism_for(Study(studies.document(studies.LINEAR)).questions[0])
+NOISED = mechanism_for(Study(studies.document(studies.RECORD)).questions[0])
 TIMES = np.array([8, 9], "timedelta64[h]")
 
 
@@ -43,6 +46,43 @@ def test_times_are_no_numbers(kind, unit):
             ask(HOURS, times)
         with pytest.raises(AnswerError, match=r"rating\.years: must be numbers, not times"):
             ask(RATING, {"age": np.array([30, 40]), "years": times, "rate": np.array([1, 2])})
+
+
+# A difference without a unit, and those of which Python has no time of its own, are numbers to NumPy.
+COUNTED = [
+    np.timedelta64(4),
+    *[np.timedelta64(4, unit) for unit in ("ns", "ps", "h", "M", "Y")],
+    *[np.datetime64(4, unit) for unit in ("ns", "ps", "h", "Y")],
+    np.timedelta64("NaT", "ns"),
+]
+
+
+@pytest.mark.parametrize("time", COUNTED, ids=lambda time: f"{time.dtype} {time}")
+def test_nor_is_one_time_of_a_list(time, tmp_path):
+    """Four hours in nanoseconds would be clipped to the most hours that the study takes."""
+    for ask in (quantise_many, perturb_many):
+        for answers in ([8, time], np.array([8, time], object)):
+            with pytest.raises(AnswerError, match="hours: row 2: must be numbers, not times"):
+                ask(HOURS, answers)
+        with pytest.raises(AnswerError, match=r"rating\.years: "):
+            ask(RATING, {"age": [30], "years": [time], "rate": [1]})
+        with pytest.raises(AnswerError, match=r"wage\.years: .*must be numbers, not times"):
+            ask(NOISED, {"age": [30], "years": [time], "rate": [1]})
+    device = Device(tmp_path, "8", "https://collector.example", require_consent=False)
+    with pytest.raises(AnswerError, match="hours: must be numbers, not times"):
+        device.answer(Study(studies.document(studies.NUMBER)), {"hours": time})
+    assert not device.ledger.spent()
+    with pytest.raises(AnswerError, match=r"power\.v: row 2: "):
+        mechanism().quantise({**studies.ROWS, "v": [1.0, time, 3.0]})
+
+
+@pytest.mark.parametrize(
+    "column", [{1.0, 2.0, 3.0}, frozenset((1.0, 2.0, 3.0)), {1.0: 1, 2.0: 2, 3.0: 3}, b"abc"]
+)
+def test_a_holders_column_has_its_rows_in_order(column):
+    """A set's values would stand beside those of other rows."""
+    with pytest.raises(AnswerError, match=r"power\.v: must be a column of numbers"):
+        mechanism().quantise({**studies.ROWS, "v": column})
 
 
 @pytest.mark.parametrize(

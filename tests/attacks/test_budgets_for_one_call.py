@@ -7,7 +7,9 @@ import json
 import pytest
 
 from ldp_client.cli import main
+from ldp_client.commands import life_budget
 from ldp_client.device.device import Device
+from ldp_client.device.ledger import Ledger
 from ldp_client.device.locking import BUDGET_NAME, holds_others
 from ldp_client.documents.errors import EXIT_REFUSED
 from schemas import Study
@@ -81,6 +83,67 @@ def test_a_damaged_one_is_no_budget(answer, tmp_path, capsys, content):
     assert answer() == EXIT_REFUSED
     assert f"{BUDGET_NAME} holds no budget" in capsys.readouterr().err
     assert len(told_of(tmp_path)) == 1
+
+
+def test_a_lost_one_is_said(answer, tmp_path, capsys):
+    assert answer("--max-epsilon", "1") == 0
+    (tmp_path / "device" / BUDGET_NAME).unlink()
+    capsys.readouterr()
+    assert answer() == 0
+    said = f"{BUDGET_NAME} is missing: this device's budget for life is 8 from now on"
+    assert said in capsys.readouterr().err
+    assert answer() == 0
+    assert "is missing" not in capsys.readouterr().err
+    (tmp_path / "device" / BUDGET_NAME).unlink()
+    # Whoever states it knows it.
+    assert answer("--max-epsilon", "3") == EXIT_REFUSED
+    assert "is missing" not in capsys.readouterr().err
+    assert told(capsys, tmp_path)["max_epsilon"] == "3"
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("place", [Ledger, life_budget.keep_budget], ids=["ledger", "budget"])
+def test_one_of_a_call_that_was_killed_holds(answer, monkeypatch, place):
+    def killed(*_: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        if place is Ledger:
+            patch.setattr(Ledger, "__init__", killed)
+        else:
+            patch.setattr(life_budget, "keep_budget", killed)
+        with pytest.raises(Killed):
+            answer("--max-epsilon", "1")
+    assert answer() == 0
+    assert answer() == EXIT_REFUSED
+
+
+def test_of_two_first_calls_at_once_the_one_that_states_it_counts(answer, tmp_path, monkeypatch):
+    folder = str(tmp_path / "device")
+    looked = []
+
+    def late(path: str) -> str | None:
+        """Another call states 1 just after this one saw that there is none."""
+        kept = life_budget_kept(path)
+        if not looked:
+            looked.append(path)
+            life_budget.first_budget(folder, "1")
+        return kept
+
+    life_budget_kept = life_budget.kept_budget
+    monkeypatch.setattr(life_budget, "kept_budget", late)
+    assert answer() == 0
+    assert answer() == EXIT_REFUSED
+    assert (tmp_path / "device" / BUDGET_NAME).read_text() == "1\n"
+
+
+@pytest.mark.parametrize("given", ["many", "0", "-1", " 1"])
+def test_what_is_no_budget_is_not_kept(answer, tmp_path, given):
+    assert answer(f"--max-epsilon={given}") != 0
+    assert not (tmp_path / "device").exists()
 
 
 def told_of(tmp_path):

@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -128,3 +129,14 @@ def test_answers_are_no_stream_and_a_folder_is_none(monkeypatch, capsys):
     assert "it is drawn once" in capsys.readouterr().err
     assert main(["fit", "study.json", "reports.ndjson", "--out", "-"]) == 2
     assert "writes a folder" in capsys.readouterr().err
+
+
+def test_nor_are_they_a_pipe_by_another_name(capsys):
+    """A shell's <(…), or /dev/stdin: nothing would be marked, and a table could not be read twice."""
+    os.mkfifo("63")
+    before = sorted(Path().iterdir())
+    Path("holder.json").write_text(Study(studies.document(studies.TABLE, **studies.HOLDER)).to_json())
+    for study in ("study.json", "holder.json"):
+        assert main(["perturb", study, "63", "--out", "more.ndjson"]) == 3
+        assert "it is drawn once" in capsys.readouterr().err
+    assert sorted([*before, Path("holder.json")]) == sorted(Path().iterdir())

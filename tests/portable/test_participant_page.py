@@ -12,6 +12,9 @@ TODAY = """new Date().toLocaleDateString("en", { dateStyle: "long" })"""
 NO_ISOLATES = dict.fromkeys((0x2068, 0x2069))
 
 
+DEAF = "Object.defineProperty(document, 'visibilityState', { value: 'hidden' })"
+
+
 def test_the_report_is_shown_before_it_leaves_and_sent_as_shown(meet):
     person = meet()
     person.answer(**ANSWERS)
@@ -101,6 +104,8 @@ def test_offline_then_online(meet):
 
 def test_a_second_answer_from_another_tab_is_refused(meet):
     person = meet()
+    # As of a tab that hears nothing of being looked at again.
+    person.browser.execute_script(DEAF)
     first = person.browser.current_window_handle
     person.browser.switch_to.new_window("tab")
     other = Participant(person.browser, person.server, person.study)

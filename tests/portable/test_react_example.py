@@ -48,7 +48,7 @@ while (left.length) {
 return [seen.size, found.sort()];
 """
 THANKED = 'document.body.classList.add("done")'
-CONTROLLED = '<input name="answer" type="number" step="any" required'
+CONTROLLED = '<input name="answer" inputMode="decimal" pattern={NUMBER} title="such as 7.5" required'
 KEPT = CONTROLLED + " value={kept} onChange={({ target }) => keep(target.value)}"
 
 
@@ -152,6 +152,17 @@ def test_a_number_is_nowhere_but_in_its_input(app, visit, browser):
     assert [line for line in server.read("/v1/studies/hours/export").splitlines() if "payloads" in line]
     browser.refresh()
     until(browser, "[role=status]", "It was sent")
+
+
+@pytest.mark.parametrize("typed", ["7,5", "1.234,5", "seven", "1e3", "."])
+def test_what_is_no_number_is_not_read_as_another(app, visit, browser, typed):
+    """A field for numbers drops the comma in an English browser: 75."""
+    app[2]()
+    visit(HOURS)
+    field = browser.find_element(By.CSS_SELECTOR, "#app input")
+    field.send_keys(typed)
+    assert field.get_property("value") == typed
+    assert browser.execute_script("return arguments[0].validity.patternMismatch", field)
 
 
 def test_a_double_click_answers_and_sends_once_and_without_alarm(app, visit, browser):

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     Integers = NDArray[np.int64]
 
+# What can be walked through, but holds no answers in rows: a set has lost their order.
+NO_ROWS = (str, bytes, bytearray, memoryview, set, frozenset)
 # Fewer rows are not worth loading NumPy for.
 MANY = 256
 # Rows at once: bounds the working memory.
@@ -68,7 +70,7 @@ class Columns:
 
     def _check_column(self, name: str, column: "Any", first: "Any") -> None:
         kind = getattr(getattr(column, "dtype", None), "kind", "O")
-        plain = hasattr(column, "__len__") and not isinstance(column, (str, bytes))
+        plain = hasattr(column, "__len__") and not isinstance(column, (*NO_ROWS, dict))
         if not plain or kind not in "iufO" or getattr(column, "ndim", 1) != 1:
             raise AnswerError(f"{self.question}.{name}", say("core.table_column"))
         if len(column) != len(first):

@@ -1,0 +1,65 @@
+"""Finds a true answer on the screen after its report was made: by the Back button, or in another tab."""
+
+import pytest
+
+from tests.portable.participant import ANSWERS, Participant
+
+ENTERED = """
+return [...document.querySelectorAll("#answers :checked, #answers [type=text]")]
+  .map(({ type, value }) => (type === "text" ? value : "ticked")).filter(Boolean);
+"""
+CHECKED = "return document.getElementById('entered').textContent"
+
+
+def shows_nothing(person):
+    person.until("report", "sent")
+    assert person.browser.execute_script(ENTERED) == []
+    assert person.browser.execute_script(CHECKED) == ""
+    assert "3.5" not in person.find("main").get_property("innerHTML")
+
+
+def in_german(person):
+    """Take the menu's way to the same page in another language."""
+    person.browser.execute_script("document.querySelector('a[hreflang=de]').click()")
+    person.until_says("Ihre")
+    person.until("ask")
+
+
+def test_back_from_another_language_shows_no_answer_of_a_report_that_was_made(meet):
+    person = meet()
+    person.fill(**ANSWERS)
+    in_german(person)
+    person.answer(**ANSWERS)
+    person.until("report")
+    person.browser.back()
+    shows_nothing(person)
+
+
+def test_back_to_a_form_that_nobody_has_answered_keeps_what_was_entered(meet):
+    person = meet()
+    person.fill(**ANSWERS)
+    in_german(person)
+    person.browser.back()
+    person.until("ask")
+    assert sorted(person.browser.execute_script(ENTERED)) == ["3.5", "ticked"]
+
+
+@pytest.mark.parametrize("looked", [False, True])
+@pytest.mark.parametrize("kind", ["tab", "window"])
+def test_another_tab_or_window_shows_none_either(meet, looked, kind):
+    person = meet()
+    person.fill(**ANSWERS)
+    if looked:
+        person.click("#answers button[type=submit]")
+        person.until("check")
+    first = person.browser.current_window_handle
+    person.browser.switch_to.new_window(kind)
+    other = Participant(person.browser, person.server, person.study)
+    other.answer(**ANSWERS)
+    other.until("report")
+    other.browser.close()
+    person.browser.switch_to.window(first)
+    if kind == "window":
+        # It was in sight all the time; a browser without a screen leaves the focus where it is.
+        person.browser.execute_script("dispatchEvent(new Event('focus'))")
+    shows_nothing(person)
