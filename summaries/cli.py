@@ -59,12 +59,12 @@ def _refuse_out(study: Study, arguments: argparse.Namespace) -> None:
     from ldp_client.files.disk import refuse_replacing, refuse_replacing_other, refuse_table
     from summaries.summary import FORMAT
 
-    refuse_table(arguments.out)
     refuse_replacing(arguments.out, (arguments.study, *arguments.reports))
     if _is_table(arguments):
         from summaries.engines.dataset import refuse_replacing_part
 
         refuse_replacing_part(arguments.out, study, arguments.reports)
+    refuse_table(arguments.out)
     refuse_replacing_other(arguments.out, FORMAT)
 
 
