@@ -38,7 +38,7 @@ def said_of(file, tmp_path, capsys, engine, cluster):
     [
         ("local:2", "2"), ("local[2", "2"), ("local[", "N"), ("local[]", "N"), ("local[0]", "N"),
         ("spark:/host:7077", "N"), ("spark://host", "N"), ("spark://my_host:7077", "N"),
-        ("spark://host:7077/", "N"), ("tcp://host:8786", "N"), ("mesos://host:5050", "N"), ("", "N"),
+        ("spark://host:7077/", "N"), ("tcp://host:8786", "N"), ("mesos://host:5050", "N"),
     ],
 )  # fmt: skip
 def test_spark_is_given_a_master_before_java_is_started(file, tmp_path, capsys, monkeypatch, cluster, meant):

@@ -61,7 +61,7 @@ def test_a_late_device_keeps_its_budget(start_server, study, tmp_path, signed):
     private, public = new_key()
     document = json.loads(sign_study(study, private.encode()).to_json()) if signed else study.document
     server.request("POST", "/v1/studies", document)
-    keys = [public] if signed else []
+    keys = [public] if signed else None
     early, late = (Device(tmp_path / name, "8", server.url, signing_keys=keys) for name in ("early", "late"))
     for device in (early, late):
         device.consent(device.fetch(study.id))

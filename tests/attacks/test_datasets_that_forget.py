@@ -136,7 +136,10 @@ def test_what_expires_while_it_is_exported_stays_too(closed, tmp_path, monkeypat
         return genuine(*arguments)
 
     monkeypatch.setattr(dataset, "write_bucket", late)
-    with pytest.raises(InputError, match="their file was left as it is"):
+    with pytest.raises(InputError, match="were deleted while they were exported"):
+        dataset.export_dataset(closed.order(tmp_path / "out"))
+    assert archived_ids(tmp_path / "out") == closed.ids
+    with pytest.raises(InputError, match="40 reports that the database has no more"):
         dataset.export_dataset(closed.order(tmp_path / "out"))
     assert archived_ids(tmp_path / "out") == closed.ids
 
