@@ -3,7 +3,8 @@
 config.json: {"wifi": [name, password], "host": …, "port": 443, "study": its id, "digest": of the one study
 that this board answers, "invitation": where the study's collector, or its issuer, wants one}; roots.der: the
 certificate authority of both. `answers` says what it is asked. With another study in its configuration the
-board answers that one too, within its budget; of one study it answers one version.
+board answers that one too, within its budget; of one study it answers one version. Change the study once the
+board has ended: what still waits for a token then has lost its invitation.
 """
 
 import json
@@ -121,9 +122,11 @@ def send_report(collector, config, roots, text, at):
     about = known(collector, config, ledger.entry_of(ledger.read_ledger(), report["id"]), report["version"])
     study, report_id, _, _, digest, closes, channel, _, _ = about
     leaving = Leaving(digest, channel)
-    # Of another study than the one that is configured there is none any more.
-    invitation = config.get("invitation", "") if study == config["study"] else ""
-    issuer = issuer_of(leaving, roots)
+    issuer, invitation = issuer_of(leaving, roots), config.get("invitation", "")
+    if study != config["study"]:
+        if issuer and not ledger.leaving_of(report_id).get("token"):
+            raise ValueError("no token without the invitation to the study before")
+        invitation = ""
     more = header_now(leaving, report_id, issuer, invitation, moment, random)
     if more is None:
         return
@@ -139,14 +142,18 @@ def send_report(collector, config, roots, text, at):
 
 def known(collector, config, entry, version=None):
     """An entry of the ledger, whole: of an earlier release's the collector is asked which study it was."""
-    about = list(entry)
+    # At no host that is known, a collector is asked who it is.
+    about, host = list(entry), None
     if len(about) == 3:
+        if about[0] != config["study"]:
+            raise ValueError("which collector has the study before is not known")
         study, publisher = fetch(collector, config["study"], config["digest"], version)
         about.extend([publisher, study.digest, study.closes, study.document.get("channel")])
+        host = collector.host
     if len(about) == 7:
         about.append(version)
     if len(about) == 8:
-        about.append(collector.host)
+        about.append(host)
     return about
 
 
@@ -178,18 +185,21 @@ def attempt(config, collector, roots):
     """Go as far as the network allows; whether nothing is left to do."""
     if not join(*config["wifi"]):
         return False
-    day, left = today(), True
-    # Before another study is answered, whose report was not meant.
-    ledger.take_withdrawal()
-    try:
-        if not ledger.is_answered(config["study"]):
-            study, publisher = fetch(collector, config["study"], config["digest"])
-            kept = None if study.channel else publisher
-            ledger.answer_once(study, answers(), random, day, publisher=kept, host=collector.host)
-    finally:
-        # Of a study before, too.
-        left = send(collector, config, roots, day)
-    return not left
+    day = today()
+    if not ledger.is_answered(config["study"]):
+        attempted(answer_configured, collector, config, day)
+    # Of a study before, too.
+    return not send(collector, config, roots, day) and ledger.is_answered(config["study"])
+
+
+def answer_configured(collector, config, day):
+    """Answer the study that is configured."""
+    if ledger.read_ledger()["spent"]:
+        # A report of another study was meant.
+        ledger.take_withdrawal()
+    study, publisher = fetch(collector, config["study"], config["digest"])
+    kept = None if study.channel else publisher
+    ledger.answer_once(study, answers(), random, day, publisher=kept, host=collector.host)
 
 
 def pause(number):

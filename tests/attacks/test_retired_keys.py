@@ -30,7 +30,7 @@ def answer(folder, version, signer, *pinned, asked=(SMOKES,), said="no", place=H
     """
     signers = [signer] if isinstance(signer, tuple) else signer
     study = Study(studies.document(*asked, version=version, **fields))
-    device = consenting(folder, "60", place, signing_keys=[public for _, public in pinned])
+    device = consenting(folder, "60", place, signing_keys=[public for _, public in pinned] or None)
     device.accept(signed_by(study, *signers) if pinned else study)
     device.answer(study, {question["id"]: said for question in asked})
     return device.epsilon_left

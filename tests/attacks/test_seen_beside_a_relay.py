@@ -112,7 +112,7 @@ def test_a_command_for_another_study_that_was_answered_fetches_nothing(tmp_path,
     url = f"{collector.url}/v1/studies/plain"
     assert main(["answer", url, "--set", "ever=yes", "--yes", "--folder", str(tmp_path / "device")]) != 0
     assert [request for request in collector.requests if "GET" in str(request)] == []
-    assert "beside that" in capsys.readouterr().err
+    assert "beside it" in capsys.readouterr().err
 
 
 def test_what_is_held_after_a_visit_says_until_when(tmp_path, places, keys, at):

@@ -82,7 +82,8 @@ def study_with(folder, issuer):
 def answer(collector, person, code, capsys, says):
     """`ldpkit answer`, as somebody types it."""
     words = ["answer", f"{collector.url}/v1/studies/habits", "--set", "ever=yes", "--yes"]
-    status = main([*words, "--invitation", code, "--folder", str(person)])
+    invited = ["--invitation", code] if code else []
+    status = main([*words, *invited, "--folder", str(person)])
     said = capsys.readouterr()
     assert says in said.out + said.err
     return status

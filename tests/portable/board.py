@@ -290,6 +290,16 @@ def boot():
     return main
 
 
+def empty_board(trial):
+    """No ledger; where the trial says so somebody withdrew before all else."""
+    for name in ("ledger.json", "ledger.new", "withdrawn"):
+        if name in os.listdir():
+            os.remove(name)
+    if trial.get("withdraws") == "before":
+        with real_open("withdrawn", "w"):
+            pass
+
+
 def joined(_interface):
     return WLAN
 
@@ -302,9 +312,7 @@ def once(trial, number):
     TRIAL, LATER = trial, []
     served = trial.get("serves", text_of("study.json"))
     SERVER = Collector(trial.get("script", []), served, trial.get("problems", []))
-    for name in ("ledger.json", "ledger.new", "withdrawn"):
-        if name in os.listdir():
-            os.remove(name)
+    empty_board(trial)
     CUT[0] = number
     cuts = 0
     for _ in range(3):

@@ -149,6 +149,20 @@ def test_what_waits_goes_to_no_other_collector(trials):
     assert "later: what waits is for another collector" in deleted["later"]
 
 
+def test_nor_does_what_an_earlier_release_kept(trials):
+    """Its ledger does not say at which host the collector was, or not even which collector it was."""
+    for kept in (8, 3):
+        (found,) = trials(
+            {"script": UNSENT, "forgets": kept, "next": next_config("other.example.org", identity=ANOTHER)}
+        )
+        assert (found["stored"], found["puts"], found["deletions"]) == (1, 1, 0)
+
+
+def test_who_withdraws_before_the_board_has_answered_sends_nothing(trials):
+    (found,) = trials({"withdraws": "before"})
+    assert (found["stored"], found["puts"], found["left"]["outbox"]) == (0, 0, [])
+
+
 JUNE, JULY = [2026, 6, 15], [2026, 7, 22]
 CLOSED = ["well", *["problem study-closed"] * 50]
 
