@@ -150,7 +150,7 @@ def test_a_deleted_study_keeps_its_id_and_document(either, study, make_study, ma
     assert either.exported() == []
     assert either.put(report).status_code == 410
     assert either.client.get("/v1/studies/habits?version=1").data == study.canonical()
-    assert either.publish(make_study(version=2)).status_code == 409
+    assert either.publish(make_study(version=2)).status_code == 410
 
 
 def test_wrong_days_and_studies_are_one_clear_line(either):
