@@ -119,7 +119,7 @@ def test_a_truth_that_is_none(text):
         (["--epsilon", "0"], 3, "epsilon"),
         (["--truth", "q=1"], 3, "no parameter"),
         (["--truth", "p=1.5"], 3, "between 0 and 1"),
-        (["--truth", ""], 2, "parameter=number"),
+        (["--truth", "p"], 2, "parameter=number"),
         (["--truth", "p=nan"], 2, "parameter=number"),
         (["--parameter", "mean"], 3, "'mean' is no parameter of ever, which has p"),
         (["--width", "0"], 2, "--width must be a number above 0"),
