@@ -265,7 +265,8 @@ def plan_of(database: Database, order: Order, before: Manifest | None) -> Plan:
         where = f"{order.address}/{folder_of(order.study)}"
         raise InputError(f"{where} has another collector's study of this name: name another place")
     former, buckets = _buckets_of(place, order.buckets, before, counts)
-    scope = Scope(order.study, state.number, rules, buckets, through, state.deletions)
+    left = place.store.shown(folder_of(order.study))
+    scope = Scope(order.study, state.number, rules, buckets, through, state.deletions, left)
     return Plan(scope, is_open, sum(counts.values()), former)
 
 
@@ -344,7 +345,8 @@ def _scope_of(database: Database, order: Order, buckets: int, through: date | No
         assert state is not None
         digests = queries.document_digests(session, state.number)
     rules = rules_of(database, order.study, digests)
-    return Scope(order.study, state.number, rules, buckets, through, state.deletions)
+    left = Store(order.address).shown(folder_of(order.study))
+    return Scope(order.study, state.number, rules, buckets, through, state.deletions, left)
 
 
 def _put(keeper: Keeper, made: Written) -> Gone | None:
