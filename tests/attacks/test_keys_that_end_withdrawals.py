@@ -153,6 +153,8 @@ def test_the_status_says_whose_reports_no_device_can_withdraw(place, over, make_
     assert [line.split(",")[0] for line in looked_after(again)] == [
         "2 reports of version 1 cannot be withdrawn by devices"
     ]
+    # Who has a key that leaked would read what comes under it.
+    assert "back, unless it was retired because it leaked;" in looked_after(again)[0]
 
 
 def looked_after(harness):
