@@ -260,7 +260,8 @@ def _take_back(session: Session, study_id: str, why: str) -> None:
 def _is_whole(database: Database, order: Order, store: Store, manifest: Manifest, tell: Tell) -> bool:
     """Whether the files are what the database makes now; False where that has changed since."""
     parts: list[Part] = []
-    plan = plan_of(database, order, manifest)
+    # In its own buckets: of what came or went since, plan_of might choose others.
+    plan = plan_of(database, replace(order, buckets=manifest.buckets), manifest)
     try:
         check = partial(check_bucket, {part.path: part for part in manifest.parts})
         for found in each_bucket(order, plan, check):
