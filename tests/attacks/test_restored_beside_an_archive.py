@@ -11,7 +11,7 @@ from collector.operator import archive_restored, archive_withdrawals, archiving
 from ldp_client.documents.errors import InputError
 from tests.attacks.test_archives_elsewhere import delete, other, withdrawn  # noqa: F401
 from tests.attacks.test_deleting_archives import killed, killed_at
-from tests.attacks.test_moved_archives import audited
+from tests.attacks.test_moved_archives import audited, moved
 from tests.collector.commands import run
 from tests.collector.test_archives import (  # noqa: F401
     archived,
@@ -218,5 +218,8 @@ def test_a_study_that_was_not_archived_yet_has_its_reports(closed, tmp_path):  #
 
 def test_it_may_have_been_moved_since(behind, tmp_path):
     behind.root.rename(tmp_path / "other disk")
+    advice = f"run `ldpkit admin archive habits --to {tmp_path / 'other disk'} --moved --restored` once"
+    with pytest.raises(InputError, match=advice):
+        moved(behind, tmp_path / "other disk")
     restored(behind, "--moved", "--yes", root=tmp_path / "other disk")
     assert (status(behind)["archived"], status(behind)["reports"]) == (str(tmp_path / "other disk"), 118)
