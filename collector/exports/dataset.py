@@ -271,13 +271,14 @@ def plan_of(database: Database, order: Order, before: Manifest | None) -> Plan:
 
 
 def _buckets_of(place: Place, wanted: int | None, before: Manifest | None, counts: Counts) -> Buckets:
-    """How many buckets the files there have, and are to have. Raises UsageError where that cannot be."""
+    """How many buckets the files there have, and are to have. Raises InputError where that cannot be."""
     pending = None if before is not None else pending_buckets(place.store, place.study)
     if pending is not None and pending.is_change:
         # Some files have their new reports, others not: from there the way on is to the end alone.
         if wanted not in (None, pending.after):
             where = place.store.shown(folder_of(place.study))
-            raise UsageError(
+            # Some other folder would take this call: no UsageError.
+            raise InputError(
                 f"{where} was not finished with --buckets {pending.after}: run that again, which ends it, or "
                 "name another place"
             )
