@@ -224,7 +224,7 @@ def test_reports_expire_in_no_archive_that_was_begun_meanwhile(either, monkeypat
         genuine(*arguments)
         monkeypatch.setattr(retention, "require_sums", genuine)
         with opened(either.url, 5) as database:
-            monkeypatch.setattr(archiving, "_drop_page", lambda *_, **__: 0)
+            monkeypatch.setattr(archiving, "drop_page", lambda *_, **__: 0)
             # As if it were killed before a row goes.
             monkeypatch.setattr(archiving, "take_out", stop)
             with pytest.raises(InputError):

@@ -17,7 +17,7 @@ from sqlalchemy import text
 
 from collector.exports import dataset, parts
 from collector.exports.store import Store
-from collector.operator import archive_withdrawals, archiving
+from collector.operator import archive_restored, archive_withdrawals, archiving
 from collector.operator.archiving import archive, settled
 from collector.operator.retention import delete_reports
 from collector.storage.database import Database
@@ -282,7 +282,7 @@ class Killed:
 
         for owner, name in ((Store, "write"), (Store, "write_from"), (Store, "remove"), (Database, "act")):
             setattr(owner, name, dying(getattr(owner, name)))
-        archiving.REPORTS_AT_ONCE, archive_withdrawals.AT_ONCE = 50, 2
+        archive_restored.REPORTS_AT_ONCE, archive_withdrawals.AT_ONCE = 50, 2
         try:
             archived(self.many)
         except BaseException:
