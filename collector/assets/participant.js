@@ -252,8 +252,11 @@ async function start() {
     navigator.storage?.persist();
     await visit();
     if (await isClosed(study.id)) throw refusal("closed");
-    // Another tab has answered while this one asked.
-    if (!entries) throw refusal("answered");
+    if (!entries) {
+      // Another tab has answered while this one asked; else the person went back to the questions.
+      if ((await device.status(study)).answered) throw refusal("answered");
+      return;
+    }
     const answers = inOwnLabels(answersIn(entries, asked), shownHere, study);
     await device.answer(study, answers, invitation("answers"));
   });

@@ -265,18 +265,20 @@ def plan_of(database: Database, order: Order, before: Manifest | None) -> Plan:
         where = f"{order.address}/{folder_of(order.study)}"
         raise InputError(f"{where} has another collector's study of this name: name another place")
     former, buckets = _buckets_of(place, order.buckets, before, counts)
-    scope = Scope(order.study, state.number, rules, buckets, through, state.deletions)
+    left = place.store.shown(folder_of(order.study))
+    scope = Scope(order.study, state.number, rules, buckets, through, state.deletions, left)
     return Plan(scope, is_open, sum(counts.values()), former)
 
 
 def _buckets_of(place: Place, wanted: int | None, before: Manifest | None, counts: Counts) -> Buckets:
-    """How many buckets the files there have, and are to have. Raises UsageError where that cannot be."""
+    """How many buckets the files there have, and are to have. Raises InputError where that cannot be."""
     pending = None if before is not None else pending_buckets(place.store, place.study)
     if pending is not None and pending.is_change:
         # Some files have their new reports, others not: from there the way on is to the end alone.
         if wanted not in (None, pending.after):
             where = place.store.shown(folder_of(place.study))
-            raise UsageError(
+            # Some other folder would take this call: no UsageError.
+            raise InputError(
                 f"{where} was not finished with --buckets {pending.after}: run that again, which ends it, or "
                 "name another place"
             )
@@ -344,7 +346,8 @@ def _scope_of(database: Database, order: Order, buckets: int, through: date | No
         assert state is not None
         digests = queries.document_digests(session, state.number)
     rules = rules_of(database, order.study, digests)
-    return Scope(order.study, state.number, rules, buckets, through, state.deletions)
+    left = Store(order.address).shown(folder_of(order.study))
+    return Scope(order.study, state.number, rules, buckets, through, state.deletions, left)
 
 
 def _put(keeper: Keeper, made: Written) -> Gone | None:

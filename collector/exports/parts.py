@@ -15,6 +15,7 @@ import pyarrow as pa
 from pyarrow.parquet import ParquetWriter
 
 from collector.exports.columns import packed_batch, schema_of
+from collector.exports.keeping import refuse_gone
 from collector.exports.layout import Part, ids_of, part_path
 from collector.exports.store import digest_of
 from collector.reports.paging import page_limit
@@ -35,7 +36,8 @@ DatedRow = tuple[bytes, int, bytes, object]
 class Scope(NamedTuple):
     """Which reports a dataset has. number: the study's key. rules: of all versions. through: the last day.
 
-    deletions: the study's count of them, which ends the export when it rises.
+    deletions: the study's count of them, which ends the export when it rises. left: where files of it are
+    that a deletion leaves, "" before there are any.
     """
 
     study: str
@@ -44,6 +46,7 @@ class Scope(NamedTuple):
     buckets: int
     through: date | None
     deletions: int
+    left: str = ""
 
 
 class UndoneError(InputError):
@@ -99,6 +102,8 @@ def _pages(database: Database, scope: Scope, bucket: int) -> Iterator[Sequence[D
 
 def require_same_deletions(study: queries.StudyState | None, scope: Scope) -> None:
     """Raises InputError where reports were deleted since the export began: the rest would pass for all."""
+    # Of a study that is gone with them nothing can be run again.
+    refuse_gone(study, scope.study, scope.left)
     if study is not None and study.deletions != scope.deletions:
         raise InputError(
             f"reports of {scope.study} were deleted while they were exported, as their time was over: the "

@@ -5,12 +5,15 @@ from __future__ import annotations
 import argparse
 import sys
 from base64 import b64encode
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import InputError
 
 if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
     from collector.oblivious.needed import Needing
 
 DEFAULT_PORT = 8080
@@ -98,7 +101,6 @@ def run_retire(arguments: argparse.Namespace) -> int:
     from collector.oblivious.keys import GatewayKeys
     from collector.oblivious.needed import open_studies, withdrawable
     from collector.settings import settings_with
-    from collector.storage import audit_log
     from collector.storage.migrating import opened
 
     keys = GatewayKeys.load(arguments.file)
@@ -117,14 +119,21 @@ def run_retire(arguments: argparse.Namespace) -> int:
                 f"key {arguments.number} is what devices withdraw with from {_listed(needing)}: "
                 "retire it once these are deleted, or at once, where it leaked, with --end-withdrawals"
             )
-        with database.write() as session:
-            for one in needing:
-                detail = f"key {arguments.number} of the gateway, version {one.version}"
-                audit_log.record(session, audit_log.AT_DATABASE, "end withdrawals", one.study, detail)
-            # Within: where the file cannot be written, nothing has ended.
-            left.replace(arguments.file)
+        if needing:
+            # On record before the key is gone: killed behind the line, the same command ends it.
+            database.act(partial(_note_end, number=arguments.number, needing=needing))
+    left.replace(arguments.file)
     print(_retired(arguments.number, needing), file=sys.stderr)
     return 0
+
+
+def _note_end(session: Session, number: int, needing: list[Needing]) -> None:
+    """Have the audit log say of which versions devices can withdraw no more."""
+    from collector.storage import audit_log
+
+    for one in needing:
+        detail = f"key {number} of the gateway, version {one.version}"
+        audit_log.record(session, audit_log.AT_DATABASE, "end withdrawals", one.study, detail)
 
 
 def _retired(number: int, needing: list[Needing]) -> str:

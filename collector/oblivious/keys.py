@@ -95,15 +95,16 @@ class GatewayKeys:
         return (
             f"study {study.id} states key {stated[0]} of a gateway, which is not in "
             "ohttp_keys: it is served as closed, and reports to it stay on their devices. Put the file with "
-            "that key back; where it is lost, publish a version that states what `ldpkit oblivious show` "
-            "prints, or close the study"
+            "that key back; where it is lost or leaked, publish a version that states what `ldpkit oblivious "
+            "show` prints, or close the study"
         )
 
     def rotated(self) -> GatewayKeys:
         """With a new key before these. Raises InputError where there are as many as a gateway holds."""
         if len(self.keys) == MOST_KEYS:
             raise InputError(
-                f"{MOST_KEYS} keys are valid: retire one whose studies are over, with ldpkit oblivious retire"
+                f"{MOST_KEYS} keys are valid, the most that a gateway holds: close the studies that state an "
+                "older one, delete their reports or let them expire, and then run ldpkit oblivious retire"
             )
         taken = {key.number for key in self.keys}
         last = self.keys[0].number

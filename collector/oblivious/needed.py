@@ -33,8 +33,8 @@ class Needing(NamedTuple):
 def open_studies(session: Session, keys: GatewayKeys, left: GatewayKeys) -> list[str]:
     """The open studies whose version of now states one of the keys that is not left, by id."""
     documents = queries.unfinished_documents(session)
-    is_open = [Study.from_json(canonical) for canonical, is_open in documents if is_open]
-    return sorted(study.id for study in is_open if _needs(study, keys, left))
+    studies = [Study.from_json(canonical) for canonical, is_open in documents if is_open]
+    return sorted(study.id for study in studies if _needs(study, keys, left))
 
 
 def withdrawable(session: Session, keys: GatewayKeys, left: GatewayKeys) -> list[Needing]:
@@ -64,7 +64,8 @@ def lost_withdrawals(
     return [
         f"{counted(reports[number, study.version], 'report')} of version {study.version} cannot be withdrawn "
         f"by devices, as ohttp_keys lacks the key of a gateway that it states: put the file with that key "
-        "back; where it is gone, delete with an operator's key what people ask you to"
+        "back, unless it was retired because it leaked; where it stays away, delete with an operator's key "
+        "what people ask you to"
         for study in lost
     ]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import io
-import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,8 +32,8 @@ if TYPE_CHECKING:
 
 ROLES = ("publish", "read", "operate")
 AT_ONCE = 10_000
-# Where people answer one study, or devices fetch it.
-OF_A_STUDY = re.compile(r"/(s|v1/studies)/[^/]+$")
+# Before a study's id: where people answer it, or devices fetch it.
+OF_A_STUDY = "/s/", "/v1/studies/"
 # Each is a file.
 MOST_PICTURES = 10_000
 LINES = 100
@@ -144,7 +143,7 @@ def run_invite(arguments: argparse.Namespace) -> int:
         raise UsageError(f"--qr: makes a file of each, of {MOST_PICTURES} at most")
     public = public_values(arguments)
     collector = collector_of(arguments, "inviting")
-    page = _place_of_links(arguments.address or collector.url)
+    page = _place_of_links(arguments.address or collector.url, arguments.study)
     status = collector.status(arguments.study)
     made = f"{counted(arguments.count, 'invitation')} to {arguments.study} at {collector.url}"
     if arguments.dry_run:
@@ -206,13 +205,14 @@ def _invited(arguments: argparse.Namespace, links: list[str] | None) -> dict[str
     return {"study": arguments.study, "invitations": count, "done": bool(count), **places}
 
 
-def _place_of_links(address: str) -> str:
+def _place_of_links(address: str, study_id: str) -> str:
     """Where links lead, checked before there are any. Raises InputError."""
     from collector.remote.client import require_address
 
     require_address(address)
     page, parts = address.rstrip("/"), urlsplit(address)
-    if OF_A_STUDY.search(page):
+    # Another name may be the collector's own, behind a proxy that serves it below a path such as /s/panel.
+    if page.endswith(tuple(place + study_id for place in OF_A_STUDY)):
         # As `ldpkit publish` prints it: links made of it would lead nowhere.
         raise UsageError(f"{page} is a study's address: name the collector's own, without /s/ID")
     if parts.hostname in LOOPBACK:

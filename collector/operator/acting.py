@@ -79,7 +79,9 @@ def make_invitations(
 
 
 def count_overdue(collector: Collector, study_id: str) -> int:
-    """How many reports of a study are kept for longer than it states."""
+    """How many reports of a study are kept for longer than it states, read anew: another process may have
+    deleted what this one counted."""
+    collector.arrivals.forget()
     return sum(kept.overdue for kept in kept_everywhere(collector) if kept.study == study_id)
 
 

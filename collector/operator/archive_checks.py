@@ -58,7 +58,7 @@ def require_counts(database: Database, store: Store, study_id: str, found: Count
     error = f"{unlike(store, study_id, found, there)}; {UNDONE}"
     if not is_fewer(found, there):
         raise InputError(error)
-    raise InputError(f"{error}. {_after_restoring(store, study_id)}")
+    raise InputError(f"{error}. {_after_restoring(database, store, study_id)}")
 
 
 def counts_held(database: Database, study_id: str) -> Counter[tuple[int, date]]:
@@ -83,11 +83,16 @@ def is_fewer(found: Counts, there: Counts) -> bool:
     return not Counter(found) - Counter(there)
 
 
-def _after_restoring(store: Store, study_id: str) -> str:
+def _after_restoring(database: Database, store: Store, study_id: str) -> str:
+    with database.read() as session:
+        state = queries.study_state(session, study_id)
+    # Else the command would refuse the address.
+    is_known = state is None or state.archived in (None, store.address)
+    options = "--restored" if is_known else "--moved --restored"
     return (
         "Where this database is a copy that was restored, the archive is another's; where it was restored in "
         f"the place of the one it is a copy of, run `ldpkit admin archive {study_id} --to {store.address} "
-        "--restored` once"
+        f"{options}` once"
     )
 
 
@@ -111,7 +116,7 @@ def require_as_counted(database: Database, store: Store, manifest: Manifest) -> 
             f"its files, put an empty file {unfinished} there, and run this again"
         )
     elif is_fewer(found, there):
-        advice = _after_restoring(store, study_id)
+        advice = _after_restoring(database, store, study_id)
     elif is_fewer(there, found) and sum(found.values()) - sum(there.values()) <= taken:
         # These are counted out, and a run that was killed did not come to their files.
         advice = f"Withdrawals wait: run `ldpkit admin archive {study_id} --to {store.address}` first"

@@ -107,7 +107,7 @@ def take_over(
     if is_pending:
         finish(store, manifest)
     # What is still here is in the archive, or left it since; a study that has an archive takes no reports.
-    while database.act(partial(_drop_page, study_id=study_id)):
+    while database.act(partial(drop_page, study_id=study_id)):
         turn.require()
     line = (
         f"after a restore: {counted(manifest.reports, 'report')} in {store.address}, and "
@@ -214,9 +214,11 @@ def _require_kept(
         )
 
 
-def _drop_page(session: Session, study_id: str) -> int:
+def drop_page(session: Session, study_id: str) -> int:
+    """Drop some of an archived study's reports from the database; how many, 0 once none is left."""
     row = queries.locked_study(session, study_id)
     assert row is not None
+    assert row.archived is not None
     return drop_reports(session, row.number, REPORTS_AT_ONCE)
 
 

@@ -40,15 +40,13 @@ from collector.operator.archive_checks import (
     require_names,
     require_own,
 )
-from collector.operator.archive_restored import require_archived, take_over
+from collector.operator.archive_restored import drop_page, require_archived, take_over
 from collector.operator.archive_withdrawals import take_out
-from collector.operator.retention import REPORTS_AT_ONCE
 from collector.reports.rules import Rules
 from collector.storage import audit_log, queries
 from collector.storage.archived import (
     Counts,
     archived_counts,
-    drop_reports,
     forget_archive,
     stored_counts,
     withdrawn_counts,
@@ -188,7 +186,7 @@ def _archive(database: Database, order: Order, standing: Standing, turn: Turn, t
     elif standing.stored:
         _require_there(database, order, store, manifest, tell)
     dropped = 0
-    while now := database.act(partial(_drop_page, study_id=order.study)):
+    while now := database.act(partial(drop_page, study_id=order.study)):
         turn.require()
         dropped += now
         tell("left the database", dropped, max(standing.stored, dropped))
@@ -260,7 +258,8 @@ def _take_back(session: Session, study_id: str, why: str) -> None:
 def _is_whole(database: Database, order: Order, store: Store, manifest: Manifest, tell: Tell) -> bool:
     """Whether the files are what the database makes now; False where that has changed since."""
     parts: list[Part] = []
-    plan = plan_of(database, order, manifest)
+    # In its own buckets: of what came or went since, plan_of might choose others.
+    plan = plan_of(database, replace(order, buckets=manifest.buckets), manifest)
     try:
         check = partial(check_bucket, {part.path: part for part in manifest.parts})
         for found in each_bucket(order, plan, check):
@@ -320,13 +319,6 @@ def _begin(session: Session, order: Order, manifest: Manifest, gone: Counts) -> 
     return True
 
 
-def _drop_page(session: Session, study_id: str) -> int:
-    row = queries.locked_study(session, study_id)
-    assert row is not None
-    assert row.archived is not None
-    return drop_reports(session, row.number, REPORTS_AT_ONCE)
-
-
 def delete_archive(database: Database, study_id: str, address: str) -> int:
     """Delete a study's archive, its counts and its summary; how many reports it had.
 
@@ -372,7 +364,7 @@ def _delete_files(database: Database, store: Store, study_id: str, versions: Ite
 
 def _forget(database: Database, study_id: str) -> int:
     """Have a study's archive be none; how many reports it had."""
-    while database.act(partial(_drop_page, study_id=study_id)):
+    while database.act(partial(drop_page, study_id=study_id)):
         pass
 
     def act(session: Session) -> int:

@@ -64,14 +64,12 @@ def run_publish(arguments: argparse.Namespace) -> int:
     from collector.remote.operating import RemoteCollector
     from ldp_client.commands.paper import refuse_taken
     from ldp_client.commands.study_warnings import taken_in_words, unstated_in_words, warnings_of
-    from ldp_client.documents.strata import require_keys
     from ldp_client.words.channel import issuer_warnings
 
     document = read_bytes(arguments.study)
     study = _study_in(document, arguments.study)
-    # Before anybody is asked what could not be analysed, or would never arrive.
+    # Before anybody is asked what could not be analysed.
     refuse_taken(study)
-    require_keys(study)
     token = arguments.token or os.environ.get(TOKEN_VARIABLE) or ""
     if not token and not _is_signed(document):
         token_of(arguments, "publishing a study that is not signed")
@@ -80,10 +78,12 @@ def run_publish(arguments: argparse.Namespace) -> int:
     for line in [*warned, *unstated_in_words(study)]:
         print(line, file=sys.stderr)
     before, is_closed = collector.served(study.id)
+    is_new = before != study.canonical()
+    if is_new:
+        _require_keys(study, arguments.study)
     said, links = [], []
     if arguments.dry_run:
         said = [_what_would_happen(study, before, _state_of(collector, study.id))]
-    is_new = before != study.canonical()
     if not arguments.dry_run:
         collector.publish(document, study)
         again = "is published" if is_new else "was published before"
@@ -96,6 +96,16 @@ def run_publish(arguments: argparse.Namespace) -> int:
     done = {"done": not arguments.dry_run, "new": is_new, "closed": is_closed}
     show({**named, **done, **places}, arguments.json, lambda _: said, links)
     return 0
+
+
+def _require_keys(study: Study, path: str) -> None:
+    """Raises InputError for a new study of whose people no report would ever arrive."""
+    from ldp_client.documents.strata import require_keys
+
+    try:
+        require_keys(study)
+    except StudyError as error:
+        raise InputError(f"{path}: {error}") from None
 
 
 def _state_of(collector: RemoteCollector, study_id: str) -> str:

@@ -68,7 +68,8 @@ def rewrite_files(
             _rewrite_tables(connection, probe, tables(connection))
         return
     # A connection of its own: the engine's begin transactions, in which this is impossible.
-    file = Path(str(database.url.database)).absolute()
+    # The file itself, not a link to it: SQLite writes the new one's pages beside that.
+    file = Path(str(database.url.database)).resolve()
     try:
         with closing(
             sqlite3.connect(f"{file.as_uri()}?mode=rw", database.busy_timeout, uri=True)

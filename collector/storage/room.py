@@ -9,6 +9,8 @@ from collections.abc import Callable
 from math import ceil
 from pathlib import Path
 
+from collector.storage.wal import beside
+
 # Of an SQLite error's code: a file that cannot be made or written, or has no room.
 KIND, OF_FILES = 0xFF, (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
 MIB = 1 << 20
@@ -36,8 +38,8 @@ class Room:
 
     def doubt(self) -> str:
         """Why the file certainly cannot be written anew; "" where it may be."""
-        # A page that was split is half empty, and the new file's are full.
-        least = self._most // 2
+        # SQLite merges pages of which less than a third is used, and the new file's are full.
+        least = self._most // 3
         return self._lack(least, max(0, least - CACHE_BYTES))
 
     def why(self, error: sqlite3.Error) -> str:
@@ -49,19 +51,19 @@ class Room:
             f"then in {self._file.parent} ({error}): free both, or of the former {NAME_ANOTHER}"
         )
 
-    def _lack(self, beside: int, temporary: int) -> str:
-        """Which disk has less than so many bytes beside the file, or in the temporary folder; "" if none."""
+    def _lack(self, log: int, temporary: int) -> str:
+        """Which disk has less than so many bytes for the log, or in the temporary folder; "" if none."""
         place, folder = self._file.parent, temporary_folder()
-        here = _free(place) + _size(Path(f"{self._file}-wal"))
+        here = _free(place) + _size(beside(self._file, "-wal"))
         most = _mib(self._most)
         if folder is not None and _is_one_disk(folder, place):
-            if here >= beside + temporary:
+            if here >= log + temporary:
                 return ""
             return (
                 f"SQLite needs up to {most} twice, in the temporary folder {folder} and in {place}, and "
                 f"their disk has {_mib(here, int)}: make room, or of the former {NAME_ANOTHER}"
             )
-        if here < beside:
+        if here < log:
             return f"SQLite needs up to {most} in {place}, whose disk has {_mib(here, int)}: make room there"
         if folder is not None and _free(folder) < temporary:
             return (

@@ -65,13 +65,14 @@ def publish() -> Response:
     if collector.node is None:
         _check_taken(study, size, collector.settings.body_limit)
         _check_opened(study)
-        require_keys(study)
     publish_here = publishing.publish if collector.node is None else collector.node.publish
     by = audit_log.BY_SIGNATURE if key is None else key.name
 
     def act(session: Session) -> bool:
         is_new = publish_signed(session, signed, publish_here)
         if is_new:
+            # What is published stays so, and is published again as it was, such as with more signatures.
+            require_keys(study)
             audit_log.record(session, by, "publish", study.id, f"version {study.version}")
         return is_new
 

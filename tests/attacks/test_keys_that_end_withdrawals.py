@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import date
 
 import pytest
@@ -111,6 +112,32 @@ def test_one_that_leaked_goes_at_once_and_what_that_costs_is_said_and_kept(place
     assert [(entry["study"], entry["detail"]) for entry in ended] == [("relayed", detail)]
 
 
+def ended(place):
+    log = place.harness.client.get("/v1/audit-log", headers=place.harness.operator).json["entries"]
+    return [entry["study"] for entry in log if entry["action"] == "end withdrawals"]
+
+
+@pytest.mark.parametrize("is_gone", [True, False], ids=["behind the file", "before it"])
+def test_one_that_is_killed_has_said_so_and_is_gone_on_with(place, monkeypatch, is_gone):
+    """The key was gone, nothing was on record, and the same command knew no such key."""
+    place.close()
+    genuine = GatewayKeys.replace
+
+    def killed(keys, path):
+        if is_gone:
+            genuine(keys, path)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as context:
+        context.setattr(GatewayKeys, "replace", killed)
+        with suppress(KeyboardInterrupt):
+            place.retire("--end-withdrawals")
+    assert (place.number in place.numbers()) != is_gone
+    assert ended(place) == ["relayed"]
+    assert place.retire("--end-withdrawals") == (3 if is_gone else 0)
+    assert place.numbers() == [place.keys.keys[0].number]
+
+
 def test_no_option_has_an_open_study_get_no_more_reports(place, capsys):
     assert place.retire("--end-withdrawals") == 3
     assert "is stated by relayed" in capsys.readouterr().err
@@ -126,6 +153,8 @@ def test_the_status_says_whose_reports_no_device_can_withdraw(place, over, make_
     assert [line.split(",")[0] for line in looked_after(again)] == [
         "2 reports of version 1 cannot be withdrawn by devices"
     ]
+    # Who has a key that leaked would read what comes under it.
+    assert "back, unless it was retired because it leaked;" in looked_after(again)[0]
 
 
 def looked_after(harness):

@@ -109,7 +109,7 @@ def test_what_is_archived_nowhere_was_not_moved(closed, tmp_path):  # noqa: F811
 
 
 def test_an_archive_is_not_moved_while_rows_are_left(closed, monkeypatch, tmp_path):  # noqa: F811
-    monkeypatch.setattr(archiving, "_drop_page", killed)
+    monkeypatch.setattr(archiving, "drop_page", killed)
     with pytest.raises(KeyboardInterrupt):
         archived(closed)
     monkeypatch.undo()

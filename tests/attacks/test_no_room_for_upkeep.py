@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 import subprocess
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -145,7 +146,7 @@ def disks(monkeypatch, path, tmp_path, beside, temporary, one=False):
     [
         (MIB, 99 * MIB, False, "up to 10 MiB in {place}, whose disk has 1 MiB: make room there"),
         (99 * MIB, MIB, False, "up to 10 MiB in the temporary folder {folder}, whose disk has 1 MiB: make"),
-        (6 * MIB, 6 * MIB, True, "up to 10 MiB twice, in the temporary folder {folder} and in {place}, and"),
+        (3 * MIB, 3 * MIB, True, "up to 10 MiB twice, in the temporary folder {folder} and in {place}, and"),
     ],
 )
 def test_what_cannot_fit_is_not_begun(habits, tmp_path, monkeypatch, beside, temporary, one, said):
@@ -164,6 +165,36 @@ def test_a_file_with_half_empty_pages_is_begun_with_less_room(habits, tmp_path, 
     grown(habits.path)
     disks(monkeypatch, habits.path, tmp_path, 6 * MIB, 6 * MIB)
     rewrite_files(habits.collector.database)
+
+
+@pytest.mark.parametrize("beside", [MIB, 99 * MIB], ids=["full", "roomy"])
+def test_the_disk_of_a_link_is_not_the_database_s(habits, tmp_path, monkeypatch, beside):
+    """The link's disk was measured, and the log looked for beside the link."""
+    grown(habits.path)
+    link = tmp_path / "linked" / "other.sqlite3"
+    link.parent.mkdir()
+    link.symlink_to(habits.path)
+    disks(monkeypatch, habits.path, tmp_path, beside, 99 * MIB)
+    linked = Database(f"sqlite:///{link}", 1.0)
+    if beside == MIB:
+        with pytest.raises(UnfinishedError, match=f"in {habits.path.parent}, whose disk has 1 MiB"):
+            rewrite_files(linked)
+    else:
+        rewrite_files(linked)
+
+
+def test_the_log_of_a_link_lies_beside_what_it_leads_to(habits, tmp_path, monkeypatch):
+    """Room that the log has already was not counted, and what would have fitted was refused."""
+    link = tmp_path / "linked" / "other.sqlite3"
+    link.parent.mkdir()
+    link.symlink_to(habits.path)
+    with closing(sqlite3.connect(link)) as connection:
+        connection.execute("CREATE TABLE ballast (bytes BLOB)")
+        connection.execute("INSERT INTO ballast VALUES (zeroblob(9 << 20))")
+        connection.commit()
+        assert Path(f"{habits.path}-wal").stat().st_size > 9 * MIB
+        disks(monkeypatch, link, tmp_path, 0, 99 * MIB)
+        assert room.Room(link, connection).doubt() == ""
 
 
 def test_pages_that_wait_in_the_log_are_counted(habits, tmp_path, monkeypatch):

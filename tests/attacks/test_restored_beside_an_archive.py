@@ -11,7 +11,7 @@ from collector.operator import archive_restored, archive_withdrawals, archiving
 from ldp_client.documents.errors import InputError
 from tests.attacks.test_archives_elsewhere import delete, other, withdrawn  # noqa: F401
 from tests.attacks.test_deleting_archives import killed, killed_at
-from tests.attacks.test_moved_archives import audited
+from tests.attacks.test_moved_archives import audited, moved
 from tests.collector.commands import run
 from tests.collector.test_archives import (  # noqa: F401
     archived,
@@ -138,18 +138,31 @@ def test_each_file_is_read_first(behind, gone, damage):
     assert withdrawn(behind, gone[2]) == 503
 
 
-@pytest.mark.parametrize("step", ["_uncount", "_rewrite", "finish", "_acknowledge"])
-def test_also_where_the_live_one_was_killed_in_a_change(closed, gone, monkeypatch, step, tmp_path):  # noqa: F811
+@pytest.mark.parametrize(
+    ("step", "is_behind"),
+    [("_uncount", False), ("_rewrite", False), ("finish", True), ("_acknowledge", True)],
+)
+def test_also_where_the_live_one_was_killed_in_a_change(
+    closed,  # noqa: F811
+    gone,
+    monkeypatch,
+    step,
+    is_behind,
+    tmp_path,
+):
+    """Until a file is written anew the archive is still what the backup counts."""
     archived(closed)
     copied(closed.harness.path, tmp_path / "night.sqlite3")
     assert withdrawn(closed, gone[0]) == 503
     killed_at(monkeypatch, step, closed)
     copied(tmp_path / "night.sqlite3", closed.harness.path)
     assert withdrawn(closed, gone[1]) == 503
-    try:
-        archived(closed)
-    except InputError:
+    if is_behind:
+        with pytest.raises(InputError, match="--restored` once"):
+            archived(closed)
         restored(closed)
+    else:
+        archived(closed)
     assert withdrawn(closed, gone[1]) == 200
     left = archived_ids(closed.root)
     assert len(left) == status(closed)["reports"]
@@ -178,7 +191,7 @@ def test_also_where_the_backup_was_made_in_a_change(closed, gone, monkeypatch, t
 
 def test_also_where_its_rows_were_still_there(closed, gone, monkeypatch, tmp_path):  # noqa: F811
     with monkeypatch.context() as context:
-        context.setattr(archiving, "_drop_page", killed)
+        context.setattr(archiving, "drop_page", killed)
         with pytest.raises(KeyboardInterrupt):
             archived(closed)
     copied(closed.harness.path, tmp_path / "night.sqlite3")
@@ -218,5 +231,8 @@ def test_a_study_that_was_not_archived_yet_has_its_reports(closed, tmp_path):  #
 
 def test_it_may_have_been_moved_since(behind, tmp_path):
     behind.root.rename(tmp_path / "other disk")
+    advice = f"run `ldpkit admin archive habits --to {tmp_path / 'other disk'} --moved --restored` once"
+    with pytest.raises(InputError, match=advice):
+        moved(behind, tmp_path / "other disk")
     restored(behind, "--moved", "--yes", root=tmp_path / "other disk")
     assert (status(behind)["archived"], status(behind)["reports"]) == (str(tmp_path / "other disk"), 118)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from collector.remote.operating import RemoteCollector
+from collector.views import studies as views
 from ldp_client.cli import main
 from ldp_client.commands.study_warnings import warnings_of
 from ldp_client.core.tokens import short_id_of
@@ -57,13 +58,47 @@ def test_study_check_fails(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("more", [[], ["--dry-run"]])
-def test_the_command_asks_no_collector_about_it(tmp_path, capsys, monkeypatch, more):
-    monkeypatch.setattr(RemoteCollector, "served", lambda *_: pytest.fail("asked"))
+def test_the_command_publishes_it_nowhere(tmp_path, capsys, monkeypatch, more):
+    monkeypatch.setattr(RemoteCollector, "served", lambda *_: (None, False))
+    monkeypatch.setattr(RemoteCollector, "publish", lambda *_: pytest.fail("published"))
     path = tmp_path / "study.json"
     path.write_text(json.dumps(study_of(NORTH, SOUTH).document))
     words = ["publish", str(path), "--to", "http://127.0.0.1:9", "--token", "key", *more]
     assert main(words) == 3
-    assert "have none for region=west" in capsys.readouterr().err
+    (said,) = [line for line in capsys.readouterr().err.splitlines() if "have none for" in line]
+    assert f"{path}: " in said
+    assert "region=west" in said
+
+
+@pytest.fixture
+def published_before(make_harness, monkeypatch):
+    """A collector that has such a study of an earlier release, and the study."""
+    harness, study = make_harness(), study_of(NORTH, SOUTH)
+    with monkeypatch.context() as context:
+        context.setattr(views, "require_keys", lambda _: None)
+        assert harness.publish(study).status_code == 201
+    return harness, study
+
+
+def test_what_an_earlier_release_published_is_published_again_as_it_is(published_before):
+    """By whoever signs it, or runs one script once more."""
+    harness, study = published_before
+    assert harness.publish(study).status_code == 200
+    later = Study({**study.document, "version": 2})
+    assert harness.publish(later).status_code == 422
+    assert harness.client.get(f"/v1/studies/{study.id}").json["version"] == 1
+
+
+@pytest.mark.parametrize("more", [[], ["--dry-run"]])
+def test_so_does_the_command(published_before, tmp_path, capsys, monkeypatch, more):
+    _, study = published_before
+    monkeypatch.setattr(RemoteCollector, "served", lambda *_: (study.canonical(), False))
+    monkeypatch.setattr(RemoteCollector, "publish", lambda *_: None)
+    monkeypatch.setattr(RemoteCollector, "status", lambda *_: {"state": "open"})
+    path = tmp_path / "study.json"
+    path.write_bytes(study.canonical())
+    assert main(["publish", str(path), "--to", "http://127.0.0.1:9", "--token", "key", *more]) == 0
+    assert "published" in capsys.readouterr().out
 
 
 def test_a_later_version_that_adds_a_value_needs_its_key(make_harness):

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
-from collector.exports import dataset
+from collector.exports import dataset, parts
 from collector.exports.store import Store
 from collector.operator import archiving
 from collector.operator.archiving import archive, settled
@@ -122,11 +122,15 @@ def test_one_at_a_time_exports_archives_or_deletes(either, act, tmp_path):
         archived(either)
 
 
-@pytest.mark.parametrize("act", ["export", "archive"])
+@pytest.mark.parametrize("act", ["export", "page of an export", "archive"])
 def test_what_a_study_leaves_that_was_deleted_all_the_same_is_named(closed, act, monkeypatch):  # noqa: F811
     """As by somebody who calls the functions: no command can."""
 
-    module, name = {"export": (dataset, "write_bucket"), "archive": (archiving, "_is_whole")}[act]
+    module, name = {
+        "export": (dataset, "write_bucket"),
+        "page of an export": (parts, "range_page"),
+        "archive": (archiving, "_is_whole"),
+    }[act]
     genuine = getattr(module, name)
 
     def late(*arguments):
@@ -138,7 +142,8 @@ def test_what_a_study_leaves_that_was_deleted_all_the_same_is_named(closed, act,
     monkeypatch.setattr(module, name, late)
     with pytest.raises(InputError, match=f"deleted.* and {closed.root / STUDY} "):
         archived(closed) if act == "archive" else dataset.export_dataset(closed.order(closed.root))
-    assert list(closed.root.rglob("*.parquet"))
+    # Of its first page nothing was written yet.
+    assert bool(list(closed.root.rglob("*.parquet"))) == (act != "page of an export")
 
 
 def unlocked(monkeypatch, *modules):
@@ -219,7 +224,7 @@ def test_reports_expire_in_no_archive_that_was_begun_meanwhile(either, monkeypat
         genuine(*arguments)
         monkeypatch.setattr(retention, "require_sums", genuine)
         with opened(either.url, 5) as database:
-            monkeypatch.setattr(archiving, "_drop_page", lambda *_, **__: 0)
+            monkeypatch.setattr(archiving, "drop_page", lambda *_, **__: 0)
             # As if it were killed before a row goes.
             monkeypatch.setattr(archiving, "take_out", stop)
             with pytest.raises(InputError):

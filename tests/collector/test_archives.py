@@ -17,7 +17,7 @@ from sqlalchemy import text
 
 from collector.exports import dataset, parts
 from collector.exports.store import Store
-from collector.operator import archive_withdrawals, archiving
+from collector.operator import archive_restored, archive_withdrawals, archiving
 from collector.operator.archiving import archive, settled
 from collector.operator.retention import delete_reports
 from collector.storage.database import Database
@@ -153,6 +153,27 @@ def test_a_process_that_is_killed_as_files_are_read_again_leaves_all_there(close
     assert archived(closed, processes=2).dropped == 120
 
 
+@pytest.mark.parametrize("later", [1, 8])
+def test_files_are_read_again_in_the_buckets_that_they_have(closed, monkeypatch, later):
+    """What reports come to may ask for other buckets than those that were written."""
+    genuine, read = archiving.export_from, []
+
+    def then_grown(*arguments):
+        found = genuine(*arguments)
+        monkeypatch.setattr(dataset, "choose_buckets", lambda _counts: later)
+        return found
+
+    def check(known, order, buckets, *more):
+        read.append(buckets)
+        return dataset.check_bucket(known, order, buckets, *more)
+
+    monkeypatch.setattr(dataset, "choose_buckets", lambda _counts: 4)
+    monkeypatch.setattr(archiving, "export_from", then_grown)
+    monkeypatch.setattr(archiving, "check_bucket", check)
+    assert archived(closed, buckets=None).dropped == 120
+    assert read == [4] * 4
+
+
 def test_without_room_for_temporary_files_the_archive_stays_as_it_is(closed, monkeypatch):
     class Full(BytesIO):
         def write(self, _content):
@@ -261,7 +282,7 @@ class Killed:
 
         for owner, name in ((Store, "write"), (Store, "write_from"), (Store, "remove"), (Database, "act")):
             setattr(owner, name, dying(getattr(owner, name)))
-        archiving.REPORTS_AT_ONCE, archive_withdrawals.AT_ONCE = 50, 2
+        archive_restored.REPORTS_AT_ONCE, archive_withdrawals.AT_ONCE = 50, 2
         try:
             archived(self.many)
         except BaseException:

@@ -183,7 +183,7 @@ def test_a_study_whose_withdrawn_reports_are_forgotten_stays_closed(asked, eithe
         at("open", "habits", "--yes")
 
 
-@pytest.mark.parametrize("path", ["/s/habits", "/s/habits/", "/below/s/other", "/v1/studies/habits"])
+@pytest.mark.parametrize("path", ["/s/habits", "/s/habits/", "/below/s/habits", "/v1/studies/habits"])
 @pytest.mark.parametrize("options", [("--to", URL, "--address"), ("--to",)])
 def test_no_invitation_leads_to_a_study_of_a_study(asked, either, tmp_path, path, options):
     """What `ldpkit publish` prints is taken for the collector's address."""
@@ -194,6 +194,15 @@ def test_no_invitation_leads_to_a_study_of_a_study(asked, either, tmp_path, path
     assert not table.exists()
     found = either.client.get("/v1/studies/habits/status", headers=either.operator).get_json()
     assert found["invitations_left"] is None
+
+
+@pytest.mark.parametrize("path", ["/s/panel", "/s/habits-of-2026/", "/v1/studies/panel"])
+def test_a_collector_below_a_path_like_a_study_s_is_one(asked, either, tmp_path, path):
+    asked(either)
+    table = tmp_path / "links.txt"
+    to = f"https://ask.example{path}"
+    run("invite", "habits", "--count", "1", "--out", str(table), "--to", URL, "--address", to)
+    assert table.read_text().startswith(f"{to.rstrip('/')}/s/habits#invitation=")
 
 
 def test_invitations_are_links_and_pictures_for_their_owner_alone(

@@ -134,7 +134,7 @@ def test_keys_have_numbers_of_their_own_and_an_end():
     for _ in range(MOST_KEYS - 1):
         keys = keys.rotated()
     assert len({key.number for key in keys.keys}) == MOST_KEYS
-    with pytest.raises(InputError, match="retire"):
+    with pytest.raises(InputError, match="delete their reports or let them expire, and then run ldpkit"):
         keys.rotated()
     with pytest.raises(InputError, match="can be retired"):
         keys.without(keys.keys[0].number)
