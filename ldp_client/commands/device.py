@@ -362,13 +362,13 @@ def _flush(device: "Device", now: bool = False) -> "Flushed":
     flushed = device.flush(now=now)
     for line in flushed.refused:
         print(visible(say("device.refused", report=line)), file=sys.stderr)
-    waiting = flushed.waiting + flushed.undeleted
-    if waiting:
-        which = "cli.stuck" if flushed.stuck else "cli.waiting"
-        print(visible(say(which, count=waiting, reason=flushed.reason)), file=sys.stderr)
+    if flushed.stuck:
+        print(visible(say("cli.stuck", count=flushed.stuck, reason=flushed.stuck_reason)), file=sys.stderr)
+    if flushed.likely:
+        print(visible(say("cli.waiting", count=flushed.likely, reason=flushed.reason)), file=sys.stderr)
     if flushed.batched:
         print(say("cli.later", count=flushed.batched), file=sys.stderr)
-        if flushed.reason and not waiting:
+        if flushed.reason not in ("", flushed.stuck_reason) and not flushed.likely:
             print(flushed.reason, file=sys.stderr)
     return flushed
 
