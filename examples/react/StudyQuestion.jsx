@@ -78,7 +78,7 @@ async function answer(now, form) {
   const given = new FormData(form).get("answer");
   // It may have been closed since the form was shown: then no noise is drawn.
   await fetchStudy(now.collector, now.study.id, now.device);
-  await now.device.answer(now.study, { [now.asked.id]: now.asked.ask === "number" ? Number(given) : given });
+  await now.device.answer(now.study, { [now.asked.id]: now.asked.ask === "number" ? read(given) : given });
   return look(now);
 }
 
@@ -104,14 +104,19 @@ function Ask({ study, asked, onAnswer }) {
   );
 }
 
-// As text: a browser whose language has no decimal comma makes 75 of 7,5 in a field for numbers.
-const NUMBER = "-?[0-9]+([.][0-9]+)?";
+// As text: a browser whose language has no decimal comma makes 75 of 7,5 in a field for numbers. 1.234 and 1,234 have
+// two readings each.
+const NUMBER = "(?!-?[1-9][0-9]{0,2}[.,][0-9]{3}$)-?[0-9]+([.,][0-9]+)?";
+const FORM = "such as 7.5 or 7,5; for 1.234 write 1234 or 1.2340";
+const read = (typed) => Number(typed.replace(",", "."));
 
 function NumberInput({ asked: { bounds, measured_in } }) {
   const [low, high] = bounds.map(([, , nearest]) => nearest);
+  // Of phones' keypads for decimals some have no minus.
+  const keys = low < 0 ? "text" : "decimal";
   return (
     <label>
-      <input name="answer" inputMode="decimal" pattern={NUMBER} title="such as 7.5" required /> {measured_in} ({low} to {high}; beyond counts as the end)
+      <input name="answer" inputMode={keys} pattern={NUMBER} title={FORM} required /> {measured_in} ({low} to {high}; beyond counts as the end)
     </label>
   );
 }

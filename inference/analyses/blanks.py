@@ -33,6 +33,11 @@ def spelt_as_blanks(labels: Iterable[object]) -> frozenset[str]:
     return frozenset({text.strip().lower() for text in texts} & set(BLANK_CELLS) - {""})
 
 
+def is_labelled(name: str, labels: Labels, cells: Iterable[object]) -> bool:
+    """Whether any of a column's cells is spelt as a blank and is a label: then it is no column of numbers."""
+    return bool(spelt_as_blanks(labels.get(name, ())) & spelt_as_blanks(cells))
+
+
 def cell_of(cell: str, kept: Collection[str] = ()) -> str | None:
     """A cell without spaces around it, None where it is blank.
 
@@ -55,9 +60,8 @@ def as_listed(frame: pd.DataFrame, labels: Labels, also: Sequence[str] = ()) -> 
     """
     found: dict[str, pd.Series] = {}
     for name, one in frame.attrs.get(WRITTEN, {}).items():
-        kept = spelt_as_blanks(labels.get(name, ()))
-        if kept & spelt_as_blanks(one.cells):
-            found[name] = _with_labels(frame[name], one.cells, kept)
+        if is_labelled(name, labels, one.cells):
+            found[name] = _with_labels(frame[name], one.cells, spelt_as_blanks(labels[name]))
     listed = frame.assign(**found)
     listed.attrs = {name: value for name, value in frame.attrs.items() if name != WRITTEN}
     for name in also:

@@ -206,3 +206,15 @@ def looks(level: str) -> str:
     """How a level looks: without what does not show (Unicode's format characters), capitals and blanks."""
     shown = "".join(one for one in normalize("NFKC", level) if category(one) != "Cf")
     return " ".join(shown.split()).casefold()
+
+
+def refuse_unlike(frames: Mapping[str, pd.DataFrame], used: Sequence[str], private: Sequence[str]) -> None:
+    """Raises InputError for numbers in one wave and words in another, and for levels that look alike."""
+    # Of a private column each cell is a label by itself, however the rest of its file is read.
+    for column in [one for one in used if one not in private]:
+        kinds = {name: pd.api.types.is_numeric_dtype(frame[column]) for name, frame in frames.items()}
+        if len(set(kinds.values())) > 1:
+            raise InputError(f"{column} holds numbers in one wave and words in another: make them alike")
+        if not any(kinds.values()):
+            parts = {name: frame[column].dropna().unique() for name, frame in frames.items()}
+            refuse_other_looks(column, {name: list(map(str, levels)) for name, levels in parts.items()})

@@ -14,14 +14,22 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from inference.analyses.blanks import WRITTEN, Labels, as_listed, cell_of, taken_for_blank, written
+from inference.analyses.blanks import (
+    WRITTEN,
+    Labels,
+    as_listed,
+    cell_of,
+    is_labelled,
+    taken_for_blank,
+    written,
+)
 from inference.analyses.design_file import ColumnDesign, Design, read_design
 from inference.analyses.formula import known_column
 from inference.analyses.joining import POOLED
 from inference.analyses.marks import ALIKE, MARKED, alike, marked, refuse_alike, refuse_marked
 from inference.analyses.matrices import columns_of
 from inference.analyses.naming import Name
-from inference.analyses.public_columns import INEXACT, as_taken, notes_of, plain_whole, refuse_other_looks
+from inference.analyses.public_columns import INEXACT, as_taken, notes_of, plain_whole, refuse_unlike
 from inference.analyses.same_rows import often_twice, twins
 from inference.analyses.table import Codes, Looks, Private, Table, Values, table_of, with_missing
 from ldp_client.commands.study_warnings import WAVE
@@ -86,10 +94,12 @@ def load_waves(
             survey_of(frame, design, used, blanks)
         except InputError as error:
             raise InputError(f"wave {name}: {error}") from None
-    _refuse_unlike(frames, used, [one.name for one in design.columns])
+    refuse_unlike(frames, used, [one.name for one in design.columns])
     common = [column for column in known if all(column in frame.columns for frame in frames.values())]
     whole = pd.concat([frame[common] for frame in frames.values()], ignore_index=True)
-    whole.attrs[ALIKE] = _alike_in_all(list(waves.values()), [one for one in used if one != WAVE])
+    whole.attrs[ALIKE] = _alike_in_all(
+        list(waves.values()), [one for one in used if one != WAVE], design.labels
+    )
     parts = [f"{name}\0".encode() + _bytes_of(path) for name, path in waves.items()]
     digest = hashlib.sha256(b"\0".join([design_text, *parts])).hexdigest()
     own = Design(tuple(one for one in design.columns if one.name in common), design.priors, design.document)
@@ -98,7 +108,7 @@ def load_waves(
     return replace(table, notes=notes, waves=WAVE), design
 
 
-def _alike_in_all(paths: Sequence[str], used: Sequence[str]) -> dict[str, tuple[str, str]]:
+def _alike_in_all(paths: Sequence[str], used: Sequence[str], labels: Labels) -> dict[str, tuple[str, str]]:
     """Of columns of numbers, two cells that are one number, each of any file."""
     cells: dict[str, list[str]] = {}
     for path in paths:
@@ -106,18 +116,8 @@ def _alike_in_all(paths: Sequence[str], used: Sequence[str]) -> dict[str, tuple[
             header, rows = read_rows(path)
             for name in used:
                 cells.setdefault(name, []).extend(row[header.index(name)] for row in rows)
-    return alike({name: column for name, column in cells.items() if typed(column).dtype == float})
-
-
-def _refuse_unlike(frames: Mapping[str, pd.DataFrame], used: Sequence[str], private: Sequence[str]) -> None:
-    """Raises InputError for numbers in one wave and words in another, and for levels that look alike."""
-    for column in used:
-        kinds = {name: pd.api.types.is_numeric_dtype(frame[column]) for name, frame in frames.items()}
-        if len(set(kinds.values())) > 1:
-            raise InputError(f"{column} holds numbers in one wave and words in another: make them alike")
-        if column not in private and not any(kinds.values()):
-            parts = {name: frame[column].dropna().unique() for name, frame in frames.items()}
-            refuse_other_looks(column, {name: list(map(str, levels)) for name, levels in parts.items()})
+    plain = {name: column for name, column in cells.items() if not is_labelled(name, labels, column)}
+    return alike({name: column for name, column in plain.items() if typed(column).dtype == float})
 
 
 def load_design(path: str) -> Design:

@@ -116,19 +116,19 @@ def _run_difference(arguments: argparse.Namespace) -> int:
     study = load_study(arguments.study)
     out = plan_folder(arguments.study, arguments.out)
     name, label, values = parse_difference(arguments.difference)
-    found = plan_difference(
-        study,
-        name,
-        _parameter(study, name, label),
-        values,
-        arguments.devices or DEVICES,
-        arguments.epsilon.split(",") if arguments.epsilon else [],
-        stated_values(arguments.truth),
-        share=0.5 if arguments.groups is None else arguments.groups,
-        power=arguments.power,
-        seed=arguments.seed,
-    )
     with whole_folder(out, PLAN_FILES, study) as folder:
+        found = plan_difference(
+            study,
+            name,
+            _parameter(study, name, label),
+            values,
+            arguments.devices or DEVICES,
+            arguments.epsilon.split(",") if arguments.epsilon else [],
+            stated_values(arguments.truth),
+            share=0.5 if arguments.groups is None else arguments.groups,
+            power=arguments.power,
+            seed=arguments.seed,
+        )
         _write(folder, {"study": study.digest, "questions": {name: found.to_document()}})
     show_written(arguments, difference_lines(found, arguments.power), "plan.json")
     return 0
@@ -187,8 +187,8 @@ def _run_split(arguments: argparse.Namespace) -> int:
     devices = arguments.devices or [SPLIT_DEVICES]
     if len(devices) > 1:
         raise UsageError("--total-epsilon is split for one number of --devices")
-    found = split_epsilon(study, arguments.total_epsilon, devices[0], arguments.seed)
     with whole_folder(out, PLAN_FILES, study) as folder:
+        found = split_epsilon(study, arguments.total_epsilon, devices[0], arguments.seed)
         entries = {
             name: {
                 "epsilon": epsilon,
@@ -224,8 +224,8 @@ def _run_towards_set(arguments: argparse.Namespace) -> int:
     out = plan_folder(arguments.study, arguments.out)
     if len(arguments.devices or ()) != 1:
         raise UsageError("--towards-set is for one number of --devices, whose reports are the set")
-    found = plan_towards_set(study, arguments.towards_set, arguments.devices[0], **stated(arguments))
     with whole_folder(out, PLAN_FILES, study) as folder:
+        found = plan_towards_set(study, arguments.towards_set, arguments.devices[0], **stated(arguments))
         entries = {name: {"epsilon": epsilon} for name, epsilon in found.epsilons.items()}
         document = {"study": study.digest, "towards_set": asdict(found.found), "questions": entries}
         _write(folder, document)

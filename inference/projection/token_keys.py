@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ldp_client.documents.errors import InputError, UsageError
+from ldp_client.documents.errors import InputError, StudyError, UsageError
 from ldp_client.documents.strata import require_keys
 from ldp_client.files.disk import read_bytes
 from schemas import Study
@@ -32,6 +32,11 @@ def second_tokens(first: Study, new_id: str, path: str | None) -> dict[str, Any]
         raise InputError(f"{path}: is not what `ldpkit issuer key` prints: {advice}") from None
     if is_first:
         raise InputError(f"{path}: has keys of the first study, {first.id}: {advice}")
+    try:
+        # The second study has the first one's fields, and is searched for only after that.
+        with_tokens(first, block)
+    except StudyError as error:
+        raise InputError(f"{path}: {error}: {advice}") from None
     return block
 
 

@@ -138,7 +138,10 @@ def _files_of(target: Path, own: OwnFiles) -> list[str]:
 def _refuse_other_study(result: Path, study: Digested) -> None:
     digest = json.loads(result.read_text(encoding="utf-8"))["study"]
     if digest != study.digest:
-        raise InputError(f"{result.parent} holds a result of another study ({digest}): choose another folder")
+        raise InputError(
+            f"{result.parent} holds a result of another study, or of this one before it was edited "
+            f"({digest}): choose another folder"
+        )
 
 
 def _swap(temporary: Path, target: Path, own: OwnFiles) -> None:

@@ -108,7 +108,7 @@ def expanded_folder(given: str) -> str:
 
 def run_answer(arguments: argparse.Namespace) -> int:
     """ldpkit answer STUDY_URL --set question=value …, or --table FILE"""
-    from ldp_client.commands.life_budget import first_budget, keep_budget
+    from ldp_client.commands.life_budget import first_budget, keep_budget, refuse_unreadable
     from ldp_client.device.device import Device
     from ldp_client.device.fetch import split_study_url
 
@@ -116,14 +116,16 @@ def run_answer(arguments: argparse.Namespace) -> int:
         raise UsageError(say("cli.json_asks_nobody"))
     collector, study_id = split_study_url(arguments.study_url)
     _refuse_folder_of_others(arguments.folder)
+    keys, digests = arguments.key or None, arguments.digest or None
+    refuse_unreadable(collector, keys, arguments.node, digests)
     budget, said = first_budget(arguments.folder, arguments.max_epsilon)
     device = Device(
         arguments.folder,
         budget,
         collector,
-        signing_keys=arguments.key or None,
+        signing_keys=keys,
         nodes=arguments.node,
-        known_digests=arguments.digest or None,
+        known_digests=digests,
     )
     spent = device.ledger.spent()
     if arguments.max_epsilon is not None:
@@ -362,13 +364,13 @@ def _flush(device: "Device", now: bool = False) -> "Flushed":
     flushed = device.flush(now=now)
     for line in flushed.refused:
         print(visible(say("device.refused", report=line)), file=sys.stderr)
-    waiting = flushed.waiting + flushed.undeleted
-    if waiting:
-        which = "cli.stuck" if flushed.stuck else "cli.waiting"
-        print(visible(say(which, count=waiting, reason=flushed.reason)), file=sys.stderr)
+    if flushed.stuck:
+        print(visible(say("cli.stuck", count=flushed.stuck, reason=flushed.stuck_reason)), file=sys.stderr)
+    if flushed.likely:
+        print(visible(say("cli.waiting", count=flushed.likely, reason=flushed.reason)), file=sys.stderr)
     if flushed.batched:
         print(say("cli.later", count=flushed.batched), file=sys.stderr)
-        if flushed.reason and not waiting:
+        if flushed.reason not in ("", flushed.stuck_reason) and not flushed.likely:
             print(flushed.reason, file=sys.stderr)
     return flushed
 

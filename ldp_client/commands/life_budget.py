@@ -7,6 +7,7 @@ import os
 
 from ldp_client.device.ledger import LOCK_SECONDS
 from ldp_client.device.locking import BUDGET_NAME, LEDGER_NAME, OWNER_ONLY, locked
+from ldp_client.device.policy import Policy
 from ldp_client.documents.errors import InputError
 from ldp_client.documents.rational import Rational
 from ldp_client.files.disk import read_bytes, replacing, write_new
@@ -14,6 +15,7 @@ from ldp_client.words.text import say, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Optional
 
 DEFAULT = "8"
@@ -34,6 +36,16 @@ def kept_budget(folder: str) -> "Optional[str]":
     except ValueError:
         raise InputError(say("cli.budget.damaged", path=path)) from None
     return text
+
+
+def refuse_unreadable(
+    collector: str,
+    signing_keys: "Optional[Sequence[str]]",
+    nodes: "Sequence[str]",
+    known_digests: "Optional[Sequence[str]]",
+) -> None:
+    """Raises what a device does for options that it cannot be made with, before anything is kept of it."""
+    Policy(DEFAULT, None, DEFAULT, None, signing_keys, nodes, known_digests).base_url(collector)
 
 
 def first_budget(folder: str, given: "Optional[str]") -> "tuple[str, str]":
@@ -77,7 +89,7 @@ def _is_budget(text: str) -> bool:
 
 def keep_budget(folder: str, budget: str) -> str:
     """Keep what the device in a folder took; a line that says so where that raises what was kept, else ""."""
-    kept, budget = kept_budget(folder), budget.strip()
+    kept = kept_budget(folder)
     if kept == budget:
         return ""
     with replacing(os.path.join(folder, BUDGET_NAME), private=True) as file:

@@ -10,7 +10,8 @@ class Flushed:
     come; batched: those of them that leave together with others, at a time that nobody hurries.
     deleted, undeleted: withdrawn reports whose deletion the collector did or did not acknowledge.
     waiting and undeleted count those of other collectors too. reason: why something waits.
-    stuck: whether what is waited for by that reason will not come by itself.
+    stuck: those of them for which no other flush is likely to do more; stuck_reason: why. Where there are
+    others, `reason` is theirs.
     """
 
     def __init__(self) -> None:
@@ -22,7 +23,13 @@ class Flushed:
         self.deleted = 0
         self.undeleted = 0
         self.reason = ""
-        self.stuck = False
+        self.stuck = 0
+        self.stuck_reason = ""
+
+    @property
+    def likely(self) -> int:
+        """How many of those that wait may get on at another flush."""
+        return self.waiting + self.undeleted - self.stuck
 
     def count_batched(self) -> None:
         """Add one that leaves in a batch, later."""
@@ -31,9 +38,9 @@ class Flushed:
 
     def __repr__(self) -> str:
         parts = [say("device.sent", count=self.sent, deleted=self.deleted)]
-        waiting = self.waiting + self.undeleted
-        if waiting:
-            parts.append(say("device.waiting", count=waiting, reason=self.reason))
+        for count, reason in ((self.likely, self.reason), (self.stuck, self.stuck_reason)):
+            if count:
+                parts.append(say("device.waiting", count=count, reason=reason))
         if self.later:
             parts.append(say("device.later", count=self.later))
         if self.batched:

@@ -18,6 +18,8 @@ FILE_NAME = "lock.sqlite3"
 LEDGER_NAME = "ledger.sqlite3"
 # Of a device that the command answers from.
 BUDGET_NAME = "max_epsilon"
+# What a command that was killed as it wrote one of them leaves.
+UNFINISHED = ".ldpkit-"
 OWNER_ONLY = 0o700
 OTHERS = 0o077
 
@@ -127,7 +129,8 @@ def holds_device(folder: str) -> bool:
 
 def holds_others(folder: str) -> bool:
     """Whether the folder has files that no device put there. Raises OSError."""
-    return any([not name.startswith((LEDGER_NAME, FILE_NAME, BUDGET_NAME)) for name in os.listdir(folder)])
+    own = (LEDGER_NAME, FILE_NAME, BUDGET_NAME, UNFINISHED)
+    return any([not name.startswith(own) for name in os.listdir(folder)])
 
 
 def keep_private(path: str) -> None:

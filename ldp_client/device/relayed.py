@@ -43,6 +43,10 @@ def way_of(oblivious: "Optional[Oblivious]", report_bytes: int) -> "Exchange":
     return exchange if oblivious is None else Relayed(oblivious, request_bytes(report_bytes)).exchange
 
 
+class KeyGoneError(RefusedError):
+    """A deletion cannot reach the collector, and no other attempt will do more until people have acted."""
+
+
 class Relayed:
     """The way through one relay to one gateway's key. size: of each request, before it is encrypted."""
 
@@ -76,7 +80,7 @@ class Relayed:
             if request.get_method() == "DELETE":
                 # The report is stored elsewhere, perhaps for long: only people can go on from there.
                 report = request.full_url.rpartition("/")[2]
-                return RefusedError(say("device.relay_key_deletion", relay=self._relay, report=report))
+                return KeyGoneError(say("device.relay_key_deletion", relay=self._relay, report=report))
             return RefusedError(say("device.relay_key", relay=self._relay))
         text = say("device.relay_status", relay=self._relay, status=outer.status)
         is_temporary = outer.status >= 500 or outer.status in TEMPORARY

@@ -23,7 +23,7 @@ from ldp_client.device.pacing import (
     is_late,
     note_visit,
 )
-from ldp_client.device.relayed import way_of
+from ldp_client.device.relayed import KeyGoneError, way_of
 from ldp_client.device.shares import delete_shares, put_shares
 from ldp_client.device.token_asking import ask_token
 from ldp_client.device.upload import (
@@ -84,6 +84,7 @@ class Sender:
                 result.waiting = len(outbox.pending(connection))
                 result.undeleted = len(outbox.withdrawn(connection))
             result.reason = say("device.another_sends")
+        result.reason = result.reason or result.stuck_reason
         return result
 
     def _obstacle(self, report: "Queued") -> str:
@@ -214,8 +215,10 @@ class Sender:
         outcome = self._ask(report, self._ask_deletion if is_deletion else request)
         if outcome.state == "waiting" and not is_last:
             return False
-        if outcome.reason:
-            result.reason, result.stuck = outcome.reason, outcome.state == "stuck"
+        if outcome.state == "stuck":
+            result.stuck, result.stuck_reason = result.stuck + 1, outcome.reason
+        elif outcome.reason and outcome.state != "refused":
+            result.reason = outcome.reason
         if is_deletion:
             self._count_deletion(report, outcome, result)
         elif awaits:
@@ -285,6 +288,8 @@ class Sender:
             return request(report)
         except LedgerError:
             raise
+        except KeyGoneError as error:
+            return Outcome("stuck", str(error))
         except LdpkitError as error:
             return Outcome("kept", str(error))
         except Exception as error:

@@ -60,7 +60,7 @@ def nonce_for(queued: "Queued") -> bytes:
 
 def delete_shares(queued: "Queued", judge: "Judge") -> Outcome:
     """Ask every node once to delete its share. One that does not is the last word once all have spoken."""
-    worst = ("waiting", "kept", "refused")
+    worst = ("waiting", "kept", "stuck", "refused")
     return _at_all(queued, lambda url, _index: delete_report(url, queued.secret), judge, worst)
 
 
@@ -68,7 +68,7 @@ def _at_all(
     queued: "Queued",
     ask: "Callable[[str, int], Outcome]",
     judge: "Judge",
-    worst: "tuple[str, ...]" = ("refused", "waiting", "kept"),
+    worst: "tuple[str, ...]" = ("refused", "stuck", "waiting", "kept"),
 ) -> Outcome:
     """The worst of the nodes' answers, in this order: each is asked, whatever the others say."""
     path = share_path(queued.study, queued.report_id)

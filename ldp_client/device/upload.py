@@ -209,7 +209,10 @@ def judged(report: "Queued", outcome: Outcome, publisher: str) -> Outcome:
     if outcome.state != "refused":
         return outcome
     why = _why_kept(report, outcome, publisher)
-    return Outcome("kept", f"{outcome.reason}; {why}") if why else outcome
+    if not why:
+        return outcome
+    state = "stuck" if why == say("device.kept_closed_sum") else "kept"
+    return Outcome(state, f"{outcome.reason}; {why}")
 
 
 def _why_kept(report: "Queued", outcome: Outcome, publisher: str) -> str:
@@ -218,7 +221,9 @@ def _why_kept(report: "Queued", outcome: Outcome, publisher: str) -> str:
     if not publisher or outcome.identity != publisher:
         return say("device.kept_other_collector")
     if outcome.problem == "study-closed":
-        return say("device.kept_closed_sum") if report.nodes else _why_not_over(report.closes, outcome.date)
+        why = _why_not_over(report.closes, outcome.date)
+        # Nobody opens a secure sum again.
+        return say("device.kept_closed_sum") if why and report.nodes else why
     return ""
 
 

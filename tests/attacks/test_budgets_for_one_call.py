@@ -83,6 +83,12 @@ def test_a_damaged_one_is_no_budget(answer, tmp_path, capsys, content):
     assert answer() == EXIT_REFUSED
     assert f"{BUDGET_NAME} holds no budget" in capsys.readouterr().err
     assert len(told_of(tmp_path)) == 1
+    # What was told does not depend on it.
+    assert main(["budget", "--folder", str(tmp_path / "device")]) == EXIT_REFUSED
+    said = capsys.readouterr()
+    assert "study-0" in said.out
+    assert "budget for life" not in said.out
+    assert f"{BUDGET_NAME} holds no budget" in said.err
 
 
 def test_a_lost_one_is_said(answer, tmp_path, capsys):
@@ -144,6 +150,20 @@ def test_of_two_first_calls_at_once_the_one_that_states_it_counts(answer, tmp_pa
 def test_what_is_no_budget_is_not_kept(answer, tmp_path, given):
     assert answer(f"--max-epsilon={given}") != 0
     assert not (tmp_path / "device").exists()
+
+
+@pytest.mark.parametrize("wrong", [("--key", "none.pem"), ("--node", "https://a.example")])
+def test_a_call_that_fails_at_once_keeps_nothing(answer, tmp_path, wrong):
+    assert answer(*wrong) != 0
+    assert not (tmp_path / "device").exists()
+
+
+def test_what_a_killed_call_leaves_is_the_devices_own(answer, tmp_path):
+    assert answer() == 0
+    (tmp_path / "device" / ".ldpkit-0123456789abcdef").write_text("1")
+    assert not holds_others(str(tmp_path / "device"))
+    (tmp_path / "device" / "letter").write_text("1")
+    assert holds_others(str(tmp_path / "device"))
 
 
 def told_of(tmp_path):

@@ -146,5 +146,23 @@ def test_a_plan_does_not_replace_that_of_another_study(tmp_path, capsys, command
     (out / mark).write_text(MARK)
     before = files_in(out)
     assert main([*command, str(study), "--out", str(out)]) == 3
-    assert "holds a result of another study" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "holds a result of another study, or of this one before it was edited" in said
     assert files_in(out) == before
+
+
+SEARCHES = {
+    "inference.design.difference.plan_difference": ("--difference", "ever=0.2,0.3"),
+    "inference.design.splitting.split_epsilon": ("--total-epsilon", "2", "--devices", "1000"),
+    "inference.design.device_epsilon.plan_towards_set": ("--towards-set", "0.5", "--devices", "10000"),
+}
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_nothing_is_searched_for_a_folder_that_is_refused(tmp_path, monkeypatch, search):
+    study, out = tmp_path / "study.json", tmp_path / "out"
+    study.write_text(ldpkit.study("s", "Title", [ask.yes_no("ever", epsilon=2)]).to_json())
+    out.mkdir()
+    (out / PLAN.mark).write_text(MARK)
+    monkeypatch.setattr(search, lambda *_, **__: pytest.fail("searched"))
+    assert main(["plan", *SEARCHES[search], str(study), "--out", str(out)]) == 3

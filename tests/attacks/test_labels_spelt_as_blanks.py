@@ -169,6 +169,24 @@ def test_a_tables_report_may_be_the_label(label: str, kind: str, tmp_path: Path)
 
 
 @spelt
+@pytest.mark.parametrize("one", ["1", "1.0"])
+def test_waves_may_have_the_label_beside_number_codes_in_some_alone(
+    label: str, one: str, tmp_path: Path
+) -> None:
+    """Without it a wave's cells are numbers, and with it words, also where all of them are one wave's."""
+    column = {"answers": ["a", "b", "c"], "reports": ["1", "2", label], "matrix": THIRDS}
+    design = tmp_path / "design.json"
+    design.write_text(json.dumps({"format": "ldpkit.design/1", "columns": {"armed": column}}))
+    first = written(tmp_path, "a.csv", f"age,armed\n31,{one}\n42,{label}\n53,2\n")
+    second = written(tmp_path, "b.csv", "age,armed\n34,1\n45,2\n56,1\n")
+    for waves in ({"a": first, "b": second}, {"b": second, "a": first}):
+        both, _ = load_waves(waves, str(design), "armed ~ wave", "refuse", ())
+        codes = {"a": [0, 2, 1], "b": [0, 1, 0]}
+        assert both.private["armed"].codes.tolist() == [place for name in waves for place in codes[name]]
+        assert "armed" not in both.alike
+
+
+@spelt
 @pytest.mark.parametrize("blanks", ["refuse", LEAVE_OUT])
 def test_a_frame_whose_reader_took_the_label_for_a_blank_says_how_to_read_it(label: str, blanks: str) -> None:
     design = read_design(design_of(label))

@@ -59,6 +59,21 @@ def test_another_file_is_refused(tokened, tmp_path, content):
         second_tokens(tokened, "again", str(tmp_path / "tokens.json"))
 
 
+WRONG = [
+    {"issuer": "https://issuer.example", "keys": []},
+    {"issuer": "issuer.example", "keys": [{"key": other_key()}]},
+    {"issuer": "https://issuer.example", "keys": [{"key": "AAAA"}]},
+    {"issuer": "https://issuer.example", "keys": [{"key": other_key(), "public": {"region": "north"}}]},
+]
+
+
+@pytest.mark.parametrize("block", WRONG)
+def test_a_block_that_the_second_study_cannot_have_is_refused_before_the_search(tokened, tmp_path, block):
+    with pytest.raises(InputError, match=r"tokens\.json: ") as caught:
+        second_tokens(tokened, "again", block_in(tmp_path, block))
+    assert ADVICE in str(caught.value)
+
+
 def test_new_keys_stand_in_the_second_study(tokened, tmp_path):
     block = {"issuer": "https://issuer.example", "keys": [{"key": other_key()}]}
     found = with_tokens(tokened, second_tokens(tokened, "again", block_in(tmp_path, block)))

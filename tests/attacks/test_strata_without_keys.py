@@ -159,9 +159,15 @@ def test_a_label_moves_no_cursor():
 
 
 @pytest.fixture
-def device(tmp_path):
+def server():
+    with Server() as server:
+        yield server
+
+
+@pytest.fixture
+def device(tmp_path, server):
     """One that answered such a study, which an earlier release published, and its issuer."""
-    with Server() as server, Issuer() as issuer:
+    with Issuer() as issuer:
         stated = channel_of(issuer.url, NORTH, SOUTH)
         study = Study(studies.document(studies.YES_NO, channel=stated, public=[REGION]))
         device = consenting(tmp_path / "device", "8", server.url)

@@ -23,6 +23,9 @@ EXAMPLE = REPOSITORY / "examples" / "react"
 HOURS = Study(
     studies.document({**studies.NUMBER, "text": "How many hours?", "bounds": ["0", "80"]}, id="hours")
 )
+COLD = Study(
+    studies.document({**studies.NUMBER, "bounds": ["-20", "40"], "model": {"name": "normal"}}, id="cold")
+)
 EVER = Study(studies.document({**studies.YES_NO, "text": "Have you ever?"}, id="ever"))
 BITS = Study(studies.document(studies.MEMOIZED_BITS, id="bits"))
 GATEWAY = GatewayKeys.generate()
@@ -48,7 +51,7 @@ while (left.length) {
 return [seen.size, found.sort()];
 """
 THANKED = 'document.body.classList.add("done")'
-CONTROLLED = '<input name="answer" inputMode="decimal" pattern={NUMBER} title="such as 7.5" required'
+CONTROLLED = '<input name="answer" inputMode={keys} pattern={NUMBER} title={FORM} required'
 KEPT = CONTROLLED + " value={kept} onChange={({ target }) => keep(target.value)}"
 
 
@@ -88,7 +91,7 @@ def visit(app, browser, tmp_path):
     folder, origin, _ = app
     GATEWAY.save(tmp_path / "ohttp.keys")
     server = Server(tmp_path, environment={"LDPKIT_OHTTP_KEYS": "ohttp.keys", "LDPKIT_ORIGINS": origin})
-    for study in (HOURS, EVER, BITS, RELAYED):
+    for study in (HOURS, COLD, EVER, BITS, RELAYED):
         server.request("POST", "/v1/studies", study.document)
 
     def visit(study, first="fieldset"):
@@ -154,7 +157,29 @@ def test_a_number_is_nowhere_but_in_its_input(app, visit, browser):
     until(browser, "[role=status]", "It was sent")
 
 
-@pytest.mark.parametrize("typed", ["7,5", "1.234,5", "seven", "1e3", "."])
+@pytest.mark.parametrize("typed", ["7,5", "7.5"])
+def test_a_phones_one_decimal_mark_is_taken(app, visit, browser, typed):
+    """A keypad for decimals has the comma alone where that is the language's."""
+    app[2]()
+    visit(HOURS)
+    field = browser.find_element(By.CSS_SELECTOR, "#app input")
+    assert field.get_attribute("inputmode") == "decimal"
+    field.send_keys(typed)
+    press(browser)
+    until(browser, "pre", "ldpkit.report/1")
+
+
+def test_a_number_below_0_is_typed_with_a_minus(app, visit, browser):
+    app[2]()
+    visit(COLD)
+    field = browser.find_element(By.CSS_SELECTOR, "#app input")
+    assert field.get_attribute("inputmode") == "text"
+    field.send_keys("-7,5")
+    press(browser)
+    until(browser, "pre", "ldpkit.report/1")
+
+
+@pytest.mark.parametrize("typed", ["1.234,5", "1,234", "1.234", "-12,345", "7,5,5", "seven", "1e3", ".", ","])
 def test_what_is_no_number_is_not_read_as_another(app, visit, browser, typed):
     """A field for numbers drops the comma in an English browser: 75."""
     app[2]()

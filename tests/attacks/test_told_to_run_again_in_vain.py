@@ -1,0 +1,99 @@
+"""Has people send for ever what no node and no gateway will take, and hides behind it what only waits."""
+
+from pathlib import Path
+
+import pytest
+from werkzeug.wrappers import Response
+
+from ldp_client.cli import main
+from ldp_client.device import clock
+from ldp_client.device.outbox import Queued
+from ldp_client.device.upload import Outcome, judged
+from schemas import Study
+from tests import studies
+from tests.attacks.test_strata_without_keys import device as stratum
+from tests.attacks.test_strata_without_keys import server
+from tests.ldp_client.devices import consenting
+from tests.oblivious.conftest import keys, relayed_study
+from tests.oblivious.test_device import Relay
+from tests.secure_sum.conftest import INVITATION
+from tests.secure_sum.test_device import device_of, trusted
+
+__all__ = ["keys", "server", "stratum"]
+PLAIN = Study({**studies.document(studies.YES_NO), "id": "plain"})
+KEY_GONE = b'{"type": "https://iana.org/assignments/http-problem-types#ohttp-key"}'
+
+
+def judged_closed(closes):
+    report = Queued("00", "https://a.example https://b.example", "summed", "[]", document="d", closes=closes)
+    refused = Outcome("refused", "closed", "study-closed", document="d", identity="k")
+    return judged(report, refused, "k")
+
+
+@pytest.mark.parametrize(
+    ("closes", "state"), [("2000-01-01", "refused"), ("2999-01-01", "stuck"), ("", "stuck")]
+)
+def test_a_share_of_a_closed_sum_is_over_30_days_after_its_last_day(closes, state):
+    assert judged_closed(closes).state == state
+
+
+@pytest.mark.parametrize("closed", [0, 1, 2])
+def test_the_command_says_of_a_closed_sum_not_to_run_again(network, tmp_path, capsys, closed):
+    study = network.publish("ever")
+    device = device_of(network, tmp_path / "device")
+    device.answer(study, {"ever": True}, INVITATION)
+    network.nodes[closed].post("/close")
+    # What another answers makes the sum no more open.
+    network.nodes[(closed + 1) % 3].trouble = away
+    url = f"{device.collector}/v1/studies/{study.id}"
+    main(["answer", url, "--folder", str(tmp_path / "device"), *pinned(network)])
+    said = capsys.readouterr().err
+    assert "it can be withdrawn" in said
+    assert "run again" not in said
+
+
+def away(environment):
+    return Response(status=503) if environment["REQUEST_METHOD"] == "PUT" else None
+
+
+def pinned(network):
+    return [part for node in trusted(network) for part in ("--node", node)]
+
+
+def test_the_command_says_of_a_deletion_without_a_key_not_to_run_again(
+    tmp_path, server, keys, capsys, monkeypatch
+):
+    with Relay() as relay:
+        device = consenting(tmp_path / "device", "9", server.url)
+        study = relayed_study(relay.url, keys)
+        device.answer(study, {"ever": True})
+        due = float(device.ledger.queued()[0].due)
+        monkeypatch.setattr(clock, "now", lambda: due)
+        device.flush(attempts=1)
+        relay.answer = (400, {"Content-Type": "application/problem+json"}, KEY_GONE)
+        url, folder = f"{server.url}/v1/studies/{study.id}", str(tmp_path / "device")
+        main(["withdraw", url, "--now", "--folder", folder])
+        said = capsys.readouterr().err
+    assert "to delete report" in said
+    assert "run again" not in said
+
+
+def test_what_only_waits_is_said_apart(stratum, server, capsys):
+    """Whichever of the two chance sends first."""
+    device, issuer, names_another = stratum
+    issuer.answers = [names_another] * 20
+    server.stuck = "PUT"
+    device.answer(PLAIN, {"ever": True})
+    folder = str(Path(device.ledger.path).parent)
+    for _ in range(3):
+        flushed = device.flush(attempts=1)
+        assert (flushed.waiting, flushed.stuck, flushed.likely) == (2, 1, 1)
+        assert "no report of theirs" in flushed.stuck_reason
+        assert "HTTP status 503" in flushed.reason
+        assert repr(flushed).count("1 waiting: ") == 2
+    main(["answer", f"{device.collector}/v1/studies/plain", "--folder", folder])
+    stuck, waiting = [line for line in capsys.readouterr().err.splitlines() if "1 report waiting" in line]
+    assert "no report of theirs" in stuck
+    assert "run again" not in stuck
+    assert "HTTP status 503" in waiting
+    assert waiting.endswith("run again to send")
