@@ -125,7 +125,7 @@ def run_plan(arguments: argparse.Namespace) -> int:
     use_compile_cache()
     progress = progress_of(arguments)
     kept = None if arguments.at_once else beside(arguments.out)
-    with whole_folder(out, PLAN_FILES, study) as folder, many_of(arguments.cluster, kept, progress) as many:
+    with whole_folder(out, PLAN_FILES) as folder, many_of(arguments.cluster, kept, progress) as many:
         options = {"parameter": arguments.parameter, "mechanisms": arguments.mechanisms}
         options |= {"simulated": not arguments.at_once, "many": many}
         found = plan_each(study, asked, devices, epsilons, truth, arguments.seed, progress, **options)

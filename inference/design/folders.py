@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -126,14 +125,10 @@ SPLIT, OF_SET = "split-study.json", "set-study.json"
 PLAN_FILES = OwnFiles(PLAN, ("{}.png",), (SPLIT, OF_SET))
 
 
-class Planned(NamedTuple):
-    """What a formula's plan is of: a study, or a table's design."""
-
-    digest: str
-
-
 def plan_folder(study: str, out: str) -> Path:
-    """Where a plan goes: a folder that a newer plan of the same study takes the place of.
+    """Where a plan goes: a folder whose older plan it takes the place of, also another study's.
+
+    Who plans changes the study and plans again, and any plan can be made anew.
 
     Raises InputError for one in which the study stands, which would go with the older plan.
     """

@@ -72,7 +72,7 @@ def run_formula_plan(arguments: argparse.Namespace) -> int:
     from inference.analyses.formula import parse
     from inference.analyses.page import check_file_name
     from inference.compiling import use_compile_cache
-    from inference.design.folders import PLAN_FILES, Planned, save_formula_plan
+    from inference.design.folders import PLAN_FILES, save_formula_plan
     from inference.design.formula_plan import PEOPLE, plan_formula
     from inference.design.truth import stated_values
     from inference.results.folder import whole_folder
@@ -82,7 +82,7 @@ def run_formula_plan(arguments: argparse.Namespace) -> int:
     outcome = parse(arguments.formula, possible.table.names).outcome
     check_file_name(outcome)
     use_compile_cache()
-    with whole_folder(Path(arguments.out), PLAN_FILES, Planned(digest)) as folder:
+    with whole_folder(Path(arguments.out), PLAN_FILES) as folder:
         found = plan_formula(
             possible,
             arguments.formula,

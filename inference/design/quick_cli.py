@@ -116,7 +116,7 @@ def _run_difference(arguments: argparse.Namespace) -> int:
     study = load_study(arguments.study)
     out = plan_folder(arguments.study, arguments.out)
     name, label, values = parse_difference(arguments.difference)
-    with whole_folder(out, PLAN_FILES, study) as folder:
+    with whole_folder(out, PLAN_FILES) as folder:
         found = plan_difference(
             study,
             name,
@@ -187,7 +187,7 @@ def _run_split(arguments: argparse.Namespace) -> int:
     devices = arguments.devices or [SPLIT_DEVICES]
     if len(devices) > 1:
         raise UsageError("--total-epsilon is split for one number of --devices")
-    with whole_folder(out, PLAN_FILES, study) as folder:
+    with whole_folder(out, PLAN_FILES) as folder:
         found = split_epsilon(study, arguments.total_epsilon, devices[0], arguments.seed)
         entries = {
             name: {
@@ -224,7 +224,7 @@ def _run_towards_set(arguments: argparse.Namespace) -> int:
     out = plan_folder(arguments.study, arguments.out)
     if len(arguments.devices or ()) != 1:
         raise UsageError("--towards-set is for one number of --devices, whose reports are the set")
-    with whole_folder(out, PLAN_FILES, study) as folder:
+    with whole_folder(out, PLAN_FILES) as folder:
         found = plan_towards_set(study, arguments.towards_set, arguments.devices[0], **stated(arguments))
         entries = {name: {"epsilon": epsilon} for name, epsilon in found.epsilons.items()}
         document = {"study": study.digest, "towards_set": asdict(found.found), "questions": entries}
