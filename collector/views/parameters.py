@@ -43,21 +43,22 @@ def is_study_id(text: str) -> bool:
 
 def whole_parameter(name: str) -> int | None:
     """A whole number from 1 to LARGEST_WHOLE, or None where it is left out. Raises ProblemError."""
-    text = request.args.get(name)
-    if text is None:
-        return None
-    if not (text.isascii() and text.isdigit() and len(text) <= 7 and 1 <= int(text) <= LARGEST_WHOLE):
-        raise ProblemError(PARAMETER_INVALID, f"must be a whole number from 1 to {LARGEST_WHOLE}", name)
-    return int(text)
+    return _number(name, 1, LARGEST_WHOLE)
 
 
 def count_parameter(name: str) -> int | None:
-    """The same from 0 to LARGEST_COUNT."""
+    """A whole number from 0 to LARGEST_COUNT, or None where it is left out. Raises ProblemError."""
+    return _number(name, 0, LARGEST_COUNT)
+
+
+def _number(name: str, least: int, most: int) -> int | None:
     text = request.args.get(name)
     if text is None:
         return None
-    if not (text.isascii() and text.isdigit() and len(text) <= 10 and int(text) <= LARGEST_COUNT):
-        raise ProblemError(PARAMETER_INVALID, f"must be a whole number from 0 to {LARGEST_COUNT}", name)
+    # As long as the largest at most: Python reads no number of thousands of digits.
+    is_short = text.isascii() and text.isdigit() and len(text) <= len(str(most))
+    if not (is_short and least <= int(text) <= most):
+        raise ProblemError(PARAMETER_INVALID, f"must be a whole number from {least} to {most}", name)
     return int(text)
 
 

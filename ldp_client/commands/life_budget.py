@@ -31,10 +31,10 @@ def kept_budget(folder: str) -> "Optional[str]":
     content = read_bytes(path)
     try:
         text = content.decode().strip()
-        if len(content) > MOST_BYTES or not Rational(0) < Rational.parse(text):
-            raise ValueError
     except ValueError:
-        raise InputError(say("cli.budget.damaged", path=path)) from None
+        text = ""
+    if len(content) > MOST_BYTES or not _is_budget(text):
+        raise InputError(say("cli.budget.damaged", path=path))
     return text
 
 

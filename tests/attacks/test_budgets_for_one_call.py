@@ -168,3 +168,19 @@ def test_what_a_killed_call_leaves_is_the_devices_own(answer, tmp_path):
 
 def told_of(tmp_path):
     return Device(tmp_path / "device", "1").ledger.spent()
+
+
+@pytest.mark.parametrize("what", ["folder", "loop", "dangling link"])
+def test_what_is_no_file_is_no_budget(answer, tmp_path, capsys, what):
+    """Nor is the default taken in its place, as where nothing is kept."""
+    assert answer("--max-epsilon", "1") == 0
+    path = tmp_path / "device" / BUDGET_NAME
+    path.unlink()
+    if what == "folder":
+        path.mkdir()
+    else:
+        path.symlink_to(path if what == "loop" else tmp_path / "away")
+    for options in ((), ("--max-epsilon", "9")):
+        assert answer(*options) == EXIT_REFUSED
+        assert BUDGET_NAME in capsys.readouterr().err
+    assert len(told_of(tmp_path)) == 1
