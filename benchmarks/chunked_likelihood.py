@@ -19,7 +19,7 @@ import resource
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -81,25 +81,51 @@ def records(n: int, size: int, at_once: bool) -> tuple[Gradient, Array]:
     return jax.value_and_grad(density), jnp.full(size, 0.2)
 
 
+class Cost(NamedTuple):
+    """Of one log density with its gradient: CPU and wall seconds, seconds a gradient from all cores, MB."""
+
+    cpu: float
+    wall: float
+    side_by_side: float
+    temporaries: float
+    value: float
+    slope: float
+
+    def __str__(self) -> str:
+        gain = self.wall / self.side_by_side
+        return (
+            f"CPU {self.cpu:.4f} s, wall {self.wall:.4f} s, from all cores × {gain:.2f}; temporaries "
+            f"{self.temporaries:,.1f} MB; log density {self.value:.6f}, |gradient| {self.slope:.6g}"
+        )
+
+
 def measured(kind: str, n: int, size: int, at_once: bool, platform: str) -> str:
     """One row, in a process of its own: its peak is of nothing else."""
+    cost = cost_of(kind, n, size, at_once, platform)
+    how = "at once" if at_once else "chunks"
+    return f"{kind:8} n {n:>9,} size {size:>4} {platform:4} {how:7}: {cost}; peak {_peak():,.0f} MB"
+
+
+def cost_of(kind: str, n: int, size: int, at_once: bool, platform: str) -> Cost:
+    """What a gradient costs, in a process in which JAX has not begun."""
+    begin_on(platform)
+    gradient, start = (oue if kind == "oue" else records)(n, size, at_once)
+    program: Any = jax.jit(gradient).lower(start).compile()
+    best = (np.inf, np.inf)
+    for _ in range(3):
+        began = time.process_time(), time.perf_counter()
+        value, slope = jax.block_until_ready(program(start))
+        best = min(best, (time.process_time() - began[0], time.perf_counter() - began[1]))
+    together = side_by_side(lambda: jax.block_until_ready(program(start))) / (os.cpu_count() or 1)
+    needs = program.memory_analysis().temp_size_in_bytes / 1e6
+    return Cost(*best, together, needs, float(value), float(jnp.linalg.norm(slope)))
+
+
+def begin_on(platform: str) -> None:
+    """Have JAX compute on this kind of device, here: how many reports go at once follows from it."""
     jax.config.update("jax_enable_x64", True)
-    with jax.default_device(jax.devices(platform)[0]):
-        gradient, start = (oue if kind == "oue" else records)(n, size, at_once)
-        program: Any = jax.jit(gradient).lower(start).compile()
-        best = (np.inf, np.inf)
-        for _ in range(3):
-            began = time.process_time(), time.perf_counter()
-            value, slope = jax.block_until_ready(program(start))
-            best = min(best, (time.process_time() - began[0], time.perf_counter() - began[1]))
-        gain = best[1] * (os.cpu_count() or 1) / side_by_side(lambda: jax.block_until_ready(program(start)))
-        needs = program.memory_analysis().temp_size_in_bytes / 1e6
-    told = f"log density {float(value):.6f}, |gradient| {float(jnp.linalg.norm(slope)):.6g}"
-    return (
-        f"{kind:8} n {n:>9,} size {size:>4} {platform:4} {'at once' if at_once else 'chunks ':7}: "
-        f"CPU {best[0]:.3f} s, wall {best[1]:.3f} s, from all cores × {gain:.2f}; "
-        f"temporaries {needs:,.1f} MB, peak {_peak():,.0f} MB; {told}"
-    )
+    if platform == "cpu":
+        jax.config.update("jax_platforms", platform)
 
 
 def side_by_side(program: Callable[[], object]) -> float:
@@ -119,9 +145,15 @@ def _peak() -> float:
 
 
 def accelerator() -> str | None:
-    """The name of what JAX has beside the CPU."""
-    platform = jax.default_backend()
-    return None if platform == "cpu" else platform
+    """The name of what JAX has beside the CPU; asked apart, as whoever asks takes most of its memory."""
+    platform = apart(jax.default_backend)
+    return None if platform == "cpu" else str(platform)
+
+
+def apart(call: Callable[..., Any], *given: Any) -> Any:
+    """What a call gives in a process of its own."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(call, given)
 
 
 def main() -> None:
@@ -132,14 +164,11 @@ def main() -> None:
     parser.add_argument("--at-once", action="store_true")
     given = parser.parse_args()
     print(f"load before: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores", flush=True)
-    spawned = multiprocessing.get_context("spawn")
     other = accelerator()
     for kind in given.kind:
         for platform in ("cpu", *([other] if other else [])):
             for at_once in (False, True) if given.at_once else (False,):
-                with spawned.Pool(1) as pool:
-                    row = (kind, given.n, given.size, at_once, platform)
-                    print(pool.apply(measured, row), flush=True)
+                print(apart(measured, kind, given.n, given.size, at_once, platform), flush=True)
     if other is None:
         print("no accelerator here: JAX has the CPU alone, so that none can be held against it")
 

@@ -10,7 +10,7 @@ import argparse
 import os
 from collections.abc import Callable, Iterator, Mapping
 
-from benchmarks.inference_rows import fits, fresh, gradients, literal, signs, summarising
+from benchmarks.inference_rows import accelerators, fits, fresh, gradients, literal, signs, summarising
 from benchmarks.inference_rows.row import Row
 
 ROWS: Mapping[str, Callable[[], Iterator[Row]]] = {
@@ -18,7 +18,7 @@ ROWS: Mapping[str, Callable[[], Iterator[Row]]] = {
     "literal-normal": literal.normal_numbers,
     "literal-unary": literal.unary_choices,
     "linear-gradient": gradients.linear_gradients,
-    "accelerator": gradients.accelerator,
+    "accelerator": accelerators.accelerator,
     "fits": fits.whole_fits,
     "fresh": fresh.fresh_processes,
     "signs": signs.signs,
@@ -34,6 +34,8 @@ def main() -> None:
         "--only", nargs="+", choices=ROWS, default=list(ROWS), metavar="ROW", help=", ".join(ROWS)
     )
     arguments = parser.parse_args()
+    # Some rows are measured in processes of their own, which need an accelerator's memory too.
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     print(f"load before: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores", flush=True)
     for name in arguments.only:
         for row in ROWS[name]():
