@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from benchmarks.baselines import DenseLinearStatistics
+from benchmarks.chunked_likelihood import apart
 from benchmarks.compiling import covered, timed
 from benchmarks.inference import ROWS
-from benchmarks.inference_rows import gradients, summarising
+from benchmarks.inference_rows import accelerators, gradients, summarising
 from benchmarks.inference_rows.cases import CASES
 from benchmarks.inference_rows.row import Row
 from benchmarks.ldpbi.literal import normal_log_density, unary_log_density
@@ -110,3 +111,18 @@ def test_all_rows_can_be_asked_for():
 def test_a_rate_is_reports_per_second():
     payloads = np.zeros((1000, 4), np.uint8)
     assert summarising._rate(number_study("normal", 1.0), payloads) > 0
+
+
+def test_what_an_accelerator_is_measured_by_is_a_posterior():
+    """Of simulated unary encodings, as the library draws it; the CPU stands in for what is beside it."""
+    few = apart(accelerators.posterior_of, 2_000, 14, "cpu")
+    assert few.reasons == ()
+    assert few.far < 4.5
+    assert few.mean.sum() == pytest.approx(1)
+    assert few.gradients > 900
+    assert few.seconds > 0
+
+
+def test_a_machine_without_an_accelerator_says_so(monkeypatch):
+    monkeypatch.setattr(accelerators, "platform_beside", lambda: None)
+    assert [(row.measured, row.met) for row in accelerators.accelerator()] == [("no accelerator", None)]
