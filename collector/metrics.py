@@ -127,9 +127,7 @@ class Metrics:
 
     def render(self, measures: Iterable[Metric] = ()) -> bytes:
         """Everything in Prometheus' text format. measures: what is no count, as it is now."""
-        now = CollectorRegistry()
-        now.register(_Measured(list(measures)))
-        return generate_latest(self._whole_registry()) + generate_latest(now)
+        return generate_latest(self._whole_registry()) + rendered(measures)
 
     def totals(self) -> Totals:
         """The counts of reports."""
@@ -171,6 +169,13 @@ class _BegunProcesses(MultiProcessCollector):
         """The sums of all counts."""
         files = [str(file) for file in Path(self._path).glob("*.db") if file.stat().st_size]
         return cast(Iterable[Metric], self.merge(files))  # type: ignore[no-untyped-call]
+
+
+def rendered(measures: Iterable[Metric]) -> bytes:
+    """Measures alone, in Prometheus' text format."""
+    now = CollectorRegistry()
+    now.register(_Measured(list(measures)))
+    return generate_latest(now)
 
 
 class _Measured(RegistryCollector):

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 def measures_of(collector: Collector) -> list[Metric]:
     """Of a node nothing but whether its database answers. Where that does not, no more is told."""
-    is_up = GaugeMetricFamily("ldpkit_database_up", "Whether the database answers")
     found: list[Metric] = []
     try:
         with collector.database.read() as session:
@@ -30,10 +29,15 @@ def measures_of(collector: Collector) -> list[Metric]:
             size.add_metric([], database_bytes(session))
         found = [size, *(_of_studies(collector) if collector.node is None else ())]
     except (SQLAlchemyError, ProblemError):
-        is_up.add_metric([], 0)
-    else:
-        is_up.add_metric([], 1)
-    return [is_up, *found]
+        return [database_up(False)]
+    return [database_up(True), *found]
+
+
+def database_up(answers: bool) -> Metric:
+    """Whether the database answers."""
+    is_up = GaugeMetricFamily("ldpkit_database_up", "Whether the database answers")
+    is_up.add_metric([], int(answers))
+    return is_up
 
 
 def _of_studies(collector: Collector) -> Iterator[Metric]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from flask import Blueprint, Response, jsonify
+from sqlalchemy.exc import SQLAlchemyError
 
 from collector import metrics
 from collector.context import current_collector
-from collector.operator.measures import measures_of
+from collector.operator.measures import database_up, measures_of
+from collector.problems import UNAVAILABLE, ProblemError
+from collector.storage.failures import problem_of
 from collector.storage.keys import Role
 from collector.views import export, gateway, operating, reports, retaining, shares, studies
 from collector.views.auth import requires
@@ -32,11 +35,24 @@ def ready() -> Response:
 
 
 @health.get("/metrics")
-@requires(Role.READ)
 def render_metrics() -> Response:
-    """Behind a key, as whoever polls counts learns when each report comes."""
+    """Behind a key, as whoever polls counts learns when each report comes.
+
+    Where no key can be looked up, whether the database answers: `/readyz` tells everybody that.
+    """
+    try:
+        text = _all_metrics()
+    except (SQLAlchemyError, ProblemError) as error:
+        if problem_of(error).kind is not UNAVAILABLE:
+            raise
+        text = metrics.rendered([database_up(False)])
+    return Response(text, content_type=metrics.MEDIA_TYPE)
+
+
+@requires(Role.READ)
+def _all_metrics() -> bytes:
     collector = current_collector()
-    return Response(collector.metrics.render(measures_of(collector)), content_type=metrics.MEDIA_TYPE)
+    return collector.metrics.render(measures_of(collector))
 
 
 @health.get("/openapi.json")

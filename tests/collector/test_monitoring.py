@@ -85,6 +85,67 @@ def test_without_a_database_the_metrics_say_that(habits, monkeypatch):
     assert "ldpkit_study_reports{" not in text
 
 
+@pytest.mark.parametrize("key", ["a read key", "whatever"])
+def test_whoever_has_no_token_learns_that_the_database_is_away(habits, monkeypatch, key):
+    """Prometheus has a read key, which the database would have to be asked for: it was told 503."""
+    from sqlalchemy.exc import OperationalError
+
+    def away(*_arguments, **_options):
+        raise OperationalError("", {}, Exception("gone"))
+
+    url, given = "/metrics", {"Authorization": f"Bearer {key}"}
+    assert habits.client.get(url, headers=given).status_code == 401
+    monkeypatch.setattr(habits.collector.database, "read", away)
+    answer = habits.client.get(url, headers=given)
+    assert answer.status_code == 200
+    lines = [line for line in answer.text.splitlines() if not line.startswith("#")]
+    assert lines == ["ldpkit_database_up 0.0"]
+    assert habits.client.get(url).status_code == 401
+
+
+def ruled(*series):
+    """What `promtool test rules` needs of each series: (name with labels, values)."""
+    return [{"series": name, "values": values} for name, values in series]
+
+
+SILENT = {"alertname": "LdpkitStudySilent"}
+TOLD = [{"exp_labels": {"severity": "info", "study": "a"},
+         "exp_annotations": {"summary": "No report of a came for three days"}}]  # fmt: skip
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="no promtool here")
+@pytest.mark.parametrize(
+    ("minutes", "told", "reports", "machines"),
+    [
+        (70, [], "5x200", 1),  # known for an hour
+        (5000, TOLD, "5x9000", 1),
+        (5000, TOLD, "5x9000", 2),
+        (5000, [], "5+0x4000 6x5000", 1),
+    ],
+)
+def test_a_study_is_silent_once_it_was_known_for_three_days(tmp_path, minutes, told, reports, machines):
+    length = reports.rpartition("x")[2]
+    series = [
+        one
+        for machine in range(machines)
+        for one in (
+            (f'ldpkit_study_open{{study="a",instance="{machine}"}}', f"1x{9000 if length != '200' else 200}"),
+            (f'ldpkit_study_reports{{study="a",instance="{machine}"}}', reports),
+        )
+    ]
+    case = {
+        "interval": "1m",
+        "input_series": ruled(*series),
+        "alert_rule_test": [{"eval_time": f"{minutes}m", **SILENT, "exp_alerts": told}],
+    }
+    (tmp_path / "case.yml").write_text(
+        json.dumps({"rule_files": [str(FILES / "alerts.yml")], "tests": [case]})
+    )
+    command = ["promtool", "test", "rules", tmp_path / "case.yml"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 @pytest.mark.skipif(shutil.which("promtool") is None, reason="no promtool here")
 def test_prometheus_own_tool_finds_the_rules_right():
     done = subprocess.run(

@@ -477,6 +477,17 @@ def test_nothing_takes_a_line_back(either, statement):
         session.execute(text(statement))
 
 
+def test_nor_puts_another_in_its_place(either):
+    """SQLite's REPLACE deletes the old line without asking the trigger of deletions."""
+    columns = "id, at, 'nobody', action, study, detail"
+    statement = f"REPLACE INTO audit_log SELECT {columns} FROM audit_log"
+    if either.url.startswith("postgresql"):
+        change = "ON CONFLICT (id) DO UPDATE SET key = 'nobody'"
+        statement = f"INSERT INTO audit_log SELECT {columns} FROM audit_log {change}"
+    with pytest.raises(DatabaseError, match="append-only"), either.collector.database.write() as session:
+        session.execute(text(statement))
+
+
 def test_on_a_terminal_it_is_asked_once(asked, either, monkeypatch, capsys):
     asked(either)
     monkeypatch.setattr(sys, "stdin", terminal("n\n"))
