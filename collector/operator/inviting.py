@@ -287,7 +287,7 @@ def carried_fields(session: Session, study_id: str) -> dict[str, PublicField]:
 
 
 def _carried_by(study: Study) -> dict[str, PublicField]:
-    return {field.id: field for field in study.public if field.from_invitation}
+    return {field.id: field for field in study.carried}
 
 
 def _is_summed(session: Session, study_id: str) -> bool:

@@ -151,8 +151,7 @@ def status_of(
     fitted = last_made(session, study.number, study.version)
     # As `Rules.needs_invitation`: where invitations carry values nobody needs to ask for them.
     tokens = document.channel.tokens if document.channel else None
-    carried = any(field.from_invitation for field in document.public)
-    needs_invitations = tokens is None and (study.invited or carried)
+    needs_invitations = tokens is None and (study.invited or bool(document.carried))
     status = {
         **listed(study, document, today),
         "by_day": [{"day": day.isoformat(), "reports": number} for day, number in sorted(by_day.items())],

@@ -18,7 +18,7 @@ def require_keys(study: "Study") -> None:
     tokens = study.channel.tokens if study.channel is not None else None
     if tokens is None:
         return
-    for field in [field for field in study.public if field.from_invitation]:
+    for field in study.carried:
         have = {key.public[field.id] for key in tokens.keys}
         if len(have) < field.size:
             raise StudyError("channel.tokens.keys", _problem(field, have))

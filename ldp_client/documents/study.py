@@ -189,7 +189,8 @@ class Study:
         questions: in the document's order.
         sections: which questions are shown together, in what order, each once; none where the document does
             not say.
-        public: the fields that reports carry in clear, in the document's order.
+        public: the fields that reports carry in clear, in the document's order; carried: those of them whose
+            values come with the invitation.
         paper: how questions are asked with dice, beside devices, or None.
         digest: SHA-256 of the canonical bytes, 64 hexadecimal digits.
 
@@ -229,6 +230,7 @@ class Study:
                 for name in section.questions:
                     self.question(name).list_title = section.title
         self.public: "tuple[PublicField, ...]" = tuple([PublicField(item) for item in parsed["public"] or ()])
+        self.carried = tuple([field for field in self.public if field.from_invitation])
         labels = {
             one.id: tuple([str(label) for label in one.choices]) for one in self.questions if not one.numbered
         }
@@ -369,9 +371,7 @@ class Study:
         return None
 
     def wrong_payload(self, names: "Iterable[str]") -> "Optional[tuple[str, str]]":
-        """Find out whether a report with payloads for these questions answers this study.
-
-        A report answers every question; exactly one, any of them, if ask_one.
+        """Find out whether a report with payloads for these questions answers all; if ask_one exactly one.
 
         Args:
             names: ids of the questions that the report has payloads for.
@@ -385,8 +385,8 @@ class Study:
             if name not in asked:
                 return name, "the study has no such question"
         if self.ask_one:
-            wrong = ("".join(given[1:2]), "must be exactly one: the study asks one")
-            return None if len(given) == 1 else wrong
+            problem = "must be exactly one: the study asks one"
+            return None if len(given) == 1 else ("".join(given[1:2]), problem)
         missing = sorted([name for name in asked if name not in given])
         return (missing[0], "is missing") if missing else None
 

@@ -55,7 +55,7 @@ def channel_warnings(study: "Study", words: Words = ENGLISH) -> "list[str]":
 def _count_strata(study: "Study") -> int:
     """How many combinations of values invitations can carry: 1 where they carry none."""
     count = 1
-    for field in _carried(study):
+    for field in study.carried:
         count *= field.size
     return count
 
@@ -70,7 +70,7 @@ def without_key(study: "Study") -> "tuple[int, list[str]]":
     shown: "list[str]" = []
     place = 0
     while len(shown) < min(count, SHOWN):
-        values = _stratum(_carried(study), place)
+        values = _stratum(study.carried, place)
         if values not in have:
             shown.append(", ".join([f"{name}={visible(values[name])}" for name in sorted(values)]))
         place += 1
@@ -96,14 +96,10 @@ def _host_of(url: str) -> str:
     return url.partition("://")[2].partition("/")[0].partition(":")[0].lower()
 
 
-def _stratum(fields: "list[PublicField]", place: int) -> "dict[str, str]":
+def _stratum(fields: "tuple[PublicField, ...]", place: int) -> "dict[str, str]":
     """The values at a place in the order of all strata, the last field's first."""
     values = {}
     for field in reversed(fields):
         values[field.id] = field.value(place % field.size)
         place //= field.size
     return values
-
-
-def _carried(study: "Study") -> "list[PublicField]":
-    return [field for field in study.public if field.from_invitation]

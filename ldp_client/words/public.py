@@ -48,7 +48,7 @@ def names_in_words(study: "Study", words: Words = ENGLISH) -> "list[str]":
     """A line for each field of so many values that an invitation's can stand for one person; and one where
     those of several fields together do, as an invitation carries all of them.
     """
-    carried = [field for field in study.public if field.from_invitation]
+    carried = study.carried
     lines = [
         words.say("study.warning_names", field=field.id, values=f"{field.size:,}")
         for field in carried
