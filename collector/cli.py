@@ -222,7 +222,7 @@ def _write_summary(arguments: argparse.Namespace, token: str) -> tuple[str, dict
     with replacing(str(arguments.out)) as file:
         file.write(text + "\n")
     version = json.loads(text).get("version")
-    left_out = "; it leaves out reports of earlier versions: without --summary all are exported"
+    left_out = "; it has no report of earlier versions: without --summary, those that are kept are exported"
     earlier = "" if version == 1 else left_out
     return f"the summary of version {version} is in {arguments.out}{earlier}", {"version": version}
 

@@ -69,7 +69,7 @@ def keeping(reports: Iterable[Fetched], old: Path | None, wanted: tuple[str, str
 
 
 def refuse_smaller(path: Path, text: str) -> None:
-    """Raises InputError where a summary would replace one of more reports, a later version or another study.
+    """Raises InputError where a summary would replace one of more reports, another version or another study.
 
     It has no ids: nobody can tell what became of those that are missing.
     """
@@ -80,13 +80,12 @@ def refuse_smaller(path: Path, text: str) -> None:
         old = json.loads(path.read_text(encoding="utf-8"))
         before, after = _answers(old), _answers(new)
         _require_study(path, old["study"], new["study"])
-        fewer = before - after if old["version"] == new["version"] else 0
-        is_earlier = old["version"] > new["version"]
+        is_other = old["version"] != new["version"]
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         raise _unreadable(path) from None
-    if is_earlier:
+    if is_other:
         raise InputError(f"{path} is of version {old['version']}, this of version {new['version']}; {ADVICE}")
-    if fewer > 0:
+    if (fewer := before - after) > 0:
         raise InputError(
             f"{path} has {counted(fewer, 'answer')} more than this one: reports were withdrawn, they "
             f"expired, or the collector was restored from an older backup; {ADVICE}"

@@ -125,7 +125,10 @@ def test_of_a_summary_no_report_is_missing_afterwards(nightly, study, make_repor
     assert path.read_text() != before
     path.write_text(before)
     nightly.publish(make_study(2))
-    export(path, "--summary")
+    with pytest.raises(InputError, match="is of version 1, this of version 2"):
+        export(path, "--summary")
+    assert path.read_text() == before
+    export(path, "--summary", "--forget")
 
 
 @pytest.mark.parametrize("options", [(), ("--summary",)])

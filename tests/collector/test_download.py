@@ -262,7 +262,7 @@ def test_the_summary(filled, study, tmp_path, token):
 def test_a_summary_says_which_version_it_is_of_and_what_it_leaves_out(
     filled, make_study, tmp_path, token, capsys
 ):
-    for version, more in ((1, ""), (2, "it leaves out reports of earlier versions")):
+    for version, more in ((1, ""), (2, "it has no report of earlier versions")):
         filled.publish(make_study(version))
         with serving(filled.app) as url:
             run_export(url, tmp_path / f"{version}.json", "--token", token, "--summary")
