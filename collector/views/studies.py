@@ -9,7 +9,7 @@ from collector import problems
 from collector.context import current_collector
 from collector.operator.acting import close_study, open_study
 from collector.problems import BODY_TOO_LARGE, ProblemError, deleted_study, unknown_study
-from collector.reports.rules import Rules
+from collector.reports.rules import Rules, bodies_in_words
 from collector.storage import audit_log, queries
 from collector.storage.keys import Role
 from collector.storage.models import DocumentRow
@@ -61,9 +61,9 @@ def publish() -> Response:
         require_reach(key, brought.study.id)
     signed = trusted if key is None else brought
     study = signed.study
-    size = Rules.of(study).form.size
+    rules = Rules.of(study)
     if collector.node is None:
-        _check_taken(study, size, collector.settings.body_limit)
+        _check_taken(rules, collector.settings.body_limit)
         _check_opened(study)
     publish_here = publishing.publish if collector.node is None else collector.node.publish
     by = audit_log.BY_SIGNATURE if key is None else key.name
@@ -84,17 +84,17 @@ def publish() -> Response:
     return response
 
 
-def _check_taken(study: Study, size: int, limit: int) -> None:
+def _check_taken(rules: Rules, limit: int) -> None:
     """Raises StudyError where this collector would refuse what devices send; they drop what is refused."""
-    if study.route is not None:
+    size = rules.form.size
+    if rules.study.route is not None:
         raise StudyError("route", "belongs to the nodes that it names: publish the study there")
     if size > MOST_SENT_BYTES:
         problem = f"make reports of {size} bytes, and a device sends {MOST_SENT_BYTES} at most: ask less"
         raise StudyError("questions", problem)
-    if size > limit:
-        problem = (
-            f"make reports of {size} bytes, and this collector takes {limit}: ask less, or raise body_limit"
-        )
+    if rules.body_size > limit:
+        sent = f"make {bodies_in_words(rules)}"
+        problem = f"{sent}, and this collector takes {limit}: ask less, or raise body_limit"
         raise StudyError("questions", problem)
 
 
