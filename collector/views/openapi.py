@@ -148,8 +148,9 @@ SCHEMAS: Document = {
             "digest": TEXT,
             "field": TEXT,
             "failed": {"type": "array", "items": reference("Failure")},
+            "final": {"const": True},
         },
-        optional=("advice", "digest", "field", "failed"),
+        optional=("advice", "digest", "field", "failed", "final"),
     ),
     "Summary": object_of(
         {
