@@ -14,7 +14,14 @@ from collector.storage import audit_log, queries
 from collector.storage.keys import Role
 from collector.storage.models import DocumentRow
 from collector.studies import publishing
-from collector.studies.publishing import Published, fetch_signed, is_signed, publish_signed, signed_by
+from collector.studies.publishing import (
+    Published,
+    earlier_versions,
+    fetch_signed,
+    is_signed,
+    publish_signed,
+    signed_by,
+)
 from collector.views.auth import acting_key, given_key, no_key, require_reach, requires
 from collector.views.bodies import json_and_bytes
 from collector.views.openapi import (
@@ -30,6 +37,7 @@ from collector.views.openapi import (
     reference,
 )
 from collector.views.parameters import whole_parameter
+from ldp_client.commands.study_warnings import anew_in_words
 from ldp_client.device.outbox import MOST_BYTES as MOST_SENT_BYTES
 from ldp_client.device.upload import CLOSED, STUDY_STATE
 from ldp_client.documents.errors import StudyError
@@ -65,6 +73,9 @@ def publish() -> Response:
     if collector.node is None:
         _check_taken(rules, collector.settings.body_limit)
         _check_opened(study)
+    with collector.database.read() as session:
+        # Read and compared here: in the writer's transaction all uploads would wait for it.
+        notes = anew_in_words(study, earlier_versions(session, study))
     publish_here = publishing.publish if collector.node is None else collector.node.publish
     by = audit_log.BY_SIGNATURE if key is None else key.name
 
@@ -78,7 +89,8 @@ def publish() -> Response:
 
     is_new = collector.writer.act(act)
     collector.has_changed(study.id)
-    response = jsonify(id=study.id, version=study.version, digest=study.digest)
+    noted = {"notes": notes} if is_new and notes else {}
+    response = jsonify(id=study.id, version=study.version, digest=study.digest, **noted)
     response.status_code = 201 if is_new else 200
     response.headers["Location"] = url_for("studies.fetch", study_id=study.id)
     return response
