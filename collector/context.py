@@ -16,11 +16,12 @@ from sqlalchemy.orm import Session
 from collector.bounding import CostBoundCache, Room, log_throttled
 from collector.metrics import Metrics
 from collector.oblivious.keys import GatewayKeys
+from collector.oblivious.needed import count_stored, relayed_versions
 from collector.operator.key_checks import DailyLines, KeyChecks
 from collector.problems import OVERLOADED, ProblemError
 from collector.reports import intake
 from collector.reports.limits import UploadLimits
-from collector.reports.rules import RuleBook, Rules
+from collector.reports.rules import RuleBook, Rules, bodies_in_words
 from collector.reports.withdrawing import Deletions
 from collector.reports.writer import Change, Work, Writer
 from collector.secure_sum.node import Node
@@ -36,6 +37,7 @@ from collector.storage.upkeep import Upkeep
 from collector.studies.publishing import CurrentStudies, Published, load_keys
 from ldp_client.core.public_keys import PublicKey
 from ldp_client.documents.errors import InputError, StudyError
+from ldp_client.words.text import counted
 from schemas import Study
 
 EXTENSION = "ldpkit"
@@ -123,6 +125,7 @@ class Collector:
         node = _node(settings, database)
         gateway_keys = _gateway_keys(settings)
         _check_studies(database, node, gateway_keys, settings.body_limit)
+        _check_withdrawals(database, gateway_keys, settings.body_limit)
         counted = (limits, deletions, metrics, *counts, CurrentStudies(database))
         held = (settings, database, rules, writer, *counted, today)
         keys = KeyChecks(database, token_hash, metrics, today, writer.act)
@@ -253,11 +256,29 @@ def _check_studies(database: Database, node: Node | None, keys: GatewayKeys, bod
                 "`ldpkit admin delete-study` ends one that nobody will sum"
             )
             raise InputError(f"setting node_key: study {study.id} is a secure sum: {needed}")
-        elif (size := Rules.of(study).form.size) > body_limit:
-            problem = f"study {study.id} of this database makes reports of {size} bytes: raise it"
-            raise InputError(f"setting body_limit: {problem} above {body_limit}")
+        elif (rules := Rules.of(study)).body_size > body_limit:
+            problem = f"study {study.id} of this database makes {bodies_in_words(rules)}"
+            raise InputError(f"setting body_limit: {problem}: raise it above {body_limit}")
         elif lack := keys.lack_for(study):
             log_throttled(logging.ERROR, lack, code="gateway-key")
+
+
+def _check_withdrawals(database: Database, keys: GatewayKeys, body_limit: int) -> None:
+    """Raises InputError where devices could not withdraw, as their requests through a relay are too long.
+
+    Those are as long as the reports were that the version took, and it may be over since.
+    """
+    with database.read() as session:
+        # Without a key nothing is opened, however short.
+        versions = [one for one in relayed_versions(session) if keys.opens(one)] if keys.keys else []
+        long = [one for one in map(Rules.of, versions) if one.body_size > body_limit]
+        stored = count_stored(session, [one.study for one in long]) if long else []
+    database.engine.dispose()
+    for rules, reports in zip(long, stored):
+        if reports:
+            made = f"version {rules.study.version} of study {rules.study.id} makes {bodies_in_words(rules)}"
+            lost = f"nobody could withdraw what is stored of it ({counted(reports, 'report')})"
+            raise InputError(f"setting body_limit: {made}, and {lost}: raise it above {body_limit}")
 
 
 def _check_node(node: Node, study: Study) -> None:

@@ -5,7 +5,7 @@ under the key that the report's version states, for as long as the report is sto
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from collector.storage import queries
@@ -50,6 +50,24 @@ def withdrawable(session: Session, keys: GatewayKeys, left: GatewayKeys) -> list
         if canonical is not None and _needs(Study.from_json(canonical), keys, left):
             found.append(Needing(study_id, version, stored))
     return found
+
+
+def relayed_versions(session: Session) -> Iterator[Study]:
+    """The versions of all studies that state a relay."""
+    for study_id, _, version in queries.every_version(session):
+        canonical = queries.canonical_bytes(session, study_id, version)
+        # A document without the word states no relay, and is not read for it.
+        if canonical is not None and b'"oblivious"' in canonical:
+            study = Study.from_json(canonical)
+            if study.channel is not None and study.channel.oblivious is not None:
+                yield study
+
+
+def count_stored(session: Session, versions: Iterable[Study]) -> list[int]:
+    """How many reports of each version are stored or archived."""
+    reports = _by_version(arrivals(session))
+    numbers = {study_id: number for study_id, number, _ in queries.every_version(session)}
+    return [reports[numbers[study.id], study.version] for study in versions]
 
 
 def lost_withdrawals(

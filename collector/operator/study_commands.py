@@ -22,9 +22,11 @@ from collector.operator.at_a_collector import (
 from collector.settings import TOKEN_VARIABLE
 from ldp_client.documents.errors import InputError, StudyError
 from ldp_client.files.disk import read_bytes
-from ldp_client.words.text import counted
+from ldp_client.words.text import counted, visible
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from collector.remote.operating import RemoteCollector
     from schemas import Study
 
@@ -63,7 +65,12 @@ def run_publish(arguments: argparse.Namespace) -> int:
     """ldpkit publish STUDY.json [--to URL] [--dry-run] [--json]"""
     from collector.remote.operating import RemoteCollector
     from ldp_client.commands.paper import refuse_taken
-    from ldp_client.commands.study_warnings import taken_in_words, unstated_in_words, warnings_of
+    from ldp_client.commands.study_warnings import (
+        anew_in_words,
+        taken_in_words,
+        unstated_in_words,
+        warnings_of,
+    )
     from ldp_client.words.channel import issuer_warnings
 
     document = read_bytes(arguments.study)
@@ -81,14 +88,18 @@ def run_publish(arguments: argparse.Namespace) -> int:
     is_new = before != study.canonical()
     if is_new:
         _require_keys(study, arguments.study)
-    said, links = [], []
+    said, links, notes = [], [], []
     if arguments.dry_run:
-        said = [_what_would_happen(study, before, _state_of(collector, study.id))]
+        status = _known_of(collector, study.id)
+        said = [_what_would_happen(study, before, str(status.get("state", "")))]
+        notes = anew_in_words(study, _earlier(collector, study, status)) if before and is_new else []
     if not arguments.dry_run:
-        collector.publish(document, study)
+        notes = collector.publish(document, study)
         again = "is published" if is_new else "was published before"
         said = [f"{study.id}, version {study.version}, {again}; digest {study.digest}"]
         links = _links(study, collector)
+    for line in notes:
+        print(visible(line), file=sys.stderr)
     if is_closed:
         links.append(_closed_in_words(study, collector))
     places = {"people": _page_of(study, collector), "devices": collector.address_of(study.id)}
@@ -108,8 +119,8 @@ def _require_keys(study: Study, path: str) -> None:
         raise InputError(f"{path}: {error}") from None
 
 
-def _state_of(collector: RemoteCollector, study_id: str) -> str:
-    """A study's state, as far as the key may know: "" where it may not, or no such study is there.
+def _known_of(collector: RemoteCollector, study_id: str) -> dict[str, Any]:
+    """A study's status, as far as the key may know: {} where it may not, or no such study is there.
 
     Raises RefusalError where publishing would end with the key: one that is wrong, removed or over. What the
     key is for is known when it publishes.
@@ -117,11 +128,21 @@ def _state_of(collector: RemoteCollector, study_id: str) -> str:
     from collector.remote.client import RefusalError
 
     try:
-        return str(collector.status(study_id)["state"]) if collector.has_key else ""
+        return collector.status(study_id) if collector.has_key else {}
     except RefusalError as error:
         if error.status not in (FORBIDDEN, UNKNOWN):
             raise
-        return ""
+        return {}
+
+
+def _earlier(collector: RemoteCollector, study: Study, status: dict[str, Any]) -> Iterator[Study]:
+    """The versions before this one, in their order. status: without it only the current one is known."""
+    from schemas import Study
+
+    versions = [one["version"] for one in status["versions"]] if status else [None]
+    for text in [collector.published(study.id, version) for version in versions]:
+        if text is not None and (one := Study.from_json(text)).version < study.version:
+            yield one
 
 
 def _closed_in_words(study: Study, collector: RemoteCollector) -> str:

@@ -83,16 +83,21 @@ class RemoteCollector:
             raise
         return answer.body, answer.headers.get(STUDY_STATE) == CLOSED
 
-    def publish(self, document: bytes, study: Study) -> None:
-        """Publish a study, signed or not. study: the document's. Raises TransferError where the collector
-        says that it published another one.
+    def publish(self, document: bytes, study: Study) -> list[str]:
+        """Publish a study, signed or not; what the collector has to say of it. study: the document's.
+
+        Raises TransferError where the collector says that it published another one.
         """
 
-        def read(body: Any) -> None:
-            if (body["id"], body["version"], body["digest"]) != (study.id, study.version, study.digest):
+        def read(body: Any) -> list[str]:
+            found = answers.PUBLISHED(body)
+            if (found["id"], found["version"], found["digest"]) != (study.id, study.version, study.digest):
                 raise ValueError
+            notes: list[str] = found["notes"]
+            return notes
 
-        self._json("POST", "/v1/studies", read, document)
+        said: list[str] = self._json("POST", "/v1/studies", read, document)
+        return said
 
     def close(self, study_id: str) -> int:
         """Have a study take no more reports; its version."""

@@ -337,7 +337,10 @@ def _refusals(
     answered it in time must not wait for a later version to open. None is once its `retention` is over.
     """
     if study.closed:
-        return dict.fromkeys(versions, ProblemError(STUDY_CLOSED, "the study was closed"))
+        detail = "the study was deleted by its operator" if study.deleted else "the study was closed"
+        # A device says then that waiting is in vain.
+        more = {"final": True} if study.final else {}
+        return dict.fromkeys(versions, ProblemError(STUDY_CLOSED, detail, more=more))
     rules = {version: find(study_id, version) for version in versions}
     # Those that came now would be kept for longer than their participants were told, or deleted at once.
     refusals = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from pathlib import Path
 from threading import Lock
@@ -196,6 +196,14 @@ def load_keys(path: str | None) -> tuple[PublicKey, ...]:
     if not keys:
         raise InputError(f"setting signing_keys: {path} has no public key in PEM")
     return keys
+
+
+def earlier_versions(session: Session, study: Study) -> Iterator[Study]:
+    """The versions of a study that were published before this one, in their order."""
+    for version in queries.published_versions(session, study.id):
+        canonical = queries.canonical_bytes(session, study.id, version)
+        if version < study.version and canonical is not None:
+            yield Study.from_json(canonical)
 
 
 def is_signed(document: Any) -> bool:

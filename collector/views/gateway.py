@@ -14,7 +14,7 @@ from collector.oblivious.gateway import Gateway
 from collector.operator.days import documents_of
 from collector.problems import MEDIA_TYPE_UNSUPPORTED, OBLIVIOUS_ABSENT, OBLIVIOUS_NEEDED, ProblemError
 from collector.views.bodies import opened_body
-from collector.views.handling import Headers, harden, response_of
+from collector.views.handling import Headers, harden, refuse_upload, response_of
 from collector.views.openapi import Operation
 from ldp_client.oblivious.encapsulation import ANSWER_TYPE, KEYS_TYPE, REQUEST_TYPE
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 gateway = Blueprint("gateway", __name__)
+gateway.register_error_handler(Exception, refuse_upload)
 EXTENSION = "ldpkit-gateway"
 REPORTS = re.compile(r"/v1/studies/[^/]+/reports(/[^/]+)?/?")
 REFUSED = ("PUT", "POST")

@@ -16,7 +16,8 @@ from collector.storage.failures import problem_of
 
 IDENTITY = "LDPKit-Collector"
 Headers = Sequence[tuple[str, str]]
-UPLOADS = ("reports.put", "reports.post", "shares.put")
+# What comes through a relay is counted inside too: outside it is what was not opened.
+UPLOADS = ("reports.put", "reports.post", "shares.put", "gateway.receive")
 ADVICE_BY_STATUS = {
     404: "Check the address; the routes are under /v1/studies.",
     405: "Use one of the methods that the Allow header lists.",

@@ -81,7 +81,10 @@ SCHEMAS: Document = {
         **object_of({"reports": {"type": "array", "items": reference("Report"), "maxItems": MOST_REPORTS}}),
         "additionalProperties": False,
     },
-    "Published": object_of({"id": TEXT, "version": COUNT, "digest": TEXT}),
+    "Published": object_of(
+        {"id": TEXT, "version": COUNT, "digest": TEXT, "notes": {"type": "array", "items": TEXT}},
+        optional=("notes",),
+    ),
     "Closed": object_of({"id": TEXT, "version": COUNT, "closed": {"const": True}}),
     "Opened": object_of({"id": TEXT, "version": COUNT, "closed": {"const": False}}),
     "Studies": object_of({"studies": {"type": "array", "items": object_of(LISTED)}}),
@@ -148,8 +151,9 @@ SCHEMAS: Document = {
             "digest": TEXT,
             "field": TEXT,
             "failed": {"type": "array", "items": reference("Failure")},
+            "final": {"const": True},
         },
-        optional=("advice", "digest", "field", "failed"),
+        optional=("advice", "digest", "field", "failed", "final"),
     ),
     "Summary": object_of(
         {

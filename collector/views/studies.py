@@ -9,12 +9,19 @@ from collector import problems
 from collector.context import current_collector
 from collector.operator.acting import close_study, open_study
 from collector.problems import BODY_TOO_LARGE, ProblemError, deleted_study, unknown_study
-from collector.reports.rules import Rules
+from collector.reports.rules import Rules, bodies_in_words
 from collector.storage import audit_log, queries
 from collector.storage.keys import Role
 from collector.storage.models import DocumentRow
 from collector.studies import publishing
-from collector.studies.publishing import Published, fetch_signed, is_signed, publish_signed, signed_by
+from collector.studies.publishing import (
+    Published,
+    earlier_versions,
+    fetch_signed,
+    is_signed,
+    publish_signed,
+    signed_by,
+)
 from collector.views.auth import acting_key, given_key, no_key, require_reach, requires
 from collector.views.bodies import json_and_bytes
 from collector.views.openapi import (
@@ -30,6 +37,7 @@ from collector.views.openapi import (
     reference,
 )
 from collector.views.parameters import whole_parameter
+from ldp_client.commands.study_warnings import anew_in_words
 from ldp_client.device.outbox import MOST_BYTES as MOST_SENT_BYTES
 from ldp_client.device.upload import CLOSED, STUDY_STATE
 from ldp_client.documents.errors import StudyError
@@ -61,10 +69,13 @@ def publish() -> Response:
         require_reach(key, brought.study.id)
     signed = trusted if key is None else brought
     study = signed.study
-    size = Rules.of(study).form.size
+    rules = Rules.of(study)
     if collector.node is None:
-        _check_taken(study, size, collector.settings.body_limit)
+        _check_taken(rules, collector.settings.body_limit)
         _check_opened(study)
+    with collector.database.read() as session:
+        # Read and compared here: in the writer's transaction all uploads would wait for it.
+        notes = anew_in_words(study, earlier_versions(session, study))
     publish_here = publishing.publish if collector.node is None else collector.node.publish
     by = audit_log.BY_SIGNATURE if key is None else key.name
 
@@ -78,23 +89,24 @@ def publish() -> Response:
 
     is_new = collector.writer.act(act)
     collector.has_changed(study.id)
-    response = jsonify(id=study.id, version=study.version, digest=study.digest)
+    noted = {"notes": notes} if is_new and notes else {}
+    response = jsonify(id=study.id, version=study.version, digest=study.digest, **noted)
     response.status_code = 201 if is_new else 200
     response.headers["Location"] = url_for("studies.fetch", study_id=study.id)
     return response
 
 
-def _check_taken(study: Study, size: int, limit: int) -> None:
+def _check_taken(rules: Rules, limit: int) -> None:
     """Raises StudyError where this collector would refuse what devices send; they drop what is refused."""
-    if study.route is not None:
+    size = rules.form.size
+    if rules.study.route is not None:
         raise StudyError("route", "belongs to the nodes that it names: publish the study there")
     if size > MOST_SENT_BYTES:
         problem = f"make reports of {size} bytes, and a device sends {MOST_SENT_BYTES} at most: ask less"
         raise StudyError("questions", problem)
-    if size > limit:
-        problem = (
-            f"make reports of {size} bytes, and this collector takes {limit}: ask less, or raise body_limit"
-        )
+    if rules.body_size > limit:
+        sent = f"make {bodies_in_words(rules)}"
+        problem = f"{sent}, and this collector takes {limit}: ask less, or raise body_limit"
         raise StudyError("questions", problem)
 
 

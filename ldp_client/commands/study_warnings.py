@@ -2,6 +2,7 @@
 
 from ldp_client.commands.paper import epsilon_of
 from ldp_client.describing import factors
+from ldp_client.device.asking import asked_anew
 from ldp_client.documents.asker import ASKER
 from ldp_client.documents.sections import names_of
 from ldp_client.mechanisms import mechanisms_of
@@ -11,7 +12,7 @@ from ldp_client.words.text import ENGLISH, Words, letters, rounded_up, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
 
     from ldp_client.documents.study import Study
@@ -101,6 +102,12 @@ def _mistakable(labels: "list[str]") -> "list[str]":
 def notes_of(study: "Study", words: Words = ENGLISH) -> "list[str]":
     """A line for each question whose later rounds never see a changed answer."""
     return [words.say("study.repeats", name=question.id) for question in study.questions if question.repeats]
+
+
+def anew_in_words(study: "Study", earlier: "Iterable[Study]", words: Words = ENGLISH) -> "list[str]":
+    """A line for each memoized question that costs epsilon again. earlier: the study's versions, in order."""
+    found = asked_anew(study, earlier)
+    return [words.say("study.anew", name=name, version=version) for name, version in found.items()]
 
 
 def taken_in_words(study: "Study", words: Words = ENGLISH) -> "list[str]":

@@ -9,11 +9,15 @@ import hashlib
 
 from ldp_client.documents.canonical import canonical_json
 from ldp_client.documents.sections import title_above
+from ldp_client.documents.spoken import in_each_plain
+from ldp_client.mechanisms import mechanisms_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
+
+    from ldp_client.documents.study import Study
 
 
 def told_in(documents: "list[dict[str, Any]]", question: str) -> "dict[str, str]":
@@ -32,6 +36,44 @@ def is_same(words: "Iterable[str]", others: "Iterable[str]") -> bool:
     """Whether a question in these words is the one in those."""
     one, other = set(words), set(others)
     return one <= other or other <= one
+
+
+def asked_anew(study: "Study", earlier: "Iterable[Study]") -> "dict[str, int]":
+    """The memoized questions that a device draws anew which answered all earlier versions of a study.
+
+    Each with the last version that asked another thing. earlier: in their order.
+    """
+    now = _memoized(study)
+    kept: "dict[str, list[set[str]]]" = {name: [] for name in now}
+    others: "dict[str, int]" = {}
+    for one in earlier if now else ():
+        for name, words in _memoized(one).items():
+            if name in now:
+                _keep(kept[name], words)
+                if not is_same(words, now[name]):
+                    others[name] = one.version
+    return {
+        name: version
+        for name, version in others.items()
+        if not any([is_same(words, now[name]) for words in kept[name]])
+    }
+
+
+def _memoized(study: "Study") -> "dict[str, set[str]]":
+    """The words of a study's memoized questions, in all languages."""
+    mechanisms = mechanisms_of(study)
+    names = [name for name in mechanisms if hasattr(mechanisms[name], "permanent")]
+    documents = in_each_plain(study) if names else []
+    return {name: set(told_in(documents, name)) for name in names}
+
+
+def _keep(kept: "list[set[str]]", words: "set[str]") -> None:
+    """What a device keeps of a question that is asked in these words, as `memory.remember` has it."""
+    fewer = [place for place, one in enumerate(kept) if one < words]
+    if fewer:
+        kept[fewer[0]] = words
+    elif not any([is_same(one, words) for one in kept]):
+        kept.append(words)
 
 
 def _digests(parts: "list[dict[str, Any]]", *left_out: str) -> "list[str]":

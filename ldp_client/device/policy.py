@@ -167,7 +167,9 @@ def folder_of(given: "str | os.PathLike[str]") -> str:
     if not isinstance(path, str):
         raise InputError(say("device.folder", found=type(given).__name__))
     folder = os.path.expanduser(path)
-    if path[:1] == "~" and not os.path.isabs(folder):
+    # An empty HOME would put its folders into the root of the disk.
+    is_nowhere = os.environ.get("HOME") == "" and path.partition(os.sep)[0] == "~"
+    if path[:1] == "~" and (is_nowhere or not os.path.isabs(folder)):
         raise InputError(say("device.no_home", folder=path))
     return folder
 

@@ -44,7 +44,9 @@ def way_of(oblivious: "Optional[Oblivious]", report_bytes: int) -> "Exchange":
 
 
 class KeyGoneError(RefusedError):
-    """A deletion cannot reach the collector, and no other attempt will do more until people have acted."""
+    """The relay says that a deletion cannot reach the collector. Nothing proves it: it is tried again, and
+    where it is true no attempt does more until people have acted.
+    """
 
 
 class Relayed:

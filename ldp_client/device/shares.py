@@ -59,8 +59,10 @@ def nonce_for(queued: "Queued") -> bytes:
 
 
 def delete_shares(queued: "Queued", judge: "Judge") -> Outcome:
-    """Ask every node once to delete its share. One that does not is the last word once all have spoken."""
-    worst = ("waiting", "kept", "stuck", "refused")
+    """Ask every node once to delete its share: "sent" once all have spoken and one has none any more, as no
+    sum is made without it; "refused" when all keep theirs.
+    """
+    worst = ("waiting", "kept", "stuck", "sent", "refused")
     return _at_all(queued, lambda url, _index: delete_report(url, queued.secret), judge, worst)
 
 

@@ -113,6 +113,8 @@ def _refusal(answer: "Answer", tokens: "Tokens") -> Outcome:
         return Outcome(pause_of(answer.status), strange(answer))
     if problem == "invitation-needed":
         return Outcome("kept", say("device.token_invitation"))
+    if problem == "token-issued":
+        return Outcome("stuck", say("device.token_issued"))
     if problem == "token-key-other" and _is_unnamed(document, tokens):
         return Outcome("stuck", say("device.token_stratum"))
     detail = printable(document.get("detail", ""), MOST_CHARACTERS)

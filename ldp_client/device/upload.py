@@ -50,6 +50,7 @@ class Outcome:
 
     reason: in words. problem: the refusal's name. document: digest of the study that it is about. identity:
     the collector that answered. date: as it says, in the form of HTTP. Each is "" where nothing said it.
+    final: whether it says that its study opens no more.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class Outcome:
         document: str = "",
         identity: str = "",
         date: str = "",
+        final: bool = False,
     ) -> None:
         self.state = state
         self.reason = reason
@@ -67,6 +69,7 @@ class Outcome:
         self.document = document
         self.identity = identity
         self.date = date
+        self.final = final
 
 
 def put_report(
@@ -148,7 +151,8 @@ def _ask(
     if problem not in final:
         return Outcome(pause_of(answer.status), reason)
     said = printable(document.get("digest", ""))
-    return Outcome("refused", reason, problem, said, identity, answer.headers.get("Date", ""))
+    told = (answer.headers.get("Date", ""), document.get("final") is True)
+    return Outcome("refused", reason, problem, said, identity, *told)
 
 
 def identity_of(answer: "Answer") -> str:
@@ -211,8 +215,8 @@ def judged(report: "Queued", outcome: Outcome, publisher: str) -> Outcome:
     why = _why_kept(report, outcome, publisher)
     if not why:
         return outcome
-    state = "stuck" if why == say("device.kept_closed_sum") else "kept"
-    return Outcome(state, f"{outcome.reason}; {why}")
+    is_over = why in (say("device.kept_closed_sum"), say("device.kept_over"))
+    return Outcome("stuck" if is_over else "kept", f"{outcome.reason}; {why}")
 
 
 def _why_kept(report: "Queued", outcome: Outcome, publisher: str) -> str:
@@ -222,8 +226,10 @@ def _why_kept(report: "Queued", outcome: Outcome, publisher: str) -> str:
         return say("device.kept_other_collector")
     if outcome.problem == "study-closed":
         why = _why_not_over(report.closes, outcome.date)
-        # Nobody opens a secure sum again.
-        return say("device.kept_closed_sum") if why and report.nodes else why
+        # Nobody opens a secure sum again, nor a study that was deleted or archived.
+        if why and report.nodes:
+            return say("device.kept_closed_sum")
+        return say("device.kept_over") if why and outcome.final else why
     return ""
 
 

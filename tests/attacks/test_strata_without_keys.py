@@ -93,7 +93,7 @@ def test_what_an_earlier_release_published_is_published_again_as_it_is(published
 def test_so_does_the_command(published_before, tmp_path, capsys, monkeypatch, more):
     _, study = published_before
     monkeypatch.setattr(RemoteCollector, "served", lambda *_: (study.canonical(), False))
-    monkeypatch.setattr(RemoteCollector, "publish", lambda *_: None)
+    monkeypatch.setattr(RemoteCollector, "publish", lambda *_: [])
     monkeypatch.setattr(RemoteCollector, "status", lambda *_: {"state": "open"})
     path = tmp_path / "study.json"
     path.write_bytes(study.canonical())

@@ -1,10 +1,12 @@
 """Has people send for ever what no node and no gateway will take, and hides behind it what only waits."""
 
+import json
 from pathlib import Path
 
 import pytest
 from werkzeug.wrappers import Response
 
+from collector.studies import publishing
 from ldp_client.cli import main
 from ldp_client.device import clock
 from ldp_client.device.outbox import Queued
@@ -13,7 +15,8 @@ from schemas import Study
 from tests import studies
 from tests.attacks.test_strata_without_keys import device as stratum
 from tests.attacks.test_strata_without_keys import server
-from tests.ldp_client.devices import consenting
+from tests.ldp_client.devices import consenting, problem
+from tests.ldp_client.issuers import refusing
 from tests.oblivious.conftest import keys, relayed_study
 from tests.oblivious.test_device import Relay
 from tests.secure_sum.conftest import INVITATION
@@ -76,6 +79,62 @@ def test_the_command_says_of_a_deletion_without_a_key_not_to_run_again(
         said = capsys.readouterr().err
     assert "to delete report" in said
     assert "run again" not in said
+
+
+def test_the_command_says_of_a_code_that_answered_elsewhere_what_ends_it(stratum, capsys):
+    device, issuer, _ = stratum
+    issuer.answers = [refusing(409, "token-issued")]
+    folder = str(Path(device.ledger.path).parent)
+    main(["answer", f"{device.collector}/v1/studies/{studies.document()['id']}", "--folder", folder])
+    said = capsys.readouterr().err
+    assert "gives no second token" in said
+    assert "for a new invitation, or withdraw" in said
+    assert "run again" not in said
+    device.invite(studies.document()["id"], "ANOTHER")
+    flushed = device.flush(attempts=1)
+    assert (flushed.batched, flushed.waiting) == (1, 0)
+
+
+@pytest.mark.parametrize("closes", ["", "2999-01-01"])
+def test_the_command_says_of_a_deleted_study_to_withdraw(tmp_path, server, capsys, closes):
+    study = Study({**PLAIN.document, **({"closes": closes} if closes else {})})
+    device = consenting(tmp_path / "device", "8", server.url)
+    device.answer(study, {"ever": True})
+    body = json.loads(problem("study-closed", study.digest)[1])
+    body = {**body, "detail": "the study was deleted by its operator", "final": True}
+    server.statuses, server.refusals = [200, 410], {410: ("application/problem+json", json.dumps(body))}
+    server.content = study.canonical()
+    main(["answer", f"{server.url}/v1/studies/plain", "--folder", str(tmp_path / "device")])
+    said = capsys.readouterr().err
+    assert "was deleted by its operator; nobody opens that study again" in said
+    assert "can be withdrawn" in said
+    assert "run again" not in said
+
+
+@pytest.mark.parametrize(
+    ("closes", "final", "state"),
+    [
+        ("2000-01-01", True, "refused"),
+        ("2999-01-01", True, "stuck"),
+        ("", True, "stuck"),
+        ("", False, "kept"),
+    ],
+)
+def test_a_report_to_a_study_that_nobody_opens_again_is_stuck(closes, final, state):
+    report = Queued("00", "https://a.example", "plain", "{}", document="d", closes=closes)
+    refused = Outcome("refused", "closed", "study-closed", document="d", identity="k", final=final)
+    assert judged(report, refused, "k").state == state
+
+
+@pytest.mark.parametrize("ended", [{"deleted": True}, {"final": True}, {}])
+def test_a_collector_says_which_study_nobody_opens_again(habits, study, make_report, ended):
+    with habits.collector.database.write() as session:
+        publishing.close(session, study.id, **ended)
+    refusal = habits.put(make_report(study)).get_json()
+    assert refusal["type"].endswith("study-closed")
+    assert refusal["digest"] == study.digest
+    assert refusal.get("final") == (True if ended else None)
+    assert ("deleted by its operator" in refusal["detail"]) is ("deleted" in ended)
 
 
 def test_what_only_waits_is_said_apart(stratum, server, capsys):

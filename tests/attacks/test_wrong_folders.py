@@ -107,11 +107,11 @@ def test_a_service_that_starts_elsewhere_is_the_same_device(tmp_path, monkeypatc
     assert sorted(path.name for path in tmp_path.glob("*/*")) == ["device"]
 
 
-@pytest.mark.parametrize("home", [".", "home"])
+@pytest.mark.parametrize("home", [".", "home", ""])
 def test_without_a_home_there_is_no_device_in_it(tmp_path, monkeypatch, home):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", home)
-    for folder in ("~/device", "~nobody-of-this-name/device"):
+    for folder in ("~/device", "~", "~nobody-of-this-name/device"):
         with pytest.raises(InputError, match="in no home folder"):
             consenting(folder, "4")
     assert os.listdir(tmp_path) == []
@@ -128,7 +128,7 @@ def test_an_open_device_stays_where_it_was_opened(tmp_path, monkeypatch):
     assert os.listdir() == []
 
 
-@pytest.mark.parametrize("home", [".", "home", None])
+@pytest.mark.parametrize("home", [".", "home", "", None])
 @pytest.mark.parametrize("folder", [[], ["--folder=~/device"], ["--folder=~nobody-of-this-name/device"]])
 def test_nor_does_a_home_that_is_none(tmp_path, monkeypatch, capsys, home, folder):
     """Each working folder would have a device of its own, in a folder that may be called ~."""

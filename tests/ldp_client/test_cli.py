@@ -120,13 +120,15 @@ def test_a_signed_study_in_a_studys_place_is_named(tmp_path, capsys):
     assert "signed.json: is a signed study, which devices take" in capsys.readouterr().err
 
 
-def test_perturb_says_that_reports_without_tokens_are_taken_by_nobody(tmp_path, capsys):
+def test_perturb_draws_nothing_where_reports_without_tokens_are_taken_by_nobody(tmp_path, capsys):
     channel = channel_of("https://issuer.example")
     (tmp_path / "study.json").write_text(json.dumps(studies.document(studies.YES_NO, channel=channel)))
     (tmp_path / "answers.ndjson").write_text('{"ever": true}\n')
     files = [str(tmp_path / name) for name in ("study.json", "answers.ndjson", "reports.ndjson")]
-    assert cli.main(["perturb", *files[:2], "--out", files[2]]) == 0
-    assert "No collector takes these reports" in capsys.readouterr().err
+    before = sorted(tmp_path.iterdir())
+    assert cli.main(["perturb", *files[:2], "--out", files[2]]) == 3
+    assert "no collector takes those of a file, and nothing was drawn" in capsys.readouterr().err
+    assert sorted(tmp_path.iterdir()) == before
 
 
 def test_perturb_writes_reports(tmp_path, study_file):

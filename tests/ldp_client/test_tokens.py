@@ -166,7 +166,7 @@ LIES = {
     "the request itself": (lambda body, _: (200, RESPONSE, body[3:]), "did not sign"),
     "too long": (lambda body, _: (200, RESPONSE, keys()[0].sign(body[3:]) * 2), "did not sign"),
     "HTML": (lambda body, _: (200, "text/html", keys()[0].sign(body[3:])), "no answer of a collector"),
-    "another invitation's": (refusing(409, "token-issued"), "token-issued"),
+    "another invitation's": (refusing(409, "token-issued"), "no second token"),
     "unknown invitation": (refusing(403, "invitation-needed"), "does not know this invitation"),
     "unknown key": (refusing(422, "token-key-unknown"), "token-key-unknown"),
     "a key that there is not": (refusing(409, "token-key-other", key=1), "token-key-other"),

@@ -124,7 +124,7 @@ def test_what_a_relay_says_itself_settles_nothing_and_opens_no_other_way(
     assert flushed.undeleted == 1
     # Its report is stored elsewhere: the person is told whom to ask for what.
     assert (
-        f"Ask the study's contact to put the key back, or to delete report {report}" in flushed.reason
+        f"ask the study's contact to put the key back, or else to delete report {report}" in flushed.reason
     ) == (said == "has no more the key")
     assert len(relay.requests) == 2
     assert collector.requests == []

@@ -1,0 +1,41 @@
+"""A relay says that the collector has no key any more: people show their contact which report is theirs."""
+
+import pytest
+
+from collector.oblivious.keys import GatewayKeys
+from tests.ldp_client.devices import consenting
+from tests.oblivious.conftest import relayed_study, send
+from tests.oblivious.test_device import Relay
+
+__all__ = ["send"]
+KEY_GONE = b'{"type": "https://iana.org/assignments/http-problem-types#ohttp-key"}'
+
+
+@pytest.fixture
+def answered(tmp_path):
+    """A device whose report has such a relay, its study and the relay."""
+    with Relay() as relay:
+        relay.answer = (400, {"Content-Type": "application/problem+json"}, KEY_GONE)
+        study = relayed_study(relay.url, GatewayKeys.generate())
+        device = consenting(tmp_path / "device", "9", "http://127.0.0.1:9")
+        device.answer(study, {"ever": True})
+        yield device, study, relay
+
+
+def test_the_device_says_who_says_so_and_to_wait_before_anybody_is_told(answered, send):
+    device, study, relay = answered
+    assert f"{relay.url} says that the collector has no more the key" in send(device).reason
+    device.withdraw(study.id)
+    said = send(device).reason
+    assert f"{relay.url} says, and nothing proves it" in said
+    assert said.index("on another day") < said.index("contact") < said.index("which tells them")
+
+
+def test_it_asks_again_at_the_next_flush(answered, send):
+    device, study, relay = answered
+    send(device)
+    device.withdraw(study.id)
+    before = len(relay.requests)
+    for _ in range(2):
+        send(device)
+    assert len(relay.requests) == before + 2
