@@ -92,7 +92,7 @@ def summarize(study: Study | str | PathLike[str], reports: Reports) -> Summary:
     summary = reduce_reports(study, good_reports(study, found))
     if not _count(summary):
         raise InputError(
-            "there are no reports (a series is used up once read); of none the summary is Summary.empty(study)"
+            "there are no reports (a series is used up once read): Summary.empty(study) is a summary of none"
         )
     return summary
 

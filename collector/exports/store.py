@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any
@@ -120,6 +120,13 @@ class Store:
                 self._fs.rm_file(self._at(path))
             except FileNotFoundError:
                 return
+
+    def remove_empty(self, folder: str) -> None:
+        """Delete a disk's folders from here down that hold nothing; stores have none. Others stay."""
+        if self.is_local:
+            for top, _folders, _files in os.walk(self._at(folder), topdown=False):
+                with suppress(OSError):
+                    os.rmdir(top)
 
     def paths(self, folder: str) -> list[str]:
         """Every file below a folder, from there, in order."""
