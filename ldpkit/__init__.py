@@ -71,7 +71,7 @@ _HOMES = {
     "Question": ("schemas", "Question", ""),
     "Report": ("schemas", "Report", ""),
     "Study": ("schemas", "Study", ""),
-    "Summary": ("summaries", "Summary", "inference"),
+    "Summary": ("summaries", "Summary", "tables"),
     "TowardsSet": ("ldp_client.shuffling.reports", "TowardsSet", ""),
     "analyse": ("inference", "analyse", "inference"),
     "audit": ("ldp_client.audit.auditing", "audit_study", ""),
@@ -89,7 +89,7 @@ _HOMES = {
     "shuffled_epsilon": ("ldp_client.shuffling.reports", "shuffled_epsilon", ""),
     "split_epsilon": ("inference.design.splitting", "split_epsilon", "inference"),
     "study": ("ldpkit.ask", "study", ""),
-    "summarize": ("summaries", "summarize", "inference"),
+    "summarize": ("summaries", "summarize", "tables"),
     "summarize_dataset": ("summaries", "summarize_dataset", "tables"),
     "towards_set": ("ldp_client.shuffling.reports", "towards_set", ""),
 }

@@ -11,6 +11,7 @@ from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import UsageError
 from ldp_client.files.disk import load_study
 from summaries.engines import ENGINES
+from summaries.extras import naming_extra
 
 if TYPE_CHECKING:
     from ldp_client.commands.output import Progress
@@ -103,6 +104,11 @@ def _has_columns(path: str) -> bool:
 
 def run_summarize(arguments: argparse.Namespace) -> int:
     """ldpkit summarize STUDY.json REPORTS... --out FILE [--engine local|dask|spark] [--cluster URL]"""
+    with naming_extra(arguments.engine):
+        return _summarize(arguments)
+
+
+def _summarize(arguments: argparse.Namespace) -> int:
     study = load_study(arguments.study)
     from ldp_client import mechanisms_of
     from ldp_client.files.disk import replacing

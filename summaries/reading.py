@@ -24,6 +24,7 @@ from ldp_client.words.text import counted
 from schemas import Report, Study
 from summaries import Summary, check_report, check_study
 from summaries.csv_rows import csv_rows, is_csv
+from summaries.engines.addresses import is_in_store
 from summaries.reducing import CheckedReports, Seen, good_reports, reduce_reports
 from summaries.refusing import Others, Refused, left_out_notes, refuse_bad
 from summaries.spelling import Labels
@@ -76,10 +77,10 @@ def summarize(study: Study | str | PathLike[str], reports: Reports) -> Summary:
             than once counts once, which is said on standard error.
 
     Returns:
-        The summary, equal whatever the order of the reports. That of none at all is said on standard error.
+        The summary, equal whatever the order of the reports.
 
     Raises:
-        InputError: the study is no Study, or the reports are no reports.
+        InputError: the study is no Study, the reports are no reports, or there are none.
         ReportError: a report answers another study document, has other questions, is one that no device
             could have sent, or has the id of another one.
         SummaryError: the file has a summary of another study.
@@ -90,9 +91,8 @@ def summarize(study: Study | str | PathLike[str], reports: Reports) -> Summary:
         return found
     summary = reduce_reports(study, good_reports(study, found))
     if not _count(summary):
-        print(
-            "there were no reports: this is the summary of none (a series is used up once read)",
-            file=sys.stderr,
+        raise InputError(
+            "there are no reports (a series is used up once read): Summary.empty(study) is a summary of none"
         )
     return summary
 
@@ -184,11 +184,22 @@ def checked_path(path: object) -> str:
     if "\n" in str(path) or str(path).startswith("{"):
         raise InputError("a file's path is wanted, not its text: give that line by line, text.splitlines()")
     refuse_workbook(path)
+    _refuse_dataset(str(path))
     if Path(path).is_fifo():
         raise InputError(
             f"{path} is a stream, and reports are looked at twice: pipe them in and name - in its place"
         )
     return _copied_input() if str(path) == STREAM else str(path)
+
+
+def _refuse_dataset(path: str) -> None:
+    """Raises InputError for a folder, or an address: engines read what is there."""
+    what = "an address" if is_in_store(path) else "a folder" if Path(path).is_dir() else ""
+    if what:
+        raise InputError(
+            f"{path} is {what}: a dataset is read first, and alone, by `ldpkit summarize STUDY.json {path} "
+            "--out summary.json`; give that summary"
+        )
 
 
 # Of a standard input the copy, which goes when the process ends: reports are read by their beginning first.

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from ldp_client.documents.errors import InputError, ReportError
 from ldp_client.documents.export_end import FORMAT as END_FORMAT
 from ldp_client.documents.fields import printable
-from ldp_client.words.text import counted
+from ldp_client.words.text import counted, visible
 from schemas import Report
 from summaries.spelling import Labels
 
@@ -32,6 +32,8 @@ COLUMNS = ("study", "version", "digest", "payloads")
 # Of reports in Parquet, and in JSON; of the last two each entry counts.
 OWN = ("report_id", "id", *COLUMNS, "public")
 NESTED = ("payloads", "public")
+# Of a column's name, in a message.
+MOST_SHOWN = 64
 # Of columns that have one question's or public field's cells, in CSV.
 PAYLOADS, PUBLIC = "payloads.", "public."
 NO_REPORTS = (
@@ -61,7 +63,7 @@ def in_table(table: Any, labels: Labels = NO_LABELS) -> Iterator[Placed]:
     heads = {name.partition(".")[0] for name in names}
     missing = [name for name in COLUMNS if name not in heads]
     if missing:
-        shown = ", ".join(printable(name) for name in names[:8])
+        shown = ", ".join(visible(name[:MOST_SHOWN]) for name in names[:8])
         raise InputError(f"the table has no column {missing[0]}, but {shown or 'none'}: {NO_REPORTS}")
     refuse_repeated(columns, "the table")
     return in_documents(_rows(table), "row", labels)
@@ -85,7 +87,8 @@ def refuse_repeated(columns: Iterable[Any], what: str) -> None:
             names += [f"{own}.{column.type.field(at).name}" for at in range(column.type.num_fields)]
         for name in names:
             if name in seen:
-                raise InputError(f"{what} has the column {printable(name)} twice: leave one of them out")
+                shown = visible(name[:MOST_SHOWN])
+                raise InputError(f"{what} has the column {shown} twice: leave one of them out")
             seen.add(name)
 
 

@@ -201,6 +201,8 @@ def finish(store: Store, manifest: Manifest, keeper: Keeper | None = None) -> Go
         store.remove(f"{folder}/{MANIFEST}")
     for path in stale:
         store.remove(f"{folder}/{path}")
+    # Of a day whose reports were all withdrawn the name would still say that there were some.
+    store.remove_empty(folder)
     store.settle(folder)
     _write_if_other(store, f"{folder}/{MANIFEST}", manifest.to_json().encode())
     store.remove(f"{folder}/{UNFINISHED}")

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import sha256
-from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
 from urllib.parse import urlsplit
@@ -15,8 +14,8 @@ from urllib.parse import urlsplit
 from ldp_client.documents.errors import InputError, LdpkitError, MissingExtraError, TransferError, UsageError
 from ldp_client.files.disk import replacing
 from summaries.engines.addresses import DISKS, line_of, on_disk
+from summaries.extras import STORES, missing_library
 
-EXTRAS = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "az": "az", "abfs": "az", "abfss": "az"}
 PIECE = 1 << 20
 # What is longer goes to a store in several parts, and appears when the last one is there.
 ONE_PUT = 32 << 20
@@ -42,7 +41,7 @@ def refuse_unreadable(address: str) -> None:
     path = on_disk(address)
     if path is not None and path.startswith(("~", *(f"{disk}:" for disk in DISKS))):
         raise UsageError(f"{address}: write the path from the root; ~ is read by shells alone, file: with //")
-    if path is not None and path.lower().startswith(tuple(f"{store}:" for store in EXTRAS)):
+    if path is not None and path.lower().startswith(tuple(f"{store}:" for store in STORES)):
         raise UsageError(f"{address} is a folder's path: write {path.partition(':')[0]}:// with two slashes")
     if address.rstrip("/").lower().endswith(".parquet"):
         raise UsageError(f"{address} is one file by its name, and a dataset many: leave .parquet out")
@@ -122,6 +121,13 @@ class Store:
             except FileNotFoundError:
                 return
 
+    def remove_empty(self, folder: str) -> None:
+        """Delete a disk's folders from here down that hold nothing; stores have none. Others stay."""
+        if self.is_local:
+            for top, _folders, _files in os.walk(self._at(folder), topdown=False):
+                with suppress(OSError):
+                    os.rmdir(top)
+
     def paths(self, folder: str) -> list[str]:
         """Every file below a folder, from there, in order."""
         return sorted(self.sizes(folder))
@@ -195,7 +201,7 @@ def _filesystem(address: str) -> tuple[Any, str]:
         advice = "set it in the environment, as the store's own programs read it"
         raise UsageError(f"an address must not hold a password, which would be written down: {advice}")
     # Of all that fsspec reads, memory and caches among it, what keeps what is written.
-    if protocol not in (*DISKS, *EXTRAS) or "::" in address:
+    if protocol not in (*DISKS, *STORES) or "::" in address:
         what = "::" if "::" in address else f"{protocol}://"
         known = "a folder, s3://…, gs://…, az://…"
         raise InputError(f"{address}: {what} is no place that files are written to; {known}")
@@ -207,8 +213,8 @@ def _filesystem(address: str) -> tuple[Any, str]:
         filesystem, root = url_to_fs(address)
     except (ImportError, ValueError) as error:
         # Some of a library's protocols are unknown without it.
-        if protocol in EXTRAS and (isinstance(error, ImportError) or not find_spec(_module_of(protocol))):
-            raise MissingExtraError(EXTRAS[protocol], _module_of(protocol)) from None
+        if missing := missing_library(protocol):
+            raise missing from None
         raise _not_an_address(address, error) from None
     return filesystem, str(root)
 
@@ -222,7 +228,3 @@ def _has_password(address: str) -> bool:
 
 def _not_an_address(address: str, error: Exception) -> InputError:
     return InputError(f"{address} is no address: {line_of(error)}")
-
-
-def _module_of(protocol: str) -> str:
-    return {"s3": "s3fs", "gs": "gcsfs", "az": "adlfs"}[EXTRAS[protocol]]

@@ -330,9 +330,11 @@ def delete_archive(database: Database, study_id: str, address: str) -> int:
         versions = queries.published_versions(session, study_id)
     if state is None or state.archived != address:
         raise InputError(f"{study_id} is not archived in {address} any more: nothing was deleted")
-    _delete_files(database, Store(address), study_id, versions)
+    store, folder = Store(address), folder_of(study_id)
+    _delete_files(database, store, study_id, versions)
     deleted = _forget(database, study_id)
-    Store(address).remove(f"{folder_of(study_id)}/{UNFINISHED}")
+    store.remove(f"{folder}/{UNFINISHED}")
+    store.remove_empty(folder)
     return deleted
 
 
@@ -360,6 +362,8 @@ def _delete_files(database: Database, store: Store, study_id: str, versions: Ite
         is_temporary = path.rpartition("/")[2].startswith(TEMPORARY)
         if path in ours or is_temporary or PART.fullmatch(path):
             store.remove(f"{folder}/{path}")
+    # Their names say on which days reports came.
+    store.remove_empty(folder)
 
 
 def _forget(database: Database, study_id: str) -> int:

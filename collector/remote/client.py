@@ -23,6 +23,7 @@ from ldp_client.device.exchange import MOST_CHARACTERS, Answer, Cutoff, backoff,
 from ldp_client.device.policy import LOOPBACK
 from ldp_client.documents.errors import TransferError, UsageError
 from ldp_client.documents.fields import printable
+from ldp_client.words.text import visible
 
 T = TypeVar("T")
 ATTEMPTS = 5
@@ -151,7 +152,7 @@ def stream(
             said = error.read(MAX_PROBLEM_BYTES)
         raise _refusal(error.code, said, who) from None
     except (OSError, HTTPException) as error:
-        reason = printable(getattr(error, "reason", None) or repr(error), MOST_CHARACTERS)
+        reason = _shown(getattr(error, "reason", None) or repr(error))
         raise PassingError(f"cannot reach {who}, {url}: {reason}") from None
 
 
@@ -253,8 +254,13 @@ def _refusal(status: int, body: bytes, who: str) -> TransferError:
         detail = NO_ROUTE
     if status == TOO_LARGE and _problem_detail(body) is None:
         detail = "a proxy in front of it takes no body of this size (nginx: client_max_body_size)"
-    message = f"{who} answered {status}: {printable(detail, MOST_CHARACTERS)}"
+    message = f"{who} answered {status}: {_shown(detail)}"
     return (PassingError if status in TEMPORARY else RefusalError)(message, status)
+
+
+def _shown(said: object) -> str:
+    """What a server says, cut: letters of any script stay, for a folder may be named by them."""
+    return visible(str(said)[:MOST_CHARACTERS])
 
 
 def _problem_detail(body: bytes) -> str | None:

@@ -19,6 +19,7 @@ from formulaic.transforms import TRANSFORMS
 
 from inference.analyses.formula import Names, known_column, parse
 from inference.analyses.naming import INTERCEPT, Name, expanded
+from inference.analyses.reading_terms import PARSER, NothingToTakeAwayError
 from inference.analyses.table import Codes, Private, Values
 from ldp_client.documents.errors import InputError
 
@@ -126,7 +127,9 @@ def compared(side: str, columns: Sequence[str]) -> list[str]:
 
 def _read(side: str, names: Names) -> Any:
     try:
-        return Formulaic(names.put(side))
+        return Formulaic(names.put(side), _parser=PARSER)
+    except NothingToTakeAwayError as error:
+        raise InputError(f"the formula {error.sentence(names.quoted(error.term))}") from None
     except Exception as error:
         raise InputError(f"the formula's terms {side!r} cannot be read: {_one_line(error)}") from None
 
@@ -151,6 +154,7 @@ def matrix_of(
     if values.size > MOST_ENTRIES:
         raise InputError(f"the design matrix has {values.size:,} entries: at most {MOST_ENTRIES:,} fit")
     _refuse_infinite(values, found.columns, names)
+    _refuse_dropped(found.model_spec, names)
     _refuse_other_rows(found, expanded, names)
     terms, levels = _labels(found.model_spec, names)
     shaped = values.reshape(len(frame), len(answers), -1)
@@ -181,6 +185,17 @@ def _refuse_infinite(values: Values, columns: Iterable[object], names: Names) ->
     if len(odd):
         term = names.restored(str(list(columns)[odd[0]]))
         raise InputError(f"the term {term} is not a finite number in some rows: change the term or the rows")
+
+
+def _refuse_dropped(spec: Any, names: Names) -> None:
+    """Raises InputError for a term without a column: formulaic has none for a factor of one level."""
+    for part in spec.structure:
+        if not part.columns:
+            term = names.restored(str(part.term))
+            named = f"{term}, or a factor of it," if part.term.degree > 1 else term
+            raise InputError(
+                f"{named} has the same level in every row, so that nothing can be learnt of it: leave it out"
+            )
 
 
 def combinations(predictors: Sequence[Private]) -> tuple[tuple[str, ...], ...]:

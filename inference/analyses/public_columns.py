@@ -21,6 +21,8 @@ _COMMA = re.compile(r"[+-]?\d+,\d+")
 _NUMERAL = re.compile(r"[+-]?\d+([.,]\d+)?")
 _WHOLE = re.compile(r"-?[0-9]+")
 _MARK = re.compile(r"[^\d.,+-]")
+# A minus as typesetters write it, or a dash; blanks behind it.
+_MINUS = re.compile(r"^[-\u2010-\u2015\u2212\ufe58\ufe63\uff0d]\s*(?=\d)")
 # From it on a float64 may stand for two whole numbers.
 INEXACT = 2**53
 # What no level can be: nothing says which of them are one.
@@ -90,8 +92,15 @@ def _refuse_times(cells: Sequence[object], name: str) -> None:
 def _refuse_marks(cells: Sequence[object], name: str) -> None:
     """Raises InputError for numbers that a mark makes text of, in a column of nothing else."""
     texts = [cell.strip() for cell in cells if isinstance(cell, str)]
-    if len(texts) < len(cells) or not all(_NUMERAL.fullmatch(cell) or _is_marked(cell) for cell in texts):
+    plain = [_MINUS.sub("-", cell) for cell in texts]
+    if len(texts) < len(cells) or not all(_NUMERAL.fullmatch(cell) or _is_marked(cell) for cell in plain):
         return
+    for cell, meant in zip(texts, plain, strict=True):
+        if cell != meant:
+            raise InputError(
+                f"column {name} has numbers with another minus than -, such as {cell!a}, which would each be "
+                f"a level: write {re.sub(_MARK, '', meant)}"
+            )
     if spaced := next(filter(_is_marked, texts), ""):
         raise InputError(
             f"column {name} has numbers with marks between thousands, such as {spaced!a}, which would each "

@@ -32,12 +32,13 @@ from inference.models.clipping import beyond_bounds, clipping_notes, possible_cl
 from inference.models.leveled_cells import levels_of, margins, scales, shares_of_cells
 from inference.models.leveled_regressions import effects, level_parameters, moments_on_levels, of_bins
 from inference.models.product_cells import (
-    MAIN,
     PAIR,
     TAILS,
+    cell_effects,
     cell_moments,
     normal_moments,
     parameters_of_moments,
+    start_of_cells,
 )
 from inference.models.regression import Regression, Scale, regression, residual_sd
 from inference.models.sampled_products import (
@@ -172,8 +173,7 @@ def _moments_of(question: Question, mechanism: SampledProducts) -> Sampled:
 
 def _of_yes_no(line: Regression, at: Array, directions: Array, _weights: Array) -> Array:
     d = len(line.coefficients)
-    main = numpyro.sample("main", dist.Normal(0, MAIN).expand([d]).to_event(1))
-    pair = numpyro.sample("pair", dist.StudentT(TAILS, 0, PAIR).expand([d * (d - 1) // 2]).to_event(1))
+    main, pair = cell_effects(d)
     mains = main + directions @ _tilt(directions, PAIR * np.ones(d))
     return jax.vmap(lambda at, main: cell_moments(at, line.coefficients, main, pair))(at, mains)
 
@@ -238,8 +238,7 @@ def _start(question: Question, mechanism: SampledProducts, beside: Beside) -> di
         found |= {"pair": np.zeros(pairs)} if pairs else {}
     elif mechanism.binary and not any(field.bounds for field in question.features):
         d = len(question.features)
-        found |= {"intercept": 0.0, "coefficients": np.zeros(d), "main": np.zeros(d)}
-        found |= {"pair": np.zeros(d * (d - 1) // 2), "tilt": np.zeros((size, d))}
+        found |= {**start_of_cells(d), "tilt": np.zeros((size, d))}
     else:
         found |= {**start(question), "along": np.zeros((size, len(question.features)))}
     return found if mechanism.binary else {**found, "sd": 0.5}

@@ -55,7 +55,8 @@ def refuse_without_formula(arguments: argparse.Namespace) -> None:
     """Raises InputError for what a plan of a study's own models does not take, or lacks."""
     for name in OWN:
         if getattr(arguments, name) is not None:
-            raise UsageError(f"--{name} is for a plan of a --formula")
+            instead = "; a study's own models are planned for --devices" if name == "people" else ""
+            raise UsageError(f"--{name} is for a plan of a --formula{instead}")
     if arguments.study is None:
         raise UsageError("plan needs STUDY.json, or --design, --table and --formula")
 

@@ -62,24 +62,36 @@ def logistic_from_products(question: Question, mechanism: Mechanism, summary: Qu
 
     def program(n: int, counts: Array) -> None:
         line = regression(question)
-        d = len(question.features)
-        main = numpyro.sample("main", dist.Normal(0, MAIN).expand([d]).to_event(1))
-        pair = numpyro.sample("pair", dist.StudentT(TAILS, 0, PAIR).expand([d * (d - 1) // 2]).to_event(1))
-        found = cell_moments(line.intercept, line.coefficients, main, pair)
+        effects = cell_effects(len(question.features))
+        found = cell_moments(line.intercept, line.coefficients, *effects)
         numpyro.deterministic("second", found)
         numpyro.sample("reports", signs_of(products, found, n), obs=jnp.asarray(counts))
 
-    d = len(question.features)
-    initial: dict[str, object] = {"intercept": 0.0, "coefficients": np.zeros(d), "main": np.zeros(d)}
     return Model(
         program,
         {"n": summary.n, "counts": summary.values},
-        {**initial, "pair": np.zeros(d * (d - 1) // 2)},
+        start_of_cells(len(question.features)),
         partial(parameters_of_moments, question),
         few_reports(products, summary),
         replicates=replicated(products, summary, moments_of),
         shown=positive_signs,
     )
+
+
+def cell_effects(d: int) -> tuple[Array, Any]:
+    """Draw the effects of d features alone, and those of pairs, on log shares of cells."""
+    main = numpyro.sample("main", dist.Normal(0, MAIN).expand([d]).to_event(1))
+    pairs = d * (d - 1) // 2
+    if not pairs:
+        return main, np.zeros(0)
+    return main, numpyro.sample("pair", dist.StudentT(TAILS, 0, PAIR).expand([pairs]).to_event(1))
+
+
+def start_of_cells(d: int) -> dict[str, object]:
+    """No slope, and cells that are alike."""
+    found: dict[str, object] = {"intercept": 0.0, "coefficients": np.zeros(d), "main": np.zeros(d)}
+    # One feature has no such site: samplers and files of draws take none that is empty.
+    return {**found, "pair": np.zeros(d * (d - 1) // 2)} if d > 1 else found
 
 
 def cell_moments(intercept: Any, coefficients: Any, main: Any, pair: Any) -> Array:
@@ -144,7 +156,7 @@ def _moments(law: Array, later: Array, first: Array) -> Array:
 def random_cells(sites: Mapping[str, Any], n: int, random: Generator) -> Values:
     """Features (n, d), 0 or 1, of n people, from one draw of the sites."""
     with jax.enable_x64(True):
-        law = np.asarray(_law(sites["main"], sites["pair"])).ravel()
+        law = np.asarray(_law(sites["main"], sites.get("pair", np.zeros(0)))).ravel()
     cells = random.choice(len(law), size=n, p=law / law.sum())
     return np.asarray(1 - ((cells[:, None] >> np.arange(len(sites["main"]))) & 1), np.float64)
 

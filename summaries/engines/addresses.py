@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import IO, Any, cast
 
 from ldp_client.documents.errors import InputError, LdpkitError, MissingExtraError, TransferError
+from summaries.extras import missing_library
 
 # Before the path of a file on a disk, for fsspec.
 DISKS = ("file", "local")
@@ -102,7 +103,12 @@ def _store_of(address: str) -> tuple[Any, str]:
         from fsspec.core import url_to_fs
     except ImportError:
         raise MissingExtraError("tables", "fsspec") from None
-    store, inside = url_to_fs(address)
+    try:
+        store, inside = url_to_fs(address)
+    except (ImportError, ValueError):
+        if missing := missing_library(address.partition("://")[0]):
+            raise missing from None
+        raise
     store.invalidate_cache()
     return store, inside
 

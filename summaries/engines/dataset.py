@@ -97,7 +97,7 @@ def find_dataset(study: Study, addresses: str | PathLike[str] | Sequence[str | P
 
     Raises:
         InputError: there are none, or a dataset is unfinished, or another study's.
-        MissingExtraError: an address needs fsspec.
+        MissingExtraError: an address needs fsspec, or a store its library.
         TransferError: a store cannot be reached, or says no.
     """
     given = [addresses] if isinstance(addresses, str | PathLike) else list(addresses)

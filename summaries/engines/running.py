@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
+from importlib import import_module
 from os import PathLike
 
 from ldp_client import mechanisms_of
@@ -16,6 +17,7 @@ from summaries.engines.local import run_local
 from summaries.engines.parts import Part, merged, refuse_kept_reports
 from summaries.engines.planning import counted, rows_of
 from summaries.engines.work import Job
+from summaries.extras import naming_extra
 from summaries.reading import study_of
 from summaries.refusing import left_out_notes
 from summaries.summary import Summary
@@ -23,6 +25,12 @@ from summaries.summary import Summary
 Addresses = str | PathLike[str] | Sequence[str | PathLike[str]]
 # How many rows were read so far, and of how many.
 Told = Callable[[int, int], None]
+# What each engine needs, then what says how it is called.
+_LOADED = {
+    "local": (),
+    "dask": ("distributed", "summaries.engines.on_dask"),
+    "spark": ("pyspark", "summaries.engines.on_spark"),
+}
 
 
 def _to_nobody(_count: int, _total: int) -> None:
@@ -138,13 +146,21 @@ def _run(
         raise UsageError("a cluster has its own workers: leave --workers out, or --cluster")
     if workers is not None and workers < 1:
         raise UsageError("workers must be 1 or more")
+    _load(engine)
     dataset = counted(find_dataset(study, addresses))
     job = Job(study.to_json(), tuple(file.name for file in dataset.files), check, asked)
     total = rows_of(dataset)
     parts = _parts(job, dataset, engine, workers, cluster, lambda count: told(count, max(count, total)))
-    with closing(parts):
+    with naming_extra(engine), closing(parts):
         whole = merged(study, parts, dataset.left_out)
     return whole, left_out_notes(whole.others.versions)
+
+
+def _load(engine: str) -> None:
+    """Raises MissingExtraError where the engine is not installed, before anything is read."""
+    with naming_extra(engine):
+        for module in _LOADED[engine]:
+            import_module(module)
 
 
 def _parts(

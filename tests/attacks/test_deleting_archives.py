@@ -59,6 +59,37 @@ def test_files_beside_an_archive_are_not_deleted_with_it(closed):  # noqa: F811
     assert contents(closed.root) == {}
 
 
+def folders(root):
+    return {str(path.relative_to(root)) for path in root.rglob("*") if path.is_dir()}
+
+
+def test_no_folder_says_that_there_was_a_study(closed):  # noqa: F811
+    """study_id=habits/study_version=1/day=2026-11-01: who reported when, of a study that is deleted."""
+    archived(closed)
+    other = closed.root / "study_id=other" / "study_version=1"
+    other.mkdir(parents=True)
+    delete(closed)
+    assert folders(closed.root) == {"study_id=other", "study_id=other/study_version=1"}
+
+
+def test_a_folder_with_a_file_of_somebody_stays(closed):  # noqa: F811
+    archived(closed)
+    (closed.root / STUDY / "study_version=1" / "notes.txt").write_text("mine")
+    delete(closed)
+    assert folders(closed.root) == {STUDY, f"{STUDY}/study_version=1"}
+
+
+def test_no_folder_of_a_day_whose_reports_were_withdrawn_stays(closed):  # noqa: F811
+    archived(closed)
+    day = closed.days[0]
+    left = {path for path in folders(closed.root) if not path.endswith(f"study_version=1/day={day}")}
+    assert len(left) == len(folders(closed.root)) - 1
+    for report in closed.sent[(1, day)]:
+        assert withdrawn(closed, report) == 503
+    archived(closed)
+    assert folders(closed.root) == left
+
+
 def test_a_study_is_not_deleted_while_files_of_its_archive_are_away(closed, tmp_path):  # noqa: F811
     archived(closed)
     file = next(closed.root.rglob("*.parquet"))

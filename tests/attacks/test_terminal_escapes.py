@@ -2,12 +2,15 @@
 
 import json
 
+import pandas
 import pytest
 
 from ldp_client.cli import main
 from ldp_client.describing import describe
+from ldp_client.documents.errors import InputError
 from ldp_client.words.text import visible
 from schemas import Study
+from summaries.tables import in_table
 from tests import studies
 from tests.ldp_client.devices import Server
 
@@ -46,6 +49,28 @@ def test_in_what_a_server_says(tmp_path, capsys, text):
     told = capsys.readouterr()
     assert is_plain(told.err)
     assert is_plain(told.out)
+
+
+def test_in_what_a_collector_refuses_to_operators(tmp_path, capsys, monkeypatch):
+    """Letters stay: an archive's folder could not be found by question marks."""
+    monkeypatch.setenv("LDPKIT_TOKEN", "k" * 43)
+    detail = f"its reports are in /srv/Ärchiv ελ 2{CLEAR}"
+    with Server() as server:
+        server.refusals[410] = "application/problem+json", json.dumps({"detail": detail})
+        server.statuses = [410]
+        assert main(["export", "habits", "--from", server.url, "--out", str(tmp_path / "r.ndjson")]) == 5
+    told = capsys.readouterr().err
+    assert "answered 410: its reports are in /srv/Ärchiv ελ 2\\x1b[2J" in told
+    assert is_plain(told)
+
+
+def test_in_the_names_of_columns():
+    for columns in (["Größe", CLEAR], ["study", "study"]):
+        rows = pandas.DataFrame([["1", "2"]], columns=columns)
+        with pytest.raises(InputError) as caught:
+            list(in_table(rows))
+        assert is_plain(str(caught.value))
+        assert ("Größe" in str(caught.value)) == ("Größe" in columns)
 
 
 def test_in_the_line_of_an_error(capsys, tmp_path):

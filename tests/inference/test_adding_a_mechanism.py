@@ -18,7 +18,7 @@ from ldp_client.documents.catalogue import EPSILON, add_mechanism
 from ldp_client.documents.catalogue import MECHANISMS as CATALOGUE
 from ldp_client.mechanisms.base import MECHANISMS, register
 from schemas import Report, Study
-from summaries import QuestionSummary
+from summaries import QuestionSummary, Summary
 from summaries.reductions import REDUCTIONS, SUPPORTS
 from tests import studies
 from tests.inference.projective import Projective
@@ -115,7 +115,7 @@ def test_reports_of_another_law_do_not_fit():
     values = np.zeros(1 << 7, dtype=np.int64)
     for line in (0, 1):
         values[sum(1 << (line + step) % 7 for step in (0, 1, 3))] = 2000
-    summary = summarize(study, [])
+    summary = Summary.empty(study)
     questions = {question.id: QuestionSummary(4000, values)}
     found = fit(study, type(summary)(study.id, 1, study.digest, questions), seed=1, method="laplace")
     assert found[question.id].predictive.misfit

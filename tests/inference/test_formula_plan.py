@@ -130,7 +130,8 @@ def test_slips_are_refused_before_anything_is_written(tmp_path, capsys, options,
 
 def test_what_is_of_a_formula_needs_one(tmp_path, capsys):
     assert main(["plan", "--people", "100", "--out", str(tmp_path / "out")]) == 2
-    assert "--people is for a plan of a --formula" in capsys.readouterr().err
+    told = "--people is for a plan of a --formula; a study's own models are planned for --devices"
+    assert told in capsys.readouterr().err
 
 
 def section(title):

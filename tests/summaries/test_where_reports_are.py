@@ -17,11 +17,12 @@ import ldpkit
 from collector.remote.writing import write_reports
 from ldp_client import mechanisms_of
 from ldp_client.answering import perturb_answers
+from ldp_client.cli import main
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.errors import InputError, ReportError
 from ldp_client.documents.export_end import end_line
 from schemas import Study
-from summaries import cell_summaries, summarize
+from summaries import Summary, cell_summaries, summarize
 from tests import studies
 
 REGION = {"id": "region", "choices": ["north", "south"]}
@@ -121,14 +122,33 @@ def test_a_summary_is_the_same_wherever_reports_are(where, tmp_path):
 @pytest.mark.parametrize(
     "nothing", [[], iter(()), pyarrow.Table.from_pylist(ROWS[:0], pyarrow.Table.from_pylist(ROWS).schema)]
 )
-def test_a_summary_of_nothing_is_said(nothing):
+def test_a_summary_of_nothing_is_refused_as_by_the_command(nothing, tmp_path):
     """A series that was read before has nothing left, which looked like a study that nobody answered."""
-    with redirect_stderr(io.StringIO()) as said:
-        assert summarize(STUDY, nothing).questions["ever"].n == 0
-        assert said.getvalue().startswith("there were no reports")
-        said.truncate(0)
-        summarize(STUDY, RIGHT)
-        assert "no reports" not in said.getvalue()
+    with pytest.raises(InputError, match=r"there are no reports .*used up.* Summary\.empty\(study\)"):
+        summarize(STUDY, nothing)
+    (tmp_path / "empty.ndjson").touch()
+    with pytest.raises(InputError, match="there are no reports"):
+        summarize(STUDY, tmp_path / "empty.ndjson")
+    none = Summary.empty(STUDY)
+    assert summarize(STUDY, none) is none
+
+
+def test_a_folder_or_an_address_is_read_by_summarize_first(tmp_path, capsys):
+    """All that was said was that it is a directory."""
+    (tmp_path / "study.json").write_text(STUDY.to_json())
+    reports = file_of(tmp_path, "".join(LINES))
+    for place, what in ((str(tmp_path), "a folder"), ("s3://bucket/exports", "an address")):
+        told = (
+            f"{place} is {what}: a dataset is read first, and alone, by `ldpkit summarize STUDY.json {place}"
+        )
+        for job in (lambda: ldpkit.fit(STUDY, place), lambda: summarize(STUDY, [reports, place])):  # noqa: B023
+            with pytest.raises(InputError) as caught:
+                job()
+            assert str(caught.value).startswith(told)
+        for command in (["fit", "STUDY", place], ["summarize", "STUDY", place, str(reports)]):
+            given = [str(tmp_path / "study.json") if one == "STUDY" else one for one in command]
+            assert main([*given, "--out", str(tmp_path / "out")]) == 3
+            assert told in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("change", [{"version": 7}, {"study": "other"}])

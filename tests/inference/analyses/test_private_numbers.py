@@ -11,7 +11,7 @@ import pytest
 from numpyro import handlers
 from scipy import integrate, stats
 
-from inference import analyse, summarize
+from inference import analyse
 from inference.analyses.analysing import analyse_table
 from inference.analyses.assembling import assemble
 from inference.analyses.crossing import cross_table
@@ -23,6 +23,7 @@ from ldp_client.bulk.quantising import quantise_many
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.errors import InputError
 from schemas import Question, Study
+from summaries import Summary
 from tests import studies
 from tests.inference.analyses.simulated import YES_NO
 
@@ -146,7 +147,7 @@ def test_what_does_not_fit_a_private_number_is_refused():
         cross_table(table, ["ever", "hours"])
     study = Study({**studies.document(LAPLACE), "public": [{"id": "region", "choices": ["a", "b"]}]})
     with pytest.raises(InputError, match="the reports themselves"):
-        analyse(study, summarize(study, []), "hours ~ region")
+        analyse(study, Summary.empty(study), "hours ~ region")
     below = {**LAPLACE, "bounds": ["-5", "-1"]}
     with pytest.raises(InputError, match="positive numbers"):
         assemble(table_of(table.public, [reported(below, np.full(8, -2.0))]), "hours ~ age", family="poisson")

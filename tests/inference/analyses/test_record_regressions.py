@@ -391,6 +391,21 @@ def test_records_under_other_mechanisms_and_names_of_two_things_are_refused():
         analyse(study_of(YES_NO), [], "high ~ f0 + region", population="anything")
 
 
+def test_one_feature_beside_a_public_field_is_fitted():
+    """A treatment, an outcome and a region: there is no pair of features."""
+    study, random = study_of(YES_NO), seeded("one feature")
+    mechanism = mechanism_for(study.questions[0])
+
+    def report(number):
+        payload = mechanism.perturb({"f0": number % 2 == 0, "high": number % 3 == 0}, random)
+        public = {"region": ("north", "south")[number % 5 > 2], "year": "0"}
+        return Report(f"{number:032x}", study.id, 1, study.digest, {"pressure": payload}, public=public)
+
+    reports = [report(number) for number in range(200)]
+    found = analyse(study, reports, "high ~ f0 + region", method="laplace", draws=100, false_reports=0)
+    assert set(found.draws) >= {"intercept", "coefficient[f0]", "coefficient[region=south]"}
+
+
 def test_a_level_that_nobody_has_is_named_and_keeps_its_prior():
     study = study_of(YES_NO)
     asked = record_formula(study, "high ~ f0 + region")

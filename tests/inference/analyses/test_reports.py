@@ -18,6 +18,7 @@ from ldp_client.cli import main
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.errors import InputError, SummaryError
 from schemas import Report, Study
+from summaries import Summary
 from tests import studies
 
 PUBLIC = [
@@ -130,7 +131,7 @@ def log_likelihood(found, sites) -> float:
 def test_a_summary_without_what_went_with_what_is_refused():
     study = study_of({**JOB, "choices": {"count": 20}})
     with pytest.raises(InputError, match="what went with what"):
-        analyse(study, summarize(study, []), "job ~ age")
+        analyse(study, Summary.empty(study), "job ~ age")
 
 
 @pytest.mark.slow

@@ -1,0 +1,38 @@
+"""Write a minus as typesetters do, \u2212 beside numbers that have none: each number was taken as a level."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+import pandas as pd
+import pytest
+
+from inference.analyses.public_columns import as_taken
+from ldp_client.documents.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ("cell", "meant"),
+    [
+        ("\u221212", "-12"),
+        ("\u2013 12.5", "-12.5"),
+        ("\uff0d3", "-3"),
+        ("- 12", "-12"),
+        ("\u22121\u202f000", "-1000"),
+    ],
+)
+def test_it_is_refused_as_a_decimal_comma_is(cell: str, meant: str) -> None:
+    frame = pd.read_csv(StringIO(f"change\n3\n{cell}\n4.5\n"))
+    with pytest.raises(InputError) as caught:
+        as_taken(frame, ["change"])
+    assert str(caught.value).startswith("column change has numbers with another minus than -, such as '")
+    assert str(caught.value).endswith(f"which would each be a level: write {meant}")
+    assert str(caught.value).isascii()
+
+
+@pytest.mark.parametrize(
+    "cells", [["-12", "3"], ["\u2212", "3"], ["\u2212a", "3"], ["0\u201312", "13\u201320"]]
+)
+def test_what_is_no_such_number_stays(cells: list[str]) -> None:
+    frame = pd.DataFrame({"change": cells})
+    assert list(as_taken(frame, ["change"])["change"]) == cells
