@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count as endless
 from itertools import product
 from typing import Any
 
@@ -37,6 +38,7 @@ class Matrix:
     combinations: of answers of the private predictors; chances: (combinations,) that columns' means and
     spreads are taken with. spec: formulaic's, by which other frames are read.
     taken: where only some of its columns stand here, their places; intercept_added: before them.
+    centred: values where numbers are counted from their middles; middles: {number: its mean and sd}.
     """
 
     values: Values
@@ -47,6 +49,8 @@ class Matrix:
     chances: Values
     taken: tuple[int, ...] | None = None
     intercept_added: bool = False
+    centred: Values | None = None
+    middles: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -107,6 +111,40 @@ def _names_in(factor: Any) -> list[str]:
     return [node.id for node in ast.walk(tree) if isinstance(node, ast.Name)]
 
 
+def factors_of(side: str, columns: Sequence[str]) -> list[dict[str, list[str]]]:
+    """Of each term, the intercept left out, {factor: the columns that it names}."""
+    names = Names(columns)
+    found = []
+    for term in _read(side, names):
+        own = {
+            names.quoted(str(factor.expr)): [
+                name for name in map(names.restored, _names_in(factor)) if name in columns
+            ]
+            for factor in term.factors
+            if factor.eval_method is not Factor.EvalMethod.LITERAL
+        }
+        found.append(own)
+    return [own for own in found if own]
+
+
+def with_stand_ins(side: str, columns: Sequence[str], texts: Sequence[str]) -> tuple[str, dict[str, str]]:
+    """The side with other columns in the place of these factors, and {factor: that column}."""
+    names = Names(columns)
+    free = (name for place in endless() if (name := f"counted{place}z") not in columns)
+    stand_ins = dict(zip(texts, free, strict=False))
+    parts = ["0"]
+    for term in _read(side, names):
+        factors = [names.quoted(str(factor.expr)) for factor in term.factors]
+        parts.append(":".join(stand_ins.get(text, text) for text in factors))
+    return " + ".join(parts[1:] if "1" in parts else parts), stand_ins
+
+
+def is_number(matrix: Matrix) -> bool:
+    """Whether all of its factors are numbers, not levels."""
+    kinds = [kind for kind, _ in matrix.spec.encoder_state.values()]
+    return all(kind is Factor.Kind.NUMERICAL for kind in kinds)
+
+
 def compared(side: str, columns: Sequence[str]) -> list[str]:
     """The columns that stand in a term as they are, beside that term without them.
 
@@ -143,7 +181,7 @@ def matrix_of(
     answers = combinations(predictors)
     if len(frame) * len(answers) > MOST_ENTRIES:
         raise InputError("the private predictors have too many answers for so many public cells: name fewer")
-    expanded = _renamed(_expanded(frame, predictors, answers), names)
+    expanded = _renamed(over_answers(frame, predictors, answers), names)
     found = _evaluated(_read(side, names), expanded, repr(side))
     if found.model_spec.transform_state:
         found = _over_reports(side, names, expanded, sizes, len(answers))
@@ -164,7 +202,7 @@ def again(matrix: Matrix, frame: pd.DataFrame, predictors: Sequence[Private] = (
     would be 0 or 1 whatever its slope is.
     """
     names = Names([*map(str, frame.columns), *(one.name for one in predictors)])
-    expanded = _renamed(_expanded(frame, predictors, matrix.combinations), names)
+    expanded = _renamed(over_answers(frame, predictors, matrix.combinations), names)
     found = _evaluated(matrix.spec, expanded, "the formula")
     values = np.asarray(found, np.float64)
     _refuse_infinite(values, found.columns, names)
@@ -213,7 +251,7 @@ def refuse_transforms(side: str, columns: Sequence[str], number: str) -> None:
                 )
 
 
-def _expanded(
+def over_answers(
     frame: pd.DataFrame, predictors: Sequence[Private], answers: Sequence[tuple[str, ...]]
 ) -> pd.DataFrame:
     """Every row of the frame once for each combination of answers."""

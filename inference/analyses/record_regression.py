@@ -14,6 +14,7 @@ import pandas as pd
 
 from inference.analyses.linear import Scales, linear_of
 from inference.analyses.matrices import matrix_of
+from inference.analyses.middles import counted_from_middles, in_words
 from inference.analyses.one_name import refuse_twice
 from inference.analyses.record_formula import RecordFormula
 from inference.analyses.record_moments import Beside, regression_beside
@@ -150,6 +151,7 @@ def beside_of(asked: RecordFormula, frame: pd.DataFrame, counts: Codes, given: G
     """
     sizes = counts.sum(axis=1)
     matrix = matrix_of(asked.public, frame, sizes=sizes)
+    matrix = counted_from_middles(matrix, asked.public, frame, (), sizes)
     response = asked.question.response
     unit = Scale(asked.question).response.unit if response and response.bounds else LOGIT_SCALE
     # Centred, and without an intercept of its own, which the record's line has.
@@ -173,6 +175,10 @@ def _notes(asked: RecordFormula, mechanism: SampledProducts, beside: Beside) -> 
     found = []
     if beside.linear.empty:
         found.append(f"no report has {', '.join(beside.linear.empty)}: what stands there is the prior")
+    moved = beside.linear.moved_priors()
+    if moved:
+        shown = dict(zip(beside.linear.spread_by_name(), beside.names, strict=True))
+        found.append(in_words([shown[name] for name in moved], beside.linear.matrix.middles))
     if mechanism.binary or has_levels(question):
         found.append(
             f"log shares of {names} are taken to depend on {asked.public} linearly, and how they hang "
