@@ -48,7 +48,7 @@ class Linear:
     middles, spreads: of the columns. outputs: their labels, ("",) for one. lead: what stands before names.
     priors: of each coefficient and output; intercept_priors: of each output's intercept, in the middle unless
     it was stated. empty: columns that are zero everywhere. change: to coefficients where numbers are counted
-    from their middles. prior_rows: (outputs, columns, columns), what times β has the priors, None for β itself.
+    from their middles. prior_rows: (outputs, columns, columns), what times β has priors, None for β itself.
     """
 
     site: str

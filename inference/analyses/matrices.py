@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count as endless
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -18,8 +17,9 @@ from formulaic.errors import DataMismatchWarning
 from formulaic.parser.types import Factor
 from formulaic.transforms import TRANSFORMS
 
+from inference.analyses.columns import Part, labels, names_in, parts
 from inference.analyses.formula import Names, known_column, parse
-from inference.analyses.naming import INTERCEPT, Name, expanded
+from inference.analyses.naming import Name, expanded
 from inference.analyses.table import Codes, Private, Values
 from ldp_client.documents.errors import InputError
 
@@ -31,6 +31,20 @@ MOST_ROWS = 20_000_000
 ARITHMETIC = ("np", "log", "log10", "log2", "exp", "exp10", "exp2", "I")
 
 
+class Middle(NamedTuple):
+    """Of a number, a column or a factor, its mean and sd over all reports."""
+
+    name: str
+    mean: float
+    spread: float
+
+    def shown(self) -> str:
+        """The mean as exactly as a hundredth of the sd."""
+        places = 2 - int(np.floor(np.log10(self.spread))) if self.spread > 0 else 2
+        text = f"{round(self.mean, places):.{max(places, 0)}f}"
+        return text.rstrip("0").rstrip(".") if "." in text else text
+
+
 @dataclass(frozen=True)
 class Matrix:
     """values: (cells, combinations, columns). terms: of each column its term; levels: its level, "" for none.
@@ -38,7 +52,8 @@ class Matrix:
     combinations: of answers of the private predictors; chances: (combinations,) that columns' means and
     spreads are taken with. spec: formulaic's, by which other frames are read.
     taken: where only some of its columns stand here, their places; intercept_added: before them.
-    centred: values where numbers are counted from their middles; middles: {number: its mean and sd}.
+    centred: values where numbers are counted from their middles; middles: {factor: what number's that is}.
+    made: of each column, its factors.
     """
 
     values: Values
@@ -50,7 +65,8 @@ class Matrix:
     taken: tuple[int, ...] | None = None
     intercept_added: bool = False
     centred: Values | None = None
-    middles: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    middles: Mapping[str, Middle] = field(default_factory=dict)
+    made: tuple[tuple[Part, ...], ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -78,7 +94,7 @@ def terms_of(side: str, columns: Sequence[str]) -> list[Term]:
     names = Names(columns)
     found = []
     for term in _read(side, names):
-        named = [names.restored(name) for factor in term.factors for name in _names_in(factor)]
+        named = [names.restored(name) for factor in term.factors for name in names_in(factor)]
         unknown = sorted(name for name in named if name not in columns and name not in TRANSFORMS)
         if unknown:
             known_column(unknown[0], columns)
@@ -98,19 +114,6 @@ def columns_of(text: str | None, columns: Sequence[str], also: Sequence[Name] = 
     return [*(name for name in columns if name in named), *others]
 
 
-def _names_in(factor: Any) -> list[str]:
-    """The names that a factor uses, of columns and of what it calls."""
-    if factor.eval_method is Factor.EvalMethod.LITERAL:
-        return []
-    if factor.eval_method is Factor.EvalMethod.LOOKUP:
-        return [str(factor.expr)]
-    try:
-        tree = ast.parse(str(factor.expr), mode="eval")
-    except SyntaxError:
-        raise InputError(f"the formula's term {factor.expr!s} cannot be read") from None
-    return [node.id for node in ast.walk(tree) if isinstance(node, ast.Name)]
-
-
 def factors_of(side: str, columns: Sequence[str]) -> list[dict[str, list[str]]]:
     """Of each term, the intercept left out, {factor: the columns that it names}."""
     names = Names(columns)
@@ -118,7 +121,7 @@ def factors_of(side: str, columns: Sequence[str]) -> list[dict[str, list[str]]]:
     for term in _read(side, names):
         own = {
             names.quoted(str(factor.expr)): [
-                name for name in map(names.restored, _names_in(factor)) if name in columns
+                name for name in map(names.restored, names_in(factor)) if name in columns
             ]
             for factor in term.factors
             if factor.eval_method is not Factor.EvalMethod.LITERAL
@@ -190,9 +193,10 @@ def matrix_of(
         raise InputError(f"the design matrix has {values.size:,} entries: at most {MOST_ENTRIES:,} fit")
     _refuse_infinite(values, found.columns, names)
     _refuse_other_rows(found, expanded, names)
-    terms, levels = _labels(found.model_spec, names)
+    terms, levels = labels(found.model_spec, names)
     shaped = values.reshape(len(frame), len(answers), -1)
-    return Matrix(shaped, terms, levels, answers, found.model_spec, evenly(len(answers)))
+    spec, made = found.model_spec, parts(found.model_spec, names)
+    return Matrix(shaped, terms, levels, answers, spec, evenly(len(answers)), made=made)
 
 
 def again(matrix: Matrix, frame: pd.DataFrame, predictors: Sequence[Private] = ()) -> Values:
@@ -241,7 +245,7 @@ def refuse_transforms(side: str, columns: Sequence[str], number: str) -> None:
     names = Names(columns)
     for term in _read(side, names):
         for factor in term.factors:
-            named = _names_in(factor)
+            named = names_in(factor)
             odd = [name for name in named if name in TRANSFORMS and name not in ARITHMETIC]
             if odd and number in map(names.restored, named):
                 raise InputError(
@@ -327,42 +331,3 @@ def _evaluated(formula: Any, frame: pd.DataFrame, side: str) -> Any:
 
 def _one_line(error: BaseException) -> str:
     return re.sub(r"\x1b\[[0-9;]*m|[⧛⧚]", "", " ".join(str(error).split()))[:300]
-
-
-def _labels(spec: Any, names: Names) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Of each column its term and its level."""
-    terms: list[str] = []
-    levels: list[str] = []
-    for part in spec.structure:
-        factors = [names.restored(str(factor)) for factor in part.term.factors]
-        # Before names are put back: a column may be called 1.
-        alone = [str(factor) for factor in part.term.factors] == ["1"]
-        term = INTERCEPT if alone else ":".join(factors)
-        if term == INTERCEPT and not alone:
-            raise InputError(
-                f"rename column {INTERCEPT}, or write I({INTERCEPT}), of levels C({INTERCEPT}): an analysis "
-                "has a parameter of that name"
-            )
-        forms = [_form_of(scoped, names) for scoped in part.scoped_terms]
-        for column in part.columns:
-            terms.append(term)
-            levels.append(_level(names.restored(str(column)), forms))
-    both = list(zip(terms, levels, strict=True))
-    if len(set(both)) < len(both):
-        levels = [names.restored(str(column)) for part in spec.structure for column in part.columns]
-    return tuple(terms), tuple(levels)
-
-
-def _form_of(scoped: Any, names: Names) -> re.Pattern[str]:
-    """How formulaic names the columns of a term: a contrast's letter stands where one level is left out."""
-    parts = []
-    for one in scoped.factors:
-        letter = r"(?:[A-Z]\.)?" if one.reduced else ""
-        parts.append(rf"{re.escape(names.restored(str(one.factor.expr)))}(?:\[{letter}(.*)\])?")
-    return re.compile(":".join(parts), re.DOTALL)
-
-
-def _level(column: str, forms: Sequence[re.Pattern[str]]) -> str:
-    """The level that a column of a term stands for: of `region[T.b]:sex[m]` it is "b, m"."""
-    found = next((match for form in forms if (match := form.fullmatch(column))), None)
-    return ", ".join(level for level in found.groups() if level) if found else ""

@@ -21,6 +21,7 @@ from scipy.linalg import qr, solve_triangular
 
 from inference.analyses.matrices import (
     Matrix,
+    Middle,
     again,
     factors_of,
     is_number,
@@ -33,14 +34,14 @@ from inference.analyses.naming import INTERCEPT
 from inference.analyses.table import Codes, Private, Values
 from ldp_client.documents.errors import InputError
 
-# The mean of a number, and its sd.
-Middle = tuple[float, float]
 # Of a column's sd: what the other columns may leave of it unexplained.
 UNEXPLAINED = 1e-8
 # Of a row's largest entry: what is rounding.
 ROUNDING = 1e-9
 # Up to which a term is seen to be a polynomial, over so many places of a number's range.
 MOST_DEGREES, PLACES = 5, 40
+# Coefficients in a note.
+MOST_NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ def counted_from_middles(
             found = _with(matrix, matrix_of(renamed, changed, sizes=repeated), weights)
             if found is not None:
                 counted[one.text] = values
-                matrix = replace(found, middles={**matrix.middles, **middle})
+                matrix = replace(found, middles={**matrix.middles, _plain(one.text): middle})
                 break
     return matrix
 
@@ -140,17 +141,11 @@ def rows_of_priors(change: Change | None, given: NDArray[np.bool_]) -> Values | 
 
 def in_words(names: Sequence[str], middles: Mapping[str, Middle]) -> str:
     """A note on the coefficients whose default priors are stated elsewhere than where numbers are 0."""
-    where = " and ".join(f"{name} is {shown(*middle)}" for name, middle in middles.items())
-    whose = "its middle" if len(middles) == 1 else "their middles"
-    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-    return f"default priors of {', '.join(names[:5])}{more} are stated where {where}, {whose}"
-
-
-def shown(middle: float, spread: float) -> str:
-    """A middle as exactly as a hundredth of its sd."""
-    places = 2 - int(np.floor(np.log10(spread))) if spread > 0 else 2
-    rounded = round(middle, places)
-    return f"{rounded:.{max(places, 0)}f}".rstrip("0").rstrip(".") if places > 0 else f"{rounded:.0f}"
+    by_name = {middle.name: middle for middle in middles.values()}
+    where = " and ".join(f"{name} is {middle.shown()}" for name, middle in by_name.items())
+    whose = "its middle" if len(by_name) == 1 else "their middles"
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f"default priors of {', '.join(names[:MOST_NAMED])}{more} are stated where {where}, {whose}"
 
 
 def _names(frame: pd.DataFrame, predictors: Sequence[Private]) -> list[str]:
@@ -192,27 +187,31 @@ def _polynomial(one: _Number, own: Matrix, wide: pd.DataFrame, named: Sequence[s
 
 def _counted(
     one: _Number, multiplied: bool, beside: bool, wide: pd.DataFrame, weights: Values
-) -> Iterator[tuple[Values, dict[str, Middle]]]:
+) -> Iterator[tuple[Values, Middle]]:
     """The factor counted from its middle, and what that is, the best first.
 
     multiplied: in some term. beside: whether its column has a factor that is linear in it.
     """
     column = np.asarray(wide[one.column], np.float64) if one.column else one.values
     if one.degree > 1 and beside:
-        middle = _middle(column, weights)
-        yield one.leading * (column - middle[0]) ** one.degree, {one.column: middle}
+        middle = _middle(one.column, column, weights)
+        yield one.leading * (column - middle.mean) ** one.degree, middle
     # A number that is 0 or one other value stands for two levels, of which the first is 0.
     two_levels = len(np.unique(one.values)) == 2 and not one.values.all()
     if multiplied and not two_levels:
-        of = {one.column: _middle(column, weights)} if one.degree == 1 else None
-        middle = _middle(one.values, weights)
-        yield one.values - middle[0], of or {one.text: middle}
+        counted = one.values - np.average(one.values, weights=weights)
+        name, of = (one.column, column) if one.degree == 1 else (_plain(one.text), one.values)
+        yield counted, _middle(name, of, weights)
 
 
-def _middle(values: Values, weights: Values) -> Middle:
-    """The mean and the sd."""
-    middle = float(np.average(values, weights=weights))
-    return middle, float(np.sqrt(np.average((values - middle) ** 2, weights=weights)))
+def _plain(text: str) -> str:
+    """A factor as it is shown, and as the parts of a matrix have it."""
+    return text.replace("`", "")
+
+
+def _middle(name: str, values: Values, weights: Values) -> Middle:
+    mean = float(np.average(values, weights=weights))
+    return Middle(name, mean, float(np.sqrt(np.average((values - mean) ** 2, weights=weights))))
 
 
 def _renamed(side: str, wide: pd.DataFrame, counted: Mapping[str, Values]) -> tuple[str, pd.DataFrame]:
@@ -259,13 +258,18 @@ def _explained(own: Values, wanted: Values, weights: Values, constant: bool) -> 
 
 def _standard(values: Values, weights: Values, constant: bool) -> tuple[Values, Values]:
     """The columns, (rows, columns), with mean 0 where there is an intercept, and their sds."""
-    middles = np.einsum("ck,ckj->j", weights, values) * constant
+    middles = _means(values, weights) * constant
     spreads = _spreads(values, weights, constant)
     with np.errstate(all="ignore"):
         standard = (values - middles) / spreads * np.sqrt(weights)[:, :, None]
     return standard.reshape(-1, values.shape[2]), spreads
 
 
+def _means(values: Values, weights: Values) -> Values:
+    # Chances of a private number's places add up to 1 in single precision alone.
+    return np.asarray(np.einsum("ck,ckj->j", weights, values) / weights.sum())
+
+
 def _spreads(values: Values, weights: Values, constant: bool) -> Values:
-    middles = np.einsum("ck,ckj->j", weights, values) * constant
+    middles = _means(values, weights) * constant
     return np.asarray(np.sqrt(np.einsum("ck,ckj->j", weights, (values - middles) ** 2)))

@@ -22,6 +22,7 @@ from ldp_client.mechanisms import mechanism_for
 from schemas import Study
 from tests import studies
 from tests.inference.analyses.simulated import table
+from tests.inference.analyses.test_number_predictors import people
 
 FORCED = [[5 / 6, 1 / 6], [1 / 6, 5 / 6]]
 PRIOR = {"distribution": "normal", "loc": 0.5, "scale": 0.3}
@@ -106,6 +107,13 @@ def test_what_has_its_zero_in_the_middle_or_at_a_level_is_left_as_it_is(formula)
     analysis = assemble(table(200), formula)
     assert analysis.law.prior_rows is None
     assert not any("default priors" in note for note in notes_of(analysis))
+
+
+def test_a_private_number_is_counted_from_its_middle_too():
+    one, other = (assemble(people(200), f"died ~ {text}") for text in ("age * hours", "age * I(hours - 3)"))
+    assert set(one.law.moved_priors()) == {"age", "hours"}
+    for law, same in zip(one.linears, other.linears, strict=True):
+        assert_same_prior(law, same)
 
 
 def test_draws_before_any_report_are_from_that_prior():
