@@ -142,12 +142,6 @@ def with_stand_ins(side: str, columns: Sequence[str], texts: Sequence[str]) -> t
     return " + ".join(parts[1:] if "1" in parts else parts), stand_ins
 
 
-def is_number(matrix: Matrix) -> bool:
-    """Whether all of its factors are numbers, not levels."""
-    kinds = [kind for kind, _ in matrix.spec.encoder_state.values()]
-    return all(kind is Factor.Kind.NUMERICAL for kind in kinds)
-
-
 def compared(side: str, columns: Sequence[str]) -> list[str]:
     """The columns that stand in a term as they are, beside that term without them.
 

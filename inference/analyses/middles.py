@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -19,12 +20,12 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.linalg import qr, solve_triangular
 
+from inference.analyses.columns import NUMBER
 from inference.analyses.matrices import (
     Matrix,
     Middle,
     again,
     factors_of,
-    is_number,
     matrix_of,
     over_answers,
     weights_of,
@@ -88,7 +89,8 @@ def counted_from_middles(
     wide = over_answers(frame, predictors, matrix.combinations)
     repeated = np.repeat(sizes, len(matrix.combinations))
     weights = weights_of(matrix, sizes)
-    numbers = list(_numbers(factors, wide, repeated))
+    own = {part.text for column in matrix.made for part in column if part.kind == NUMBER}
+    numbers = list(_numbers({text: factors[text] for text in factors if _plain(text) in own}, wide, repeated))
     linear = {one.column for one in numbers if one.degree == 1}
     counted: dict[str, Values] = {}
     # Lower powers first: higher ones are made of them.
@@ -109,7 +111,7 @@ def change_of(matrix: Matrix, columns: Codes, weights: Values, constant: bool) -
 
     constant: whether an intercept takes up what is the same for all.
     """
-    if matrix.centred is None:
+    if matrix.centred is None or not len(columns):
         return None
     own, centred = matrix.values[:, :, columns], matrix.centred[:, :, columns]
     found = _explained(own, centred, weights, constant)
@@ -153,10 +155,10 @@ def _names(frame: pd.DataFrame, predictors: Sequence[Private]) -> list[str]:
 
 
 def _numbers(factors: Mapping[str, Sequence[str]], wide: pd.DataFrame, sizes: Codes) -> Iterator[_Number]:
-    """Of these factors those that are one number each."""
+    """These factors with their values, where they can be read alone."""
     for text, named in factors.items():
-        own = matrix_of(f"0 + {text}", wide, sizes=sizes)
-        if own.values.shape[2] == 1 and is_number(own):
+        with suppress(InputError):
+            own = matrix_of(f"0 + {text}", wide, sizes=sizes)
             yield _polynomial(_Number(text, own.values[:, 0, 0]), own, wide, named)
 
 
@@ -177,7 +179,7 @@ def _polynomial(one: _Number, own: Matrix, wide: pd.DataFrame, named: Sequence[s
         return one
     powers = np.polynomial.chebyshev.chebfit(places, values, MOST_DEGREES)
     fitted = np.polynomial.chebyshev.chebval(places, powers)
-    if np.abs(fitted - values).max() > UNEXPLAINED * np.ptp(values):
+    if not np.ptp(values) > np.abs(fitted - values).max() / UNEXPLAINED:
         return one
     seen = np.flatnonzero(np.abs(powers) > UNEXPLAINED * np.abs(powers[1:]).max())
     degree = int(seen[-1])
