@@ -30,6 +30,7 @@ from inference.analyses.matrices import (
     refuse_transforms,
     variables,
 )
+from inference.analyses.middles import counted_from_middles
 from inference.analyses.naming import INTERCEPT
 from inference.analyses.number_predictors import (
     NAME,
@@ -70,6 +71,7 @@ def assemble(table: Table, text: str, priors: Any = None, family: str | None = N
     _refuse_empty_reference(formula, cells, predictors)
     predictors = _with_looks(predictors, table, cells)
     matrix = _weighted(matrix_of(formula.fixed, cells.frame, predictors, cells.sizes), predictors)
+    matrix = counted_from_middles(matrix, formula.fixed, cells.frame, predictors, cells.sizes)
     terms = len(cells.counts) * len(matrix.combinations) * max(len(outcome.answers), 1)
     if terms > MOST_TERMS:
         raise InputError(
@@ -251,11 +253,13 @@ def _public_part(matrix: Matrix) -> Matrix:
     same = np.ptp(matrix.values, axis=1).max(axis=0) == 0
     places = np.flatnonzero(same)
     values = matrix.values[:, :1, places]
+    centred = matrix.centred[:, :1, places] if matrix.centred is not None else None
     terms, levels = ([part[place] for place in places] for part in (matrix.terms, matrix.levels))
     ones = np.ones((len(values), 1, 1))
     added = not places.size or bool(np.abs(_least_squares(values[:, 0], ones[:, 0, 0])).max() > 1e-9)
     if added:
         values = np.concatenate([ones, values], axis=2)
+        centred = np.concatenate([ones, centred], axis=2) if centred is not None else None
         terms, levels = [INTERCEPT, *terms], ["", *levels]
     return replace(
         matrix,
@@ -265,6 +269,7 @@ def _public_part(matrix: Matrix) -> Matrix:
         chances=evenly(1),
         taken=tuple(map(int, places)),
         intercept_added=added,
+        centred=centred,
     )
 
 

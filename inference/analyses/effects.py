@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 import pandas as pd
 
-from inference.analyses.naming import INTERCEPT
+from inference.analyses.odds import ratios_of
 from inference.analyses.predicted import Predicted
 from inference.analyses.program import Assembled
 from inference.analyses.result import Draws
@@ -46,22 +46,18 @@ def sets_levels(analysis: Assembled) -> bool:
 
 
 def _odds_ratios(analysis: Assembled, sites: Sites) -> Iterator[Quantity]:
+    """Of coefficients with a plain meaning, where numbers that stand beside others are at their middles."""
     if not analysis.outcome.odds:
         return
-    of = analysis.formula.outcome
-    names = analysis.law.names()
-    for place, (term, level) in enumerate(
-        zip(analysis.law.matrix.terms, analysis.law.matrix.levels, strict=True)
-    ):
-        if term == INTERCEPT:
+    law, names = analysis.law, analysis.law.names()
+    draws = np.exp(law.at_middles(sites))
+    for place, ratio in enumerate(ratios_of(law)):
+        if ratio is None:
             continue
-        for output, choice in enumerate(analysis.law.outputs):
-            draws = np.exp(analysis.law.coefficients(sites)[..., place, output])
-            what = f"{term} = {level}" if level else f"one more of {term}"
-            against = _compared(analysis, choice)
-            yield Quantity(
-                f"odds ratio {names[place][output]}", f"odds ratio of {of} {against} for {what}", draws
-            )
+        for output, choice in enumerate(law.outputs):
+            of = f"{analysis.formula.outcome} {_compared(analysis, choice)}"
+            name = f"odds ratio {names[law.columns[place]][output]}{ratio.at}"
+            yield Quantity(name, ratio.words(of), draws[..., place, output])
 
 
 def _compared(analysis: Assembled, choice: str) -> str:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.linalg import qr, solve_triangular
 
 from inference.analyses.matrices import Matrix, weights_of
+from inference.analyses.middles import Change, change_of, rows_of_priors
 from inference.analyses.naming import INTERCEPT, Parameters, Place, axis_of, named, united
 from inference.analyses.stated_priors import Given, is_flat, log_density
 from inference.analyses.table import Codes, Values
@@ -46,7 +47,8 @@ class Linear:
     uncorrelated. unrotation: (columns, columns): standardised coefficients = unrotation @ rotated ones.
     middles, spreads: of the columns. outputs: their labels, ("",) for one. lead: what stands before names.
     priors: of each coefficient and output; intercept_priors: of each output's intercept, in the middle unless
-    it was stated. empty: columns that are zero everywhere.
+    it was stated. empty: columns that are zero everywhere. change: to coefficients where numbers are counted
+    from their middles. prior_rows: (outputs, columns, columns), what times β has priors, None for β itself.
     """
 
     site: str
@@ -62,6 +64,8 @@ class Linear:
     priors: tuple[tuple[Stated, ...], ...]
     intercept_priors: tuple[tuple[Stated, bool], ...]
     empty: tuple[str, ...]
+    change: Change | None = None
+    prior_rows: Values | None = None
 
     def data(self) -> dict[str, Values]:
         """What the program takes."""
@@ -96,14 +100,19 @@ class Linear:
             rotated = numpyro.sample(f"{self.site}_rotated", real)
             coefficients = self.unrotation @ rotated / self.spreads[:, None]
             flat = [prior for row in self.priors for prior in row]
-            numpyro.factor(f"{self.site}_prior", log_density(flat, coefficients.ravel()))
+            own = coefficients
+            if self.prior_rows is not None:
+                # From the rotated ones: of a year's square the coefficients themselves would cancel.
+                turns = self.prior_rows / self.spreads @ self.unrotation
+                own = jnp.einsum("ojk,ko->jo", turns, rotated)
+            numpyro.factor(f"{self.site}_prior", log_density(flat, own.ravel()))
         if not self.intercept:
             return rotated, None
         real = dist.ImproperUniform(dist.constraints.real, (), (outputs,))
         middle = numpyro.sample(f"{self.site}_middle", real)
-        own = middle - self.middles @ coefficients
+        at_zero = middle - self.middles @ coefficients
         for place, (prior, was_stated) in enumerate(self.intercept_priors):
-            at = own if was_stated else middle
+            at = at_zero if was_stated else middle
             numpyro.factor(f"{self.site}_middle_prior_{place}", log_density([prior], at[place : place + 1]))
         return rotated, middle
 
@@ -120,6 +129,37 @@ class Linear:
             middle = draws[f"{self.site}_middle"]
             found[..., self.intercept_place, :] = middle - np.einsum("j,...jo->...o", self.middles, slopes)
         return found
+
+    @property
+    def from_priors(self) -> Values | None:
+        """(outputs, columns, columns) from what has the priors to β; None where that is β itself."""
+        return None if self.prior_rows is None else np.asarray(np.linalg.inv(self.prior_rows), np.float64)
+
+    def at_middles(self, draws: Draws) -> Values:
+        """As `coefficients`, of the columns alone, where numbers are counted from their middles."""
+        slopes = self.coefficients(draws)[..., self.columns, :]
+        return slopes if self.change is None else np.asarray(self.change.rows @ slopes)
+
+    @property
+    def spreads_at_middles(self) -> Values:
+        """The sds of the columns that those are of."""
+        return self.spreads if self.change is None else self.change.spreads
+
+    def moved_priors(self) -> list[str]:
+        """The names of coefficients whose default priors are of something else than they are."""
+        if self.prior_rows is None:
+            return []
+        moved = (self.prior_rows != np.eye(len(self.columns))).any(axis=2).T
+        names = self.names()
+        return [names[self.columns[place]][output] for place, output in np.argwhere(moved)]
+
+    def open_priors(self) -> set[str]:
+        """The names of coefficients of which flat priors, of others too, leave nothing said."""
+        flat = np.asarray([[is_flat(prior) for prior in row] for row in self.priors], bool)
+        if self.from_priors is not None:
+            flat = np.einsum("ojk,ko->jo", self.from_priors != 0, flat)
+        names = self.names()
+        return {names[self.columns[place]][output] for place, output in np.argwhere(flat)}
 
     def sites(self, coefficients: Values) -> dict[str, Values]:
         """The sites at which coefficients, (columns of the matrix, outputs), are these."""
@@ -228,14 +268,17 @@ def linear_of(
     _refuse_constant(spreads, names, empty, np.abs(values).max(axis=(0, 1), initial=0.0))
     spreads[empty] = 1.0
     unrotation = _rotation(centred / spreads, weights, names, empty)
-    priors = []
-    for place, unit in enumerate(_units(matrix, columns, values, weights, spreads)):
+    change = change_of(matrix, columns, weights, intercept or cutpoints)
+    priors, stated = [], []
+    for place, unit in enumerate(_units(matrix, columns, weights, spreads, change)):
         default = state("normal", loc=0.0, scale=scales.coefficient / unit)
         term, level = matrix.terms[columns[place]], matrix.levels[columns[place]]
-        row = tuple(given.of(_keys(lead, term, level, output), default)[0] for output in outputs)
+        found = [given.of(_keys(lead, term, level, output), default) for output in outputs]
+        row = tuple(prior for prior, _ in found)
         if place in empty and any(is_flat(prior) for prior in row):
             raise InputError(f"no report has {names[place]}: a flat prior leaves it no posterior; state one")
         priors.append(row)
+        stated.append([own for _, own in found])
     middle = state("normal", loc=scales.loc, scale=scales.intercept)
     return Linear(
         site,
@@ -251,28 +294,33 @@ def linear_of(
         tuple(priors),
         tuple(given.of(_keys(lead, INTERCEPT, "", output), middle) for output in outputs if intercept),
         tuple(names[place] for place in empty),
+        change,
+        rows_of_priors(change, np.asarray(stated, bool).reshape(len(columns), len(outputs))),
     )
 
 
-def _units(matrix: Matrix, columns: Codes, values: Values, weights: Values, spreads: Values) -> Values:
+def _units(matrix: Matrix, columns: Codes, weights: Values, spreads: Values, change: Change | None) -> Values:
     """By what a default prior's sd is divided: a column's sd, but of two values their distance.
 
     So a level's prior is the same however few have it. Divided by its column's sd that of a rare one would be
     so wide that nearly all of it says none or all: where the noise leaves room, so would the posterior. What
     a level is multiplied with has its sd among those who have the level.
     """
-    found = spreads.copy()
+    own, found = matrix.values[:, :, columns], spreads.copy()
+    centred = own
+    if change is not None and matrix.centred is not None:
+        centred, found = matrix.centred[:, :, columns], change.spreads.copy()
     for place, column in enumerate(columns):
-        own = values[:, :, place]
-        low, high = own.min(), own.max()
+        values = centred[:, :, place]
+        low, high = values.min(), values.max()
         if not high > low:
             continue
-        if ((own == low) | (own == high)).all():
+        if ((values == low) | (values == high)).all():
             found[place] = high - low
         elif matrix.levels[column]:
-            have = own != 0
-            middle = np.average(own[have], weights=weights[have])
-            found[place] = np.sqrt(np.average((own[have] - middle) ** 2, weights=weights[have]))
+            have = (own[:, :, place] != 0) | (values != 0)
+            middle = np.average(values[have], weights=weights[have])
+            found[place] = np.sqrt(np.average((values[have] - middle) ** 2, weights=weights[have]))
     return found
 
 

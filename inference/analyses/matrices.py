@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import warnings
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count as endless
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -17,8 +17,9 @@ from formulaic.errors import DataMismatchWarning
 from formulaic.parser.types import Factor
 from formulaic.transforms import TRANSFORMS
 
+from inference.analyses.columns import Part, labels, names_in, parts
 from inference.analyses.formula import Names, known_column, parse
-from inference.analyses.naming import INTERCEPT, Name, expanded
+from inference.analyses.naming import Name, expanded
 from inference.analyses.reading_terms import PARSER, NothingToTakeAwayError
 from inference.analyses.table import Codes, Private, Values
 from ldp_client.documents.errors import InputError
@@ -31,6 +32,20 @@ MOST_ROWS = 20_000_000
 ARITHMETIC = ("np", "log", "log10", "log2", "exp", "exp10", "exp2", "I")
 
 
+class Middle(NamedTuple):
+    """Of a number, a column or a factor, its mean and sd over all reports."""
+
+    name: str
+    mean: float
+    spread: float
+
+    def shown(self) -> str:
+        """The mean as exactly as a hundredth of the sd."""
+        places = 2 - int(np.floor(np.log10(self.spread))) if self.spread > 0 else 2
+        text = f"{round(self.mean, places):.{max(places, 0)}f}"
+        return text.rstrip("0").rstrip(".") if "." in text else text
+
+
 @dataclass(frozen=True)
 class Matrix:
     """values: (cells, combinations, columns). terms: of each column its term; levels: its level, "" for none.
@@ -38,6 +53,8 @@ class Matrix:
     combinations: of answers of the private predictors; chances: (combinations,) that columns' means and
     spreads are taken with. spec: formulaic's, by which other frames are read.
     taken: where only some of its columns stand here, their places; intercept_added: before them.
+    centred: values where numbers are counted from their middles; middles: {factor: what number's that is}.
+    made: of each column, its factors.
     """
 
     values: Values
@@ -48,6 +65,9 @@ class Matrix:
     chances: Values
     taken: tuple[int, ...] | None = None
     intercept_added: bool = False
+    centred: Values | None = None
+    middles: Mapping[str, Middle] = field(default_factory=dict)
+    made: tuple[tuple[Part, ...], ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -75,7 +95,7 @@ def terms_of(side: str, columns: Sequence[str]) -> list[Term]:
     names = Names(columns)
     found = []
     for term in _read(side, names):
-        named = [names.restored(name) for factor in term.factors for name in _names_in(factor)]
+        named = [names.restored(name) for factor in term.factors for name in names_in(factor)]
         unknown = sorted(name for name in named if name not in columns and name not in TRANSFORMS)
         if unknown:
             known_column(unknown[0], columns)
@@ -95,17 +115,32 @@ def columns_of(text: str | None, columns: Sequence[str], also: Sequence[Name] = 
     return [*(name for name in columns if name in named), *others]
 
 
-def _names_in(factor: Any) -> list[str]:
-    """The names that a factor uses, of columns and of what it calls."""
-    if factor.eval_method is Factor.EvalMethod.LITERAL:
-        return []
-    if factor.eval_method is Factor.EvalMethod.LOOKUP:
-        return [str(factor.expr)]
-    try:
-        tree = ast.parse(str(factor.expr), mode="eval")
-    except SyntaxError:
-        raise InputError(f"the formula's term {factor.expr!s} cannot be read") from None
-    return [node.id for node in ast.walk(tree) if isinstance(node, ast.Name)]
+def factors_of(side: str, columns: Sequence[str]) -> list[dict[str, list[str]]]:
+    """Of each term, the intercept left out, {factor: the columns that it names}."""
+    names = Names(columns)
+    found = []
+    for term in _read(side, names):
+        own = {
+            names.quoted(str(factor.expr)): [
+                name for name in map(names.restored, names_in(factor)) if name in columns
+            ]
+            for factor in term.factors
+            if factor.eval_method is not Factor.EvalMethod.LITERAL
+        }
+        found.append(own)
+    return [own for own in found if own]
+
+
+def with_stand_ins(side: str, columns: Sequence[str], texts: Sequence[str]) -> tuple[str, dict[str, str]]:
+    """The side with other columns in the place of these factors, and {factor: that column}."""
+    names = Names(columns)
+    free = (name for place in endless() if (name := f"counted{place}z") not in columns)
+    stand_ins = dict(zip(texts, free, strict=False))
+    parts = ["0"]
+    for term in _read(side, names):
+        factors = [names.quoted(str(factor.expr)) for factor in term.factors]
+        parts.append(":".join(stand_ins.get(text, text) for text in factors))
+    return " + ".join(parts[1:] if "1" in parts else parts), stand_ins
 
 
 def compared(side: str, columns: Sequence[str]) -> list[str]:
@@ -146,7 +181,7 @@ def matrix_of(
     answers = combinations(predictors)
     if len(frame) * len(answers) > MOST_ENTRIES:
         raise InputError("the private predictors have too many answers for so many public cells: name fewer")
-    expanded = _renamed(_expanded(frame, predictors, answers), names)
+    expanded = _renamed(over_answers(frame, predictors, answers), names)
     found = _evaluated(_read(side, names), expanded, repr(side))
     if found.model_spec.transform_state:
         found = _over_reports(side, names, expanded, sizes, len(answers))
@@ -156,9 +191,10 @@ def matrix_of(
     _refuse_infinite(values, found.columns, names)
     _refuse_dropped(found.model_spec, names)
     _refuse_other_rows(found, expanded, names)
-    terms, levels = _labels(found.model_spec, names)
+    terms, levels = labels(found.model_spec, names)
     shaped = values.reshape(len(frame), len(answers), -1)
-    return Matrix(shaped, terms, levels, answers, found.model_spec, evenly(len(answers)))
+    spec, made = found.model_spec, parts(found.model_spec, names)
+    return Matrix(shaped, terms, levels, answers, spec, evenly(len(answers)), made=made)
 
 
 def again(matrix: Matrix, frame: pd.DataFrame, predictors: Sequence[Private] = ()) -> Values:
@@ -168,7 +204,7 @@ def again(matrix: Matrix, frame: pd.DataFrame, predictors: Sequence[Private] = (
     would be 0 or 1 whatever its slope is.
     """
     names = Names([*map(str, frame.columns), *(one.name for one in predictors)])
-    expanded = _renamed(_expanded(frame, predictors, matrix.combinations), names)
+    expanded = _renamed(over_answers(frame, predictors, matrix.combinations), names)
     found = _evaluated(matrix.spec, expanded, "the formula")
     values = np.asarray(found, np.float64)
     _refuse_infinite(values, found.columns, names)
@@ -218,7 +254,7 @@ def refuse_transforms(side: str, columns: Sequence[str], number: str) -> None:
     names = Names(columns)
     for term in _read(side, names):
         for factor in term.factors:
-            named = _names_in(factor)
+            named = names_in(factor)
             odd = [name for name in named if name in TRANSFORMS and name not in ARITHMETIC]
             if odd and number in map(names.restored, named):
                 raise InputError(
@@ -228,7 +264,7 @@ def refuse_transforms(side: str, columns: Sequence[str], number: str) -> None:
                 )
 
 
-def _expanded(
+def over_answers(
     frame: pd.DataFrame, predictors: Sequence[Private], answers: Sequence[tuple[str, ...]]
 ) -> pd.DataFrame:
     """Every row of the frame once for each combination of answers."""
@@ -304,42 +340,3 @@ def _evaluated(formula: Any, frame: pd.DataFrame, side: str) -> Any:
 
 def _one_line(error: BaseException) -> str:
     return re.sub(r"\x1b\[[0-9;]*m|[⧛⧚]", "", " ".join(str(error).split()))[:300]
-
-
-def _labels(spec: Any, names: Names) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Of each column its term and its level."""
-    terms: list[str] = []
-    levels: list[str] = []
-    for part in spec.structure:
-        factors = [names.restored(str(factor)) for factor in part.term.factors]
-        # Before names are put back: a column may be called 1.
-        alone = [str(factor) for factor in part.term.factors] == ["1"]
-        term = INTERCEPT if alone else ":".join(factors)
-        if term == INTERCEPT and not alone:
-            raise InputError(
-                f"rename column {INTERCEPT}, or write I({INTERCEPT}), of levels C({INTERCEPT}): an analysis "
-                "has a parameter of that name"
-            )
-        forms = [_form_of(scoped, names) for scoped in part.scoped_terms]
-        for column in part.columns:
-            terms.append(term)
-            levels.append(_level(names.restored(str(column)), forms))
-    both = list(zip(terms, levels, strict=True))
-    if len(set(both)) < len(both):
-        levels = [names.restored(str(column)) for part in spec.structure for column in part.columns]
-    return tuple(terms), tuple(levels)
-
-
-def _form_of(scoped: Any, names: Names) -> re.Pattern[str]:
-    """How formulaic names the columns of a term: a contrast's letter stands where one level is left out."""
-    parts = []
-    for one in scoped.factors:
-        letter = r"(?:[A-Z]\.)?" if one.reduced else ""
-        parts.append(rf"{re.escape(names.restored(str(one.factor.expr)))}(?:\[{letter}(.*)\])?")
-    return re.compile(":".join(parts), re.DOTALL)
-
-
-def _level(column: str, forms: Sequence[re.Pattern[str]]) -> str:
-    """The level that a column of a term stands for: of `region[T.b]:sex[m]` it is "b, m"."""
-    found = next((match for form in forms if (match := form.fullmatch(column))), None)
-    return ", ".join(level for level in found.groups() if level) if found else ""

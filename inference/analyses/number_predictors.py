@@ -222,6 +222,7 @@ def number_law_of(
     matrix = replace(
         public,
         values=_by_choices(public.values, len(whole)),
+        centred=_by_choices(public.centred, len(whole)) if public.centred is not None else None,
         terms=(*public.terms, *[own] * (len(whole) - 1)),
         levels=(*public.levels, *labels_of(whole)[1:]),
         combinations=whole,

@@ -124,8 +124,7 @@ def _far_out(analysis: Assembled, sites: Draws) -> bool:
     if not analysis.outcome.answers:
         return False
     far = FAR_OUT * analysis.outcome.scales.coefficient
-    coefficients = analysis.law.coefficients(sites)[0]
-    sizes = np.abs(coefficients[analysis.law.columns]) * analysis.law.spreads[:, None]
+    sizes = np.abs(analysis.law.at_middles(sites)[0]) * analysis.law.spreads_at_middles[:, None]
     middles = sites.get("law_middle", np.zeros((1, 1)))[0]
     return bool(max(sizes.max(initial=0.0), np.abs(middles).max()) > far)
 

@@ -42,11 +42,7 @@ def prior_sites(analysis: Assembled, seed: int, count: int = PRIOR_DRAWS) -> Sit
 
 def _of_linear(part: Linear, count: int, random: np.random.Generator) -> Sites:
     found: Sites = {}
-    standard = np.zeros((count, len(part.columns), len(part.outputs)))
-    for place, row in enumerate(part.priors):
-        for output, prior in enumerate(row):
-            if not is_flat(prior):
-                standard[:, place, output] = draws_from(prior, count, random) * part.spreads[place]
+    standard = _standard(part, count, random)
     if len(part.columns):
         found[f"{part.site}_rotated"] = np.einsum("jk,sko->sjo", np.linalg.inv(part.unrotation), standard)
     if part.intercept:
@@ -59,10 +55,25 @@ def _of_linear(part: Linear, count: int, random: np.random.Generator) -> Sites:
     return found
 
 
+def _standard(part: Linear, count: int, random: np.random.Generator) -> Values:
+    """Coefficients of standardised columns, (count, columns, outputs)."""
+    found = np.zeros((count, len(part.columns), len(part.outputs)))
+    for place, row in enumerate(part.priors):
+        for output, prior in enumerate(row):
+            if not is_flat(prior):
+                found[:, place, output] = draws_from(prior, count, random) * part.spreads[place]
+    turns = part.from_priors
+    if turns is None:
+        return found
+    own = np.einsum("ojk,sko->sjo", turns, found / part.spreads[:, None])
+    return np.asarray(own * part.spreads[:, None])
+
+
 def without_prior(analysis: Assembled) -> set[str]:
     """The names of parameters of which no prior says anything."""
     found = {name for name, (prior, _) in analysis.priors().items() if is_flat(prior)}
     for part in analysis.linears:
+        found |= part.open_priors()
         for names in part.intercept_names():
             if found & set(names[1:]) and not part.prior_by_name()[names[0]][1]:
                 found.add(names[0])

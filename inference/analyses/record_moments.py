@@ -90,6 +90,11 @@ class Beside:
         rotated = self.linear.rotated[:, 0]
         return np.asarray(rotated[:, rotated.any(axis=0)])
 
+    def slopes(self, drawn: Any, unit: Values) -> Any:
+        """β of the columns, over `unit`, of draws (…, columns) of what has the priors, over `unit` too."""
+        turn = self.linear.from_priors
+        return drawn if turn is None else drawn @ (turn[0] / unit[:, None] * unit).T
+
 
 Sampled = Callable[[Regression, Array, Array, Array], Array]
 
@@ -105,7 +110,7 @@ def regression_beside(question: Question, mechanism: SampledProducts, beside: Be
     def program(n: int, counts: Array, standard: Array, directions: Array, weights: Array) -> None:
         line = regression(question)
         public = numpyro.sample("public", vector_law(priors, 0 * unit, unit))
-        at = line.intercept + standard @ public
+        at = line.intercept + standard @ beside.slopes(public, unit)
         second = moments(line, at, directions, weights)
         numpyro.deterministic("second", jnp.tensordot(weights, second, 1))
         numpyro.sample("reports", signs_by_cell(mechanism, second, weights, n, together), obs=counts)
@@ -253,7 +258,8 @@ def _parameters(
         if has_levels(question)
         else parameters_of_moments(question, draws)
     )
-    slopes = draws["public"] * Scale(question).response.unit / beside.linear.spreads
+    unit = Scale(question).response.unit / beside.linear.spreads
+    slopes = beside.slopes(draws["public"], unit) * unit
     found = {"intercept": named.pop("intercept") - slopes @ beside.linear.middles}
     private = [f"coefficient[{name}]" for name in Scale(question).all_names]
     found |= {name: named.pop(name) for name in private}

@@ -14,13 +14,15 @@ import pandas as pd
 
 from inference.analyses.linear import Scales, linear_of
 from inference.analyses.matrices import matrix_of
+from inference.analyses.middles import counted_from_middles, in_words
+from inference.analyses.odds import Ratio, ratios_of
 from inference.analyses.one_name import refuse_twice
 from inference.analyses.record_formula import RecordFormula
 from inference.analyses.record_moments import Beside, regression_beside
 from inference.analyses.reports import noise_in_words, public_frame, public_value
 from inference.analyses.result import AnalysisPosterior
 from inference.analyses.stated_priors import LOGIT_SCALE, Given, is_flat
-from inference.analyses.table import Codes, Values
+from inference.analyses.table import Codes
 from inference.compiling import use_compile_cache
 from inference.false_reports.conformance import not_conforming
 from inference.false_reports.sets import identified_sets
@@ -150,6 +152,7 @@ def beside_of(asked: RecordFormula, frame: pd.DataFrame, counts: Codes, given: G
     """
     sizes = counts.sum(axis=1)
     matrix = matrix_of(asked.public, frame, sizes=sizes)
+    matrix = counted_from_middles(matrix, asked.public, frame, (), sizes)
     response = asked.question.response
     unit = Scale(asked.question).response.unit if response and response.bounds else LOGIT_SCALE
     # Centred, and without an intercept of its own, which the record's line has.
@@ -173,6 +176,10 @@ def _notes(asked: RecordFormula, mechanism: SampledProducts, beside: Beside) -> 
     found = []
     if beside.linear.empty:
         found.append(f"no report has {', '.join(beside.linear.empty)}: what stands there is the prior")
+    moved = beside.linear.moved_priors()
+    if moved:
+        shown = dict(zip(beside.linear.spread_by_name(), beside.names, strict=True))
+        found.append(in_words([shown[name] for name in moved], beside.linear.matrix.middles))
     if mechanism.binary or has_levels(question):
         found.append(
             f"log shares of {names} are taken to depend on {asked.public} linearly, and how they hang "
@@ -201,7 +208,7 @@ def _as_analysis(
         form=form,
         stated=noise_in_words([asked.question]),
         spreads=_spreads(asked.question, found, beside),
-        quantities=tuple(_odds_ratios(asked, found)) if mechanism.binary else (),
+        quantities=tuple(_odds_ratios(asked, found, beside)) if mechanism.binary else (),
     )
 
 
@@ -216,13 +223,45 @@ def _spreads(question: Question, found: Posterior, beside: Beside) -> dict[str, 
     return {f"coefficient[{name}]": spread for name, spread in {**private, **public}.items()}
 
 
-def _odds_ratios(asked: RecordFormula, found: Posterior) -> Iterable[Quantity]:
-    for name, draws in found.draws.items():
-        if name.startswith("coefficient["):
-            column = name.removeprefix("coefficient[").removesuffix("]")
-            what = column.replace("=", " = ", 1) if "=" in column else f"one more of {column}"
-            # An interaction's says how one odds ratio differs along the other column.
-            ratios = "ratio of odds ratios" if ":" in column.partition("=")[0] else "odds ratio"
-            ratio: Values = np.exp(draws)
-            words = f"{ratios} of {asked.outcome} = yes against no for {what}"
-            yield Quantity(f"odds ratio {column}", words, ratio)
+def _odds_ratios(asked: RecordFormula, found: Posterior, beside: Beside) -> Iterable[Quantity]:
+    """Of features, and of public columns where numbers that stand beside others are at their middles."""
+    private = _private_ratios(asked.question)
+    names = [*private, *beside.names]
+    slopes = np.stack([found.draws[f"coefficient[{name}]"] for name in names], axis=-1)
+    change = beside.linear.change
+    if change is not None:
+        public = len(beside.names)
+        slopes[..., -public:] = slopes[..., -public:] @ change.rows.T
+    ratios = [*private.values(), *ratios_of(beside.linear)]
+    for place, (name, ratio) in enumerate(zip(names, ratios, strict=True)):
+        if ratio is not None:
+            words = ratio.words(f"{asked.outcome} = yes against no")
+            yield Quantity(f"odds ratio {name}{ratio.at}", words, np.exp(slopes[..., place]))
+
+
+def _private_ratios(question: Question) -> dict[str, Ratio]:
+    """Of each coefficient of features what its exp is, where those that it interacts with are first or 0."""
+    scale, features = Scale(question), {field.id: field for field in question.features}
+    where: dict[str, list[str]] = {name: [] for name in features}
+    for pair in ([question.features[i] for i in places] for places in question.interactions):
+        for one, other in (pair, pair[::-1]):
+            where[one.id].append(f"{other.id} is {_first(other)}")
+    owners = zip(scale.owners, scale.names, strict=True)
+    alone = {name: Ratio((_change(features[owner], name),), tuple(where[owner])) for owner, name in owners}
+    changes = [ratio.changes[0] for ratio in alone.values()]
+    products = zip(scale.product_names, scale.crossed, strict=True)
+    return alone | {name: Ratio((changes[i], changes[j])) for name, (i, j) in products}
+
+
+def _change(field: Any, name: str) -> str:
+    """What one more of a feature's column is."""
+    if field.bounds:
+        return f"one more of {field.id}"
+    return f"{field.id} = {name.removeprefix(field.id).removeprefix('=') or 'yes'}"
+
+
+def _first(field: Any) -> str:
+    """Where a feature's columns are all 0."""
+    if field.bounds:
+        return "0"
+    return str(field.choices[0]) if field.choices else "no"

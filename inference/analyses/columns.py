@@ -1,0 +1,125 @@
+"""What stands behind the columns of a design matrix: their terms and levels, and what their factors are."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from formulaic.parser.types import Factor
+from formulaic.transforms import TRANSFORMS
+from formulaic.transforms.contrasts import SumContrasts, TreatmentContrasts
+
+from inference.analyses.formula import Names
+from inference.analyses.naming import INTERCEPT
+from ldp_client.documents.errors import InputError
+
+NUMBER, AGAINST_FIRST, AGAINST_MEAN, ALONE, OTHER = (
+    "number",
+    "against first",
+    "against mean",
+    "alone",
+    "other",
+)
+
+
+@dataclass(frozen=True)
+class Part:
+    """One factor of a column. text: as a formula has it. level: that the column is of, "" for a number.
+
+    kind: a number; a level against the first one, or against the mean of all; a level alone, where all
+    others have columns too; or what has no such meaning, as splines. columns: that it names. first: the level
+    that is compared with.
+    """
+
+    text: str
+    kind: str
+    columns: tuple[str, ...] = ()
+    level: str = ""
+    first: str = ""
+
+
+def names_in(factor: Any) -> list[str]:
+    """The names that a factor uses, of columns and of what it calls."""
+    if factor.eval_method is Factor.EvalMethod.LITERAL:
+        return []
+    if factor.eval_method is Factor.EvalMethod.LOOKUP:
+        return [str(factor.expr)]
+    try:
+        tree = ast.parse(str(factor.expr), mode="eval")
+    except SyntaxError:
+        raise InputError(f"the formula's term {factor.expr!s} cannot be read") from None
+    return [node.id for node in ast.walk(tree) if isinstance(node, ast.Name)]
+
+
+def labels(spec: Any, names: Names) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Of each column its term and its level."""
+    terms: list[str] = []
+    levels: list[str] = []
+    for part in spec.structure:
+        factors = [names.restored(str(factor)) for factor in part.term.factors]
+        # Before names are put back: a column may be called 1.
+        alone = [str(factor) for factor in part.term.factors] == ["1"]
+        term = INTERCEPT if alone else ":".join(factors)
+        if term == INTERCEPT and not alone:
+            raise InputError(
+                f"rename column {INTERCEPT}, or write I({INTERCEPT}), of levels C({INTERCEPT}): an analysis "
+                "has a parameter of that name"
+            )
+        for column in part.columns:
+            terms.append(term)
+            _, found = _scoped(str(column), part, names)
+            levels.append(", ".join(level for level in found if level))
+    both = list(zip(terms, levels, strict=True))
+    if len(set(both)) < len(both):
+        levels = [names.restored(str(column)) for part in spec.structure for column in part.columns]
+    return tuple(terms), tuple(levels)
+
+
+def parts(spec: Any, names: Names) -> tuple[tuple[Part, ...], ...]:
+    """Of each column its factors."""
+    found = []
+    for one in spec.structure:
+        for column in one.columns:
+            scoped, levels = _scoped(str(column), one, names)
+            own = zip(scoped.factors if scoped is not None else (), levels, strict=False)
+            found.append(tuple(_part(factor, level, spec.encoder_state, names) for factor, level in own))
+    return tuple(found)
+
+
+def _part(scoped: Any, level: str, encoders: Any, names: Names) -> Part:
+    expression = str(scoped.factor.expr)
+    # A name that is called, such as that of bs, is of no column.
+    called = {*TRANSFORMS} - {expression}
+    columns = tuple(names.restored(name) for name in names_in(scoped.factor.factor) if name not in called)
+    part = partial(Part, names.restored(expression), columns=columns, level=level)
+    kind, state = encoders.get(expression, (None, {}))
+    if kind is Factor.Kind.NUMERICAL:
+        return part(OTHER if level else NUMBER)
+    if not scoped.reduced:
+        return part(ALONE)
+    coded = state.get("contrasts")
+    law = getattr(coded, "contrasts", None)
+    if isinstance(law, TreatmentContrasts):
+        return part(AGAINST_FIRST, first=str(law.get_drop_field(coded.levels, reduced_rank=False)))
+    return part(AGAINST_MEAN if isinstance(law, SumContrasts) else OTHER)
+
+
+def _scoped(column: str, part: Any, names: Names) -> tuple[Any, tuple[str, ...]]:
+    """Which of a term's products a column is of, and of each of its factors the level, "" for none."""
+    for scoped in part.scoped_terms:
+        match = _form_of(scoped, names).fullmatch(names.restored(column))
+        if match:
+            return scoped, tuple(level or "" for level in match.groups())
+    return None, ()
+
+
+def _form_of(scoped: Any, names: Names) -> re.Pattern[str]:
+    """How formulaic names the columns of a term: a contrast's letter stands where one level is left out."""
+    found = []
+    for one in scoped.factors:
+        letter = r"(?:[A-Z]\.)?" if one.reduced else ""
+        found.append(rf"{re.escape(names.restored(str(one.factor.expr)))}(?:\[{letter}(.*)\])?")
+    return re.compile(":".join(found), re.DOTALL)

@@ -1,0 +1,207 @@
+"""Multiply a level with a number far from 0, where a prior of the level pulls the interaction to nothing."""
+
+from dataclasses import replace
+
+import jax
+import numpy as np
+import pandas as pd
+import pytest
+from numpyro import handlers
+
+from inference.analyses.analysing import analyse_table, notes_of
+from inference.analyses.assembling import assemble
+from inference.analyses.prior_sites import prior_sites, without_prior
+from inference.analyses.record_formula import record_formula
+from inference.analyses.record_moments import regression_beside
+from inference.analyses.record_regression import beside_of
+from inference.analyses.reports import public_frame
+from inference.analyses.stated_priors import Given
+from inference.analyses.table import known_channel, table_of
+from inference.models.regression import Scale
+from ldp_client.mechanisms import mechanism_for
+from schemas import Study
+from tests import studies
+from tests.inference.analyses.simulated import table
+from tests.inference.analyses.test_number_predictors import people
+
+FORCED = [[5 / 6, 1 / 6], [1 / 6, 5 / 6]]
+PRIOR = {"distribution": "normal", "loc": 0.5, "scale": 0.3}
+YEARS = [{"id": "year", "bounds": ["0", "2030"], "step": "1"}]
+REGIONS = [{"id": "region", "text": "Where?", "choices": ["north", "south"]}]
+
+
+def moved(whole, by):
+    """The table with another zero of its ages."""
+    return replace(whole, public=whole.public.assign(age=whole.public["age"] + by))
+
+
+def log_prior(law, coefficients):
+    """Of coefficients (columns of the matrix, outputs), up to a constant."""
+    sites = law.sites(coefficients)
+    with jax.enable_x64(True), handlers.substitute(data=sites):
+        trace = handlers.trace(law.drawn).get_trace()
+        parts = [one["fn"].log_prob(one["value"]).sum() for name, one in trace.items() if "_prior" in name]
+        return float(sum(parts))
+
+
+def same_line(law, other, coefficients):
+    """The coefficients of another law of the same line."""
+    columns, others = (one.matrix.values.reshape(-1, len(one.matrix.terms)) for one in (law, other))
+    return np.linalg.lstsq(others, columns @ coefficients, rcond=None)[0]
+
+
+def assert_same_prior(law, other):
+    """Whatever line there is."""
+    random = np.random.default_rng(0)
+    found = []
+    for _ in range(3):
+        slopes = random.normal(size=(len(law.matrix.terms), len(law.outputs)))
+        slopes[law.columns] /= law.spreads[:, None]
+        found.append(log_prior(law, slopes) - log_prior(other, same_line(law, other, slopes)))
+    np.testing.assert_allclose(found, found[0], rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        "ever ~ region * age",
+        "ever ~ 0 + region + region:age",
+        "ever ~ age + I(age**2)",
+        "ever ~ region * (age + I(age**2))",
+        "ever ~ age * `cov.size`",
+        "ever ~ region * age + (age | clinic)",
+        "ever ~ smokes * age",
+        "job ~ region * age",
+        "visits ~ region * age",
+    ],
+)
+def test_the_prior_is_the_same_whatever_zero_a_number_has(formula):
+    whole = table(200)
+    one, other = (assemble(moved(whole, by), formula) for by in (30.0, -40.0))
+    for law, same in zip(one.linears, other.linears, strict=True):
+        assert_same_prior(law, same)
+
+
+@pytest.mark.parametrize(
+    ("formula", "same"),
+    [
+        ("ever ~ region * age", "ever ~ region * I(age - 70)"),
+        ("ever ~ region * age", "ever ~ region * center(age)"),
+        ("ever ~ age + I(age**2)", "ever ~ I(age - 30) + I((age - 30)**2)"),
+        ("ever ~ age + I(age**2)", "ever ~ I(age - 30) + I((age - 70)**2)"),
+        ("ever ~ region * np.log(age)", "ever ~ region * np.log(age / 1000)"),
+    ],
+)
+def test_the_prior_is_the_same_in_other_words(formula, same):
+    whole = table(200)
+    one, other = (assemble(whole, text).law for text in (formula, same))
+    assert one.prior_rows is not None
+    assert_same_prior(one, other)
+
+
+@pytest.mark.parametrize(
+    "formula",
+    ["ever ~ region + age", "ever ~ region * died", "ever ~ region * center(age)", "ever ~ bs(age, df=4)"],
+)
+def test_what_has_its_zero_in_the_middle_or_at_a_level_is_left_as_it_is(formula):
+    analysis = assemble(table(200), formula)
+    assert analysis.law.prior_rows is None
+    assert not any("default priors" in note for note in notes_of(analysis))
+
+
+def test_a_private_number_is_counted_from_its_middle_too():
+    one, other = (assemble(people(200), f"died ~ {text}") for text in ("age * hours", "age * I(hours - 3)"))
+    assert set(one.law.moved_priors()) == {"age", "hours"}
+    for law, same in zip(one.linears, other.linears, strict=True):
+        assert_same_prior(law, same)
+
+
+def test_draws_before_any_report_are_from_that_prior():
+    analysis = assemble(table(200), "job ~ region * age + region * I(age**2)", {"age": PRIOR})
+    law, count = analysis.law, 4000
+    drawn = law.coefficients(prior_sites(analysis, 1, count))
+    for output in range(len(law.outputs)):
+        own = drawn[..., output] * [1.0, *law.spreads]
+        precision = np.linalg.inv(np.cov(own.T))
+        away = own - own.mean(axis=0)
+        expected = -np.einsum("si,ij,sj->s", away, precision, away)[:40] / 2
+        others = drawn[0].copy()
+        found = []
+        for one in drawn[:40]:
+            others[:, output] = one[:, output]
+            found.append(log_prior(law, others))
+        # Chi-squared of some 8 dimensions: their differences are of this size.
+        assert np.corrcoef(found, expected)[0, 1] > 0.99
+        assert np.std(np.asarray(found) - expected) < 0.1 * np.std(expected)
+
+
+def test_a_stated_prior_is_of_the_coefficient_itself():
+    whole = table(200)
+    law = assemble(whole, "ever ~ region * age", {"region[north]": PRIOR, "region:age[north]": "flat"}).law
+    one = np.zeros((len(law.matrix.terms), 1))
+    place = law.matrix.names.index("region[north]")
+    other = one.copy()
+    other[place] = 0.5
+    apart = log_prior(law, other) - log_prior(law, one)
+    of_intercept = (0.5 * law.middles[place - 1] / 2.5) ** 2 / 2
+    assert apart == pytest.approx((0.5 / 0.3) ** 2 / 2 - of_intercept, rel=1e-3)
+    assert law.moved_priors() == ["region[west]"]
+    assert law.prior_by_name()["region[north]"][0] == PRIOR
+
+
+def test_a_flat_prior_leaves_what_is_stated_through_it_without_one():
+    analysis = assemble(table(200), "ever ~ region * age", {"region:age": "flat"})
+    assert {"region[north]", "region[west]", "Intercept"} <= without_prior(analysis)
+    assert "age" not in without_prior(analysis)
+
+
+def fitted(formula):
+    """Of 3,000 people of 60 to 80, with a slope of 0.15 in the south alone, and regions alike at 70."""
+    random = np.random.default_rng(0)
+    age, south = random.integers(60, 81, 3000), random.random(3000) < 0.5
+    log_odds = -0.5 + south * 0.15 * (age - 70)
+    says, die = random.random(3000) < 1 / (1 + np.exp(-log_odds)), random.integers(1, 7, 3000)
+    reports = np.where(die == 1, 1, np.where(die == 6, 0, says)).astype(int)
+    frame = pd.DataFrame({"region": np.where(south, "south", "north"), "age": age.astype(float)})
+    whole = table_of(frame, [known_channel("armed", ["no", "yes"], reports, FORCED)])
+    return analyse_table(whole, formula, method="laplace", draws=500, false_reports=0)
+
+
+def test_an_interaction_is_found_and_the_same_whatever_zero_the_number_has():
+    """It was pulled from 0.15 to 0.11, the other slope moved away from 0, and the verdict was ok."""
+    one, other = fitted("armed ~ region * age"), fitted("armed ~ region * I(age - 70)")
+    slopes = [one.draws["region:age[south]"], other.draws["region:I(age - 70)[south]"]]
+    levels = [one.draws["region[south]"] + 70 * slopes[0], other.draws["region[south]"]]
+    for pair, true in ((slopes, 0.15), (levels, 0.0)):
+        low, high = np.quantile(pair[0], [0.05, 0.95])
+        assert low < true < high
+        assert np.mean(pair[0]) == pytest.approx(np.mean(pair[1]), abs=0.25 * np.std(pair[1]))
+    assert "region[south] are stated where age is" in " ".join(one.diagnostics.notes)
+    assert one.verdict.knowledge.state == "good"
+
+
+def record_beside(formula, years, priors=None):
+    study = Study({**studies.document(studies.PRODUCTS), "public": [*REGIONS, *YEARS]})
+    asked = record_formula(study, f"{study.questions[0].fields[-1].id} ~ {formula}")
+    cells = [(region, str(year)) for region in ("north", "south") for year in years]
+    mechanism = mechanism_for(study.questions[0])
+    counts = np.full((len(cells), 2 * len(mechanism.coordinates)), 5)
+    beside = beside_of(asked, public_frame(asked.fields, cells), counts, Given(priors))
+    return study.questions[0], mechanism, beside
+
+
+def test_records_have_the_same_prior_whatever_zero_a_number_has():
+    """The program draws the public coefficients from their prior itself."""
+    features = " + ".join(field["id"] for field in studies.PRODUCTS["features"])
+    found = []
+    for first in (0, 2000):
+        question, mechanism, beside = record_beside(f"{features} + region * year", range(first, first + 20))
+        model = regression_beside(question, mechanism, beside)
+        drawn = np.random.default_rng(0).normal(size=(5, 3))
+        with handlers.seed(rng_seed=0):
+            trace = handlers.trace(model.program).get_trace(**model.data)
+        sds = np.asarray(trace["public"]["fn"].base_dist.scale)
+        unit = Scale(question).response.unit / beside.linear.spreads
+        found.append(beside.standard() @ beside.slopes(drawn * sds, unit).T)
+        assert beside.linear.moved_priors() == ["region[south]"]
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-6)
