@@ -281,10 +281,15 @@ def _notes(studies: Mapping[str, Study], names: Sequence[str]) -> list[str]:
                 "a difference between them may be one of the words"
             )
         found += _units(studies, question.id)
-        if question.repeats:
+        if _repeats(studies.values(), question.id):
             found.append(
                 f"{question.id} may be answered by the same people in several waves, from one kept answer, "
                 "which no report shows: waves are taken as different people, so that what is said of all "
                 "waves together is too certain, and their differences are uncertain enough"
             )
     return [*found, *_fields(studies, names)]
+
+
+def _repeats(studies: Iterable[Study], question: str) -> bool:
+    """Whether a wave asks it from a kept answer: a panel's first wave may have asked once."""
+    return any(one.repeats for study in studies for one in study.questions if one.id == question)

@@ -197,6 +197,18 @@ def test_what_a_reader_must_know_of_waves_is_noted():
         assert sum("tablets in wave 1" in note for note in table.notes) == noted
 
 
+@pytest.mark.parametrize("kept_first", [True, False])
+def test_a_panel_whose_first_wave_asked_once_is_a_panel(kept_first):
+    """The note was there only where the first wave's answers are kept ones."""
+    once = study_of(1, {**studies.MEMOIZED, "mechanism": studies.YES_NO["mechanism"]})
+    kept = study_of(2, studies.MEMOIZED)
+    answers = [{"habit": place % 3 == 0, "region": "south"} for place in range(9)]
+    reports = [perturb_answers(once, mechanisms_of(once), one) for one in answers]
+    waves = {"b": (kept, kept_reports(kept)), "a": (once, reports)}
+    order = waves if kept_first else dict(reversed(waves.items()))
+    assert any("one kept answer" in note for note in table_of_waves(order, ["habit"]).notes)
+
+
 def test_choices_in_another_order_are_the_same_choices():
     """Of version 2 the vectors stand in version 1's order."""
     first, second = study_of(1, JOB), study_of(2, {**JOB, "choices": JOB["choices"][::-1]})
