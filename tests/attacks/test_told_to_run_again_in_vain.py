@@ -106,8 +106,8 @@ def test_the_command_says_of_a_deleted_study_to_withdraw(tmp_path, server, capsy
     server.content = study.canonical()
     main(["answer", f"{server.url}/v1/studies/plain", "--folder", str(tmp_path / "device")])
     said = capsys.readouterr().err
-    assert "was deleted by its operator; it is taken there never more" in said
-    assert "can be withdrawn" in said
+    assert "was deleted by its operator; it is never taken there any more" in said
+    assert "can be withdrawn; of an archived study that is acknowledged only once" in said
     assert "run again" not in said
 
 
