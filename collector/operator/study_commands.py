@@ -66,7 +66,6 @@ def run_publish(arguments: argparse.Namespace) -> int:
     from collector.remote.operating import RemoteCollector
     from ldp_client.commands.paper import refuse_taken
     from ldp_client.commands.study_warnings import (
-        anew_in_words,
         taken_in_words,
         unstated_in_words,
         warnings_of,
@@ -88,25 +87,38 @@ def run_publish(arguments: argparse.Namespace) -> int:
     is_new = before != study.canonical()
     if is_new:
         _require_keys(study, arguments.study)
-    said, links, notes = [], [], []
+    said, links = [], []
+    status = _known_of(collector, study.id) if arguments.dry_run or (before and is_new) else {}
     if arguments.dry_run:
-        status = _known_of(collector, study.id)
         said = [_what_would_happen(study, before, str(status.get("state", "")))]
-        notes = anew_in_words(study, _earlier(collector, study, status)) if before and is_new else []
+    # Before it is published, as a version never changes.
+    notes = _told(_anew(collector, study, status) if before and is_new else [])
     if not arguments.dry_run:
-        notes = collector.publish(document, study)
+        notes += _told([line for line in collector.publish(document, study) if line not in notes])
         again = "is published" if is_new else "was published before"
         said = [f"{study.id}, version {study.version}, {again}; digest {study.digest}"]
         links = _links(study, collector)
-    for line in notes:
-        print(visible(line), file=sys.stderr)
     if is_closed:
         links.append(_closed_in_words(study, collector))
     places = {"people": _page_of(study, collector), "devices": collector.address_of(study.id)}
     named = {"study": study.id, "version": study.version, "digest": study.digest}
     done = {"done": not arguments.dry_run, "new": is_new, "closed": is_closed}
-    show({**named, **done, **places}, arguments.json, lambda _: said, links)
+    show({**named, **done, **places, "notes": notes}, arguments.json, lambda _: said, links)
     return 0
+
+
+def _told(notes: list[str]) -> list[str]:
+    """The notes, once they are printed."""
+    for line in notes:
+        print(visible(line), file=sys.stderr)
+    return notes
+
+
+def _anew(collector: RemoteCollector, study: Study, status: dict[str, Any]) -> list[str]:
+    """What a new version costs again, as `anew_in_words` says it of those that the collector serves."""
+    from ldp_client.commands.study_warnings import anew_in_words
+
+    return anew_in_words(study, _earlier(collector, study, status))
 
 
 def _require_keys(study: Study, path: str) -> None:

@@ -344,7 +344,9 @@ def _refusals(
     rules = {version: find(study_id, version) for version in versions}
     # Those that came now would be kept for longer than their participants were told, or deleted at once.
     refusals = {
-        version: ProblemError(STUDY_CLOSED, f"its reports were kept until {one.until}, and no longer")
+        version: ProblemError(
+            STUDY_CLOSED, f"its reports were kept until {one.until}, and no longer", more={"final": True}
+        )
         for version, one in rules.items()
         if one.until is not None and day > one.until
     }

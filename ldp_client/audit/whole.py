@@ -127,7 +127,7 @@ def _in_bulk(study: "Study", told: "list[Answers]") -> "list[str]":
         answers, reports = Path(folder, "answers.ndjson"), Path(folder, "reports.ndjson")
         answers.write_text("".join([json.dumps(one) + "\n" for one in told]), "utf-8")
         refusals = any([question.refusal for question in study.questions])
-        batch.perturb_file(study, str(answers), str(reports), refusals=refusals)
+        batch.perturb_invented(study, str(answers), str(reports), refusals)
         return reports.read_text("utf-8").splitlines()
 
 

@@ -32,7 +32,6 @@ from ldp_client.documents.errors import (
     InputError,
     LdpkitError,
     MissingExtraError,
-    RefusedError,
     UsageError,
 )
 from ldp_client.files.disk import STREAM, count_lines, load_study, refuse_table
@@ -272,9 +271,6 @@ def run_perturb(arguments: argparse.Namespace) -> int:
         raise UsageError(say("cli.answers_in_a_file"))
     refuse_table(arguments.out)
     study = load_study(arguments.study)
-    if study.channel is not None and study.channel.tokens is not None:
-        # Before any noise is drawn: it would be spent for nothing.
-        raise RefusedError(say("cli.perturbed_tokenless", study=study.id))
     if study.public:
         _tell(say("cli.in_clear", fields=", ".join([field.id for field in study.public])))
     progress, people = progress_of(arguments), count_lines(arguments.answers)

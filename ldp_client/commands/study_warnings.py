@@ -106,8 +106,16 @@ def notes_of(study: "Study", words: Words = ENGLISH) -> "list[str]":
 
 def anew_in_words(study: "Study", earlier: "Iterable[Study]", words: Words = ENGLISH) -> "list[str]":
     """A line for each memoized question that costs epsilon again. earlier: the study's versions, in order."""
-    found = asked_anew(study, earlier)
-    return [words.say("study.anew", name=name, version=version) for name, version in found.items()]
+    lines = []
+    for name, (version, unless) in asked_anew(study, earlier).items():
+        facts = {"name": name, "version": version}
+        among = words.say("or").join([str(one) for one in unless])
+        lines.append(
+            words.say("study.anew_unless", unless=among, **facts)
+            if unless
+            else words.say("study.anew", **facts)
+        )
+    return lines
 
 
 def taken_in_words(study: "Study", words: Words = ENGLISH) -> "list[str]":

@@ -15,7 +15,7 @@ from ldp_client.mechanisms import mechanisms_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from typing import Any
+    from typing import Any, Optional
 
     from ldp_client.documents.study import Study
 
@@ -38,25 +38,62 @@ def is_same(words: "Iterable[str]", others: "Iterable[str]") -> bool:
     return one <= other or other <= one
 
 
-def asked_anew(study: "Study", earlier: "Iterable[Study]") -> "dict[str, int]":
-    """The memoized questions that a device draws anew which answered all earlier versions of a study.
+def place_of(kept: "list[set[str]]", words: "set[str]") -> "Optional[int]":
+    """In the place of which of the kept words these are kept: `len(kept)` beside them, None not at all.
 
-    Each with the last version that asked another thing. earlier: in their order.
+    kept: those of each permanent answer of a question, in the order of their keys.
+    """
+    fewer = [place for place, one in enumerate(kept) if one < words]
+    if fewer:
+        return fewer[0]
+    return None if any([is_same(one, words) for one in kept]) else len(kept)
+
+
+def key_of(words: "Iterable[str]", is_first: bool) -> str:
+    """What a permanent answer is kept under, beside its question: "" for what was asked first."""
+    return "" if is_first else "+".join(sorted(words))
+
+
+def asked_anew(study: "Study", earlier: "Iterable[Study]") -> "dict[str, tuple[int, list[int]]]":
+    """The memoized questions that a device draws anew which answered some of the earlier versions of a study.
+
+    Each with the last version after which everybody draws, or else the last one after which somebody does:
+    who answered none of those that are beside it. earlier: in their order. By the words alone: who answered
+    with other noise draws nothing, and is refused.
     """
     now = _memoized(study)
-    kept: "dict[str, list[set[str]]]" = {name: [] for name in now}
-    others: "dict[str, int]" = {}
+    asked: "dict[str, dict[int, set[str]]]" = {name: {} for name in now}
     for one in earlier if now else ():
         for name, words in _memoized(one).items():
             if name in now:
-                _keep(kept[name], words)
-                if not is_same(words, now[name]):
-                    others[name] = one.version
-    return {
-        name: version
-        for name, version in others.items()
-        if not any([is_same(words, now[name]) for words in kept[name]])
-    }
+                asked[name][one.version] = words
+    found = {name: _drawn_after(now[name], asked[name]) for name in now}
+    return {name: versions[-1] for name, versions in found.items() if versions}
+
+
+def _drawn_after(now: "set[str]", asked: "dict[int, set[str]]") -> "list[tuple[int, list[int]]]":
+    """Each version after which one question is drawn anew, with those that keep from it who answered one of
+    them too; last what is to be told. asked: the words of each version.
+    """
+    found = []
+    for version in asked:
+        if _draws(now, [asked[version]]):
+            both = {
+                other: [words for one, words in asked.items() if one in (version, other)] for other in asked
+            }
+            found.append((version, [other for other in both if not _draws(now, both[other])]))
+    return sorted(found, key=lambda one: not one[1])
+
+
+def _draws(now: "set[str]", asked: "list[set[str]]") -> bool:
+    """Whether a device draws anew that was asked in these words, one after the other."""
+    kept: "dict[str, set[str]]" = {}
+    for words in asked:
+        keys = sorted(kept)
+        place = place_of([kept[key] for key in keys], words)
+        if place is not None:
+            kept[[*keys, key_of(words, not keys)][place]] = words
+    return not any([is_same(words, now) for words in kept.values()])
 
 
 def _memoized(study: "Study") -> "dict[str, set[str]]":
@@ -65,15 +102,6 @@ def _memoized(study: "Study") -> "dict[str, set[str]]":
     names = [name for name in mechanisms if hasattr(mechanisms[name], "permanent")]
     documents = in_each_plain(study) if names else []
     return {name: set(told_in(documents, name)) for name in names}
-
-
-def _keep(kept: "list[set[str]]", words: "set[str]") -> None:
-    """What a device keeps of a question that is asked in these words, as `memory.remember` has it."""
-    fewer = [place for place, one in enumerate(kept) if one < words]
-    if fewer:
-        kept[fewer[0]] = words
-    elif not any([is_same(one, words) for one in kept]):
-        kept.append(words)
 
 
 def _digests(parts: "list[dict[str, Any]]", *left_out: str) -> "list[str]":

@@ -7,7 +7,7 @@ and kept in the ledger, and `instantaneous(permanent, random) -> payload`, drawn
 
 import sqlite3
 
-from ldp_client.device.asking import is_same
+from ldp_client.device.asking import is_same, key_of, place_of
 from ldp_client.device.known_studies import OF_PUBLISHER
 from ldp_client.documents.errors import AlreadyAnsweredError
 from ldp_client.mechanisms.memoized import Remembering
@@ -72,13 +72,15 @@ def remember(
         now = terms.told[question]
         exact = " ".join([f"{words}:{noise}" for words, noise in sorted(now.items())])
         # An older ledger did not keep the words: they are those that it is asked in next.
-        fewer = [kept for _, kept in rows if _is_older(_told(kept), now) or _told(kept).keys() < now.keys()]
-        if fewer:
+        told = [_told(kept) for _, kept in rows]
+        place = place_of([set() if _is_older(one, now) else set(one) for one in told], set(now))
+        if place is not None and place < len(rows):
             query = "UPDATE permanent SET fingerprint = ? WHERE study = ? AND fingerprint = ?"
-            connection.execute(query, (exact, study.id, fewer[0]))
-        elif not any([is_same(_told(kept), now) for _, kept in rows]):
+            connection.execute(query, (exact, study.id, rows[place][1]))
+        elif place is not None:
             # What was asked first has the question's id, what it came to ask later its words beside it.
-            key = f"{question}{ANOTHER}{'+'.join(sorted(now))}" if rows else question
+            beside = key_of(now, not rows)
+            key = f"{question}{ANOTHER}{beside}" if beside else question
             row = (study.id, publisher.name, key, exact, mechanism.answer)
             connection.execute("INSERT INTO permanent VALUES (?, ?, ?, ?, ?)", row)
 

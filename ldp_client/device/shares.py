@@ -5,9 +5,10 @@ from binascii import a2b_base64, b2a_base64
 from hashlib import sha256
 
 from ldp_client.device.outbox import Queued
-from ldp_client.device.upload import Outcome, delete_report, put_share
+from ldp_client.device.upload import Outcome, delete_report, put_share, why_not_over
 from ldp_client.documents.canonical import canonical_json
 from ldp_client.secure_sum.messages import node_invitation, share_messages, share_path, shares_nonce
+from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def put_shares(queued: "Queued", judge: "Judge", token: bytes = b"") -> Outcome:
     def put(url: str, index: int) -> Outcome:
         return put_share(url, shares[index], node_invitation(queued.invitation, index), token, digests)
 
-    return _at_all(queued, put, judge)
+    return _worst(_at_all(queued, put, judge), ("refused", "stuck", "waiting", "kept"))
 
 
 def _sealed(queued: "Queued") -> "tuple[list[bytes], bytes]":
@@ -59,23 +60,37 @@ def nonce_for(queued: "Queued") -> bytes:
 
 
 def delete_shares(queued: "Queued", judge: "Judge") -> Outcome:
-    """Ask every node once to delete its share: "sent" once all have spoken and one has none any more, as no
-    sum is made without it; "refused" when all keep theirs.
+    """Ask every node once to delete its share: "sent" when all have none any more, "refused" when all keep
+    theirs.
+
+    No sum is made without a share, but that one is gone is its node's word alone: where others keep theirs it
+    settles nothing, as one that lies would leave the answer in the sum, and the device without its secret. So
+    they are asked again, as a node whose sum lacks the device deletes its share at last: "stuck", and as
+    long after the last day as a closed study is waited for "refused".
     """
-    worst = ("waiting", "kept", "stuck", "sent", "refused")
-    return _at_all(queued, lambda url, _index: delete_report(url, queued.secret), judge, worst)
+    outcomes = _at_all(queued, lambda url, _index: delete_report(url, queued.secret), judge)
+    kept = [outcome for outcome in outcomes if outcome.state == "refused"]
+    deleted = [outcome for outcome in outcomes if outcome.state == "sent"]
+    if not kept or not deleted or len(kept) + len(deleted) < len(outcomes):
+        return _worst(outcomes, ("waiting", "kept", "stuck", "refused"))
+    names = [
+        ", ".join([node for node, outcome in zip(queued.nodes, outcomes) if outcome.state == state])
+        for state in ("sent", "refused")
+    ]
+    reason = say("device.deleted_in_part", deleted=names[0], kept=names[1])
+    is_over = not any([why_not_over(queued.closes, outcome.date) for outcome in kept])
+    return Outcome("refused" if is_over else "stuck", reason)
 
 
-def _at_all(
-    queued: "Queued",
-    ask: "Callable[[str, int], Outcome]",
-    judge: "Judge",
-    worst: "tuple[str, ...]" = ("refused", "stuck", "waiting", "kept"),
-) -> Outcome:
-    """The worst of the nodes' answers, in this order: each is asked, whatever the others say."""
+def _at_all(queued: "Queued", ask: "Callable[[str, int], Outcome]", judge: "Judge") -> "list[Outcome]":
+    """What each node answers: all are asked, whatever the others say."""
     path = share_path(queued.study, queued.report_id)
-    outcomes = [judge(node, ask(node + path, index)) for index, node in enumerate(queued.nodes)]
-    for state in worst:
+    return [judge(node, ask(node + path, index)) for index, node in enumerate(queued.nodes)]
+
+
+def _worst(outcomes: "list[Outcome]", order: "tuple[str, ...]") -> Outcome:
+    """The first in this order of states."""
+    for state in order:
         for outcome in outcomes:
             if outcome.state == state:
                 return outcome

@@ -50,7 +50,7 @@ class Outcome:
 
     reason: in words. problem: the refusal's name. document: digest of the study that it is about. identity:
     the collector that answered. date: as it says, in the form of HTTP. Each is "" where nothing said it.
-    final: whether it says that its study opens no more.
+    ended: whether it says that its study takes the report never more.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Outcome:
         document: str = "",
         identity: str = "",
         date: str = "",
-        final: bool = False,
+        ended: bool = False,
     ) -> None:
         self.state = state
         self.reason = reason
@@ -69,7 +69,7 @@ class Outcome:
         self.document = document
         self.identity = identity
         self.date = date
-        self.final = final
+        self.ended = ended
 
 
 def put_report(
@@ -225,16 +225,19 @@ def _why_kept(report: "Queued", outcome: Outcome, publisher: str) -> str:
     if not publisher or outcome.identity != publisher:
         return say("device.kept_other_collector")
     if outcome.problem == "study-closed":
-        why = _why_not_over(report.closes, outcome.date)
-        # Nobody opens a secure sum again, nor a study that was deleted or archived.
+        why = why_not_over(report.closes, outcome.date)
+        # Nobody opens a secure sum again, nor a study that was deleted or archived; no time comes back.
         if why and report.nodes:
             return say("device.kept_closed_sum")
-        return say("device.kept_over") if why and outcome.final else why
+        return say("device.kept_over") if why and outcome.ended else why
     return ""
 
 
-def _why_not_over(closes: str, said: str) -> str:
-    """A study may be closed by mistake, and clocks be wrong; the collector's only makes the wait longer."""
+def why_not_over(closes: str, said: str) -> str:
+    """Why a refusal is not the last word yet, "" where it is. said: when it was, as the collector has it.
+
+    A study may be closed by mistake, and clocks be wrong; the collector's only makes the wait longer.
+    """
     if not closes:
         return say("device.kept")
     last = date.fromisoformat(closes) + timedelta(GRACE_DAYS)

@@ -6,7 +6,7 @@ from itertools import islice
 from ldp_client.answering import perturb_answers, public_values, quantise_answers, refuse_route, report_of
 from ldp_client.columns.clipping import ClippedCount, is_clipped
 from ldp_client.core.randomness import urandom
-from ldp_client.documents.errors import AnswerError, InputError
+from ldp_client.documents.errors import AnswerError, InputError, RefusedError
 from ldp_client.files.answers import read_answers
 from ldp_client.files.disk import STREAM, replacing
 from ldp_client.files.perturbed import Mark
@@ -52,8 +52,28 @@ def perturb_file(
     take blanks as such, where questions offer them.
 
     Raises InputError with the line, for such a file, and for memoized questions, which need a memory of each
-    person; RefusedError for a study with a route.
+    person; RefusedError for a study with a route, or one whose reports need tokens.
     """
+    if study.channel is not None and study.channel.tokens is not None:
+        # Before any noise is drawn: it would be spent for nothing.
+        raise RefusedError(say("files.tokenless", study=study.id))
+    return _perturb(study, answers_path, reports_path, progress, note, again, refusals)
+
+
+def perturb_invented(study: "Study", answers_path: str, reports_path: str, refusals: bool) -> int:
+    """As `perturb_file`, for an audit of reports that nobody sends: of invented people, also with tokens."""
+    return _perturb(study, answers_path, reports_path, lambda _: None, lambda _: None, False, refusals)
+
+
+def _perturb(
+    study: "Study",
+    answers_path: str,
+    reports_path: str,
+    progress: "Callable[[int], None]",
+    note: "Callable[[str], None]",
+    again: bool,
+    refusals: bool,
+) -> int:
     refuse_route(study)
     if reports_path != STREAM and os.path.exists(reports_path):
         raise InputError(say("files.reports_exist", file=reports_path))

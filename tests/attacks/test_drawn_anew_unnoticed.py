@@ -1,5 +1,6 @@
 """A panel's next version swaps a language, and everybody pays for the same question again: nobody is told."""
 
+import json
 import random
 from itertools import combinations
 
@@ -7,13 +8,16 @@ import pytest
 
 from collector.remote.operating import RemoteCollector
 from ldp_client import Device
-from ldp_client.device.asking import asked_anew
+from ldp_client.commands.study_warnings import anew_in_words
+from ldp_client.device.asking import _draws, asked_anew, told_in
+from ldp_client.documents.spoken import in_each_plain
 from schemas import Study
 from tests import studies
 from tests.collector.test_operating import asked, at
 
 __all__ = ["asked"]
 TEXTS = {"en": "Have you ever?", "de": "Haben Sie je?", "es": "¿Alguna vez?"}
+FOUR = {**TEXTS, "fr": "Jamais ?"}
 
 
 def version_of(version, *languages, text=TEXTS, **asked):
@@ -37,8 +41,18 @@ def test_the_collector_says_so(empty):
     assert (again.status_code, "notes" in again.get_json()) == (200, False)
 
 
-def test_one_language_after_the_other_needs_no_word(empty):
-    assert not any("notes" in empty.publish(one).get_json() for one in GRADUAL)
+def test_one_language_after_the_other_costs_whoever_missed_the_version_between(empty):
+    found = [empty.publish(one).get_json().get("notes", []) for one in GRADUAL]
+    assert found[:2] == [[], []]
+    (line,) = found[2]
+    assert "whoever answered version 1 and not version 2 draws a new permanent answer" in line
+
+
+def test_all_versions_between_that_keep_from_it_are_named():
+    last = version_of(4, "en", "es")
+    between = [version_of(number, "en", "de", "es") for number in (2, 3)]
+    (line,) = anew_in_words(last, [GRADUAL[0], *between])
+    assert "whoever answered version 1 and not version 2 or 3 draws" in line
 
 
 def test_other_words_and_choices_are_told_with_the_last_version_that_had_others(empty):
@@ -47,7 +61,8 @@ def test_other_words_and_choices_are_told_with_the_last_version_that_had_others(
         notes = empty.publish(version_of(version, "en", text=words)).get_json().get("notes", [])
     assert "than in version 2" in notes[0]
     # The old words come back: whoever answered them keeps that answer.
-    assert "notes" not in empty.publish(version_of(4, "en")).get_json()
+    (line,) = empty.publish(version_of(4, "en")).get_json()["notes"]
+    assert "whoever answered version 3 and not version 1 or 2 draws" in line
 
 
 @pytest.mark.parametrize("more", [(), ("--dry-run",)])
@@ -57,13 +72,40 @@ def test_so_does_the_command(asked, empty, tmp_path, capsys, more):
         assert empty.publish(one).status_code == 201
     file = tmp_path / "study.json"
     file.write_bytes(SWAPPED[-1].canonical())
-    at("publish", str(file), *more)
-    (line,) = [line for line in capsys.readouterr().err.splitlines() if "memoized" in line]
+    at("publish", str(file), "--json", *more)
+    said = capsys.readouterr()
+    (line,) = [line for line in said.err.splitlines() if "memoized" in line]
     assert "than in version 1" in line
+    assert json.loads(said.out)["notes"] == [line]
     at("publish", str(file))
     capsys.readouterr()
     at("publish", str(file), "--dry-run")
     assert "memoized" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_it_is_said_before_the_version_is_there_for_good(
+    asked, empty, tmp_path, capsys, monkeypatch, is_known
+):
+    asked(empty)
+    assert empty.publish(SWAPPED[0]).status_code == 201
+    file = tmp_path / "study.json"
+    file.write_bytes(SWAPPED[-1].canonical())
+    said = []
+
+    def publish(_collector, _document, _study):
+        said.append(capsys.readouterr().err)
+        # What it knows beside that is said too.
+        return [*anew_in_words(SWAPPED[-1], SWAPPED[:1]), "note: another\u001b"]
+
+    monkeypatch.setattr(RemoteCollector, "publish", publish)
+    monkeypatch.setattr(RemoteCollector, "has_key", is_known)
+    at("publish", str(file), "--json")
+    assert "than in version 1" in said[0]
+    after = capsys.readouterr()
+    assert "memoized" not in after.err
+    assert "note: another\\x1b" in after.err
+    assert len(json.loads(after.out)["notes"]) == 2
 
 
 def test_without_a_key_the_command_knows_the_version_of_now(asked, empty, tmp_path, capsys, monkeypatch):
@@ -76,15 +118,41 @@ def test_without_a_key_the_command_knows_the_version_of_now(asked, empty, tmp_pa
     assert "than in version 1" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_it_is_what_a_device_pays_that_answered_all(tmp_path, seed):
-    chance = random.Random(seed)
-    some = [one for size in (1, 2, 3) for one in combinations(TEXTS, size)]
-    versions = [version_of(number, *chance.choice(some)) for number in range(1, 6)]
-    device = Device(tmp_path, "50", require_consent=False)
-    left = [device.epsilon_left]
-    for one in versions:
+SOME = [one for size in (1, 2, 3, 4) for one in combinations(FOUR, size)]
+
+
+def pays(folder, before, last):
+    """Whether a device that answered these versions pays for the last one."""
+    device = Device(folder, "50", require_consent=False)
+    for one in before:
         device.answer(one, {"habit": True})
-        left.append(device.epsilon_left)
-    paid = [before > after for before, after in zip(left[1:], left[2:])]
-    assert paid == [bool(asked_anew(one, versions[: one.version - 1])) for one in versions[1:]]
+    left = device.epsilon_left
+    device.answer(last, {"habit": True})
+    return device.epsilon_left < left
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_it_is_what_devices_pay_whatever_they_missed(tmp_path, seed):
+    chance = random.Random(seed)
+    *earlier, last = [version_of(number, *chance.choice(SOME), text=FOUR) for number in range(1, 5)]
+    paying = []
+    for size in (1, 2, 3):
+        for place, before in enumerate(combinations(earlier, size)):
+            if pays(tmp_path / f"{size}-{place}", before, last):
+                paying.append([one.version for one in before])
+    found = asked_anew(last, earlier)
+    assert bool(found) == bool(paying)
+    if found:
+        version, unless = found["habit"]
+        others = {one.version for one in earlier} - {version}
+        assert {other for other in others if sorted((version, other)) not in paying} == set(unless)
+        assert [version] in paying
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_forecast_keeps_what_a_ledger_keeps(tmp_path, seed):
+    """Also of words in which one permanent answer could take the place of several."""
+    chance = random.Random(seed)
+    *earlier, last = [version_of(number, *chance.choice(SOME), text=FOUR) for number in range(1, 8)]
+    words = [set(told_in(in_each_plain(one), "habit")) for one in (*earlier, last)]
+    assert _draws(words[-1], words[:-1]) == pays(tmp_path, earlier, last)

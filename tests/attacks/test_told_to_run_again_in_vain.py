@@ -106,8 +106,8 @@ def test_the_command_says_of_a_deleted_study_to_withdraw(tmp_path, server, capsy
     server.content = study.canonical()
     main(["answer", f"{server.url}/v1/studies/plain", "--folder", str(tmp_path / "device")])
     said = capsys.readouterr().err
-    assert "was deleted by its operator; nobody opens that study again" in said
-    assert "can be withdrawn" in said
+    assert "was deleted by its operator; it is never taken there any more" in said
+    assert "can be withdrawn; of an archived study that is acknowledged only once" in said
     assert "run again" not in said
 
 
@@ -122,7 +122,7 @@ def test_the_command_says_of_a_deleted_study_to_withdraw(tmp_path, server, capsy
 )
 def test_a_report_to_a_study_that_nobody_opens_again_is_stuck(closes, final, state):
     report = Queued("00", "https://a.example", "plain", "{}", document="d", closes=closes)
-    refused = Outcome("refused", "closed", "study-closed", document="d", identity="k", final=final)
+    refused = Outcome("refused", "closed", "study-closed", document="d", identity="k", ended=final)
     assert judged(report, refused, "k").state == state
 
 

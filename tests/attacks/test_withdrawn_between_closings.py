@@ -1,8 +1,15 @@
-"""Withdraw while a sum is closed at some of its nodes: the device says that it is in the sum for good."""
+"""Withdraw while a sum is closed at some nodes: one that lies has the device forget what is in the sum."""
+
+import json
+from datetime import date, timedelta
 
 import pytest
+from werkzeug.wrappers import Response
 
+from ldp_client.device.outbox import Queued
+from ldp_client.device.shares import delete_shares
 from ldp_client.device.told import told_by
+from ldp_client.device.upload import GRACE_DAYS, Outcome
 from tests.secure_sum.conftest import ANSWERS, TOKEN, close_study
 from tests.secure_sum.test_device import device_of, held
 
@@ -14,19 +21,66 @@ def answered(network, tmp_path, study, name):
     return device
 
 
+def lying(node):
+    """A node that acknowledges every deletion, and deletes nothing."""
+
+    def answer(environment):
+        if environment["REQUEST_METHOD"] != "DELETE":
+            return None
+        receipt = {"id": environment["PATH_INFO"].rsplit("/", 1)[1], "result": "withdrawn"}
+        identity = node.app.extensions["ldpkit"].identity.hex()
+        headers = {"LDPKit-Collector": identity, "Content-Type": "application/json"}
+        return Response(json.dumps(receipt), 200, headers)
+
+    return answer
+
+
+def state_of(device):
+    (told,) = told_by(device.ledger)
+    return [state for state, count in told.reports.items() if count]
+
+
+def test_a_node_that_lies_settles_nothing(network, tmp_path):
+    study = network.publish("ever", clients=4, tolerate=1)
+    devices = [answered(network, tmp_path, study, name) for name in "abcd"]
+    for node in network.nodes[:2]:
+        assert node.post("/close").status_code == 200
+    liar = network.nodes[2]
+    liar.trouble = lying(liar)
+    assert devices[0].withdraw(study.id) == 1
+    for _ in range(2):
+        flushed = devices[0].flush()
+        assert (flushed.deleted, flushed.undeleted, flushed.stuck, flushed.refused) == (0, 1, 1, [])
+        kept = ", ".join(node.url for node in network.nodes[:2])
+        assert f"as these nodes say: {liar.url}; kept for the sum: {kept}." in flushed.stuck_reason
+        assert "only if they say the truth" in flushed.stuck_reason
+    # It did not: the person is in the sum, and the device has not said otherwise.
+    assert held(network) == [4, 4, 4]
+    assert close_study(study, [TOKEN]).total.questions["ever"].n == 4
+    # Its secret is here still: now that all are closed, they say so.
+    liar.trouble = None
+    assert len(devices[0].flush().refused) == 1
+    assert state_of(devices[0]) == ["sent"]
+
+
 @pytest.mark.parametrize("closed", [1, 2])
-def test_one_node_that_deletes_its_share_leaves_the_person_out(network, tmp_path, closed):
+def test_of_one_that_deletes_its_share_the_device_says_what_it_knows(network, tmp_path, closed):
     study = network.publish("ever", clients=4, tolerate=1)
     devices = [answered(network, tmp_path, study, name) for name in "abcd"]
     for node in network.nodes[:closed]:
         assert node.post("/close").status_code == 200
     assert devices[0].withdraw(study.id) == 1
     flushed = devices[0].flush()
-    assert (flushed.deleted, flushed.undeleted, flushed.refused) == (1, 0, [])
+    assert (flushed.deleted, flushed.undeleted, flushed.likely, flushed.refused) == (0, 1, 0, [])
     assert held(network) == [4] * closed + [3] * (3 - closed)
-    (told,) = told_by(devices[0].ledger)
-    assert told.reports == {"sent": 0, "waiting": 0, "refused": 0, "being_deleted": 0}
+    assert state_of(devices[0]) == ["being_deleted"]
     assert close_study(study, [TOKEN]).total.questions["ever"].n == 3
+    # What a node does not have, and did not sum, it says to have deleted: once that is all of them it is so.
+    for node in network.nodes[:closed]:
+        with node.app.extensions["ldpkit"].database.write() as session:
+            session.connection().exec_driver_sql("UPDATE reports SET payloads = x''")
+    assert devices[0].flush().deleted == 1
+    assert state_of(devices[0]) == []
 
 
 def test_while_one_has_not_spoken_it_is_asked_again(network, tmp_path):
@@ -35,8 +89,21 @@ def test_while_one_has_not_spoken_it_is_asked_again(network, tmp_path):
     network.nodes[0].post("/close")
     network.nodes[2].stop()
     device.withdraw(study.id)
-    assert device.flush(attempts=1).undeleted == 1
+    flushed = device.flush(attempts=1)
+    assert (flushed.undeleted, flushed.stuck) == (1, 0)
     network.nodes[2].start()
     network.nodes[2].post("/close")
-    # Only now it is certain: the second node has deleted its own.
-    assert device.flush(attempts=1).deleted == 1
+    assert device.flush(attempts=1).stuck == 1
+
+
+@pytest.mark.parametrize(
+    ("closes", "state"),
+    [("", "stuck"), (date.today(), "stuck"), (date.today() - timedelta(GRACE_DAYS + 1), "refused")],
+)
+def test_it_is_over_as_long_after_the_last_day_as_a_closed_study_is(network, closes, state):
+    nodes = " ".join(node.url for node in network.nodes)
+    queued = Queued("00" * 16, nodes, "summed", "", secret="00" * 16, closes=str(closes))
+    said = iter([Outcome("sent"), Outcome("refused", "kept"), Outcome("refused", "kept")])
+    outcome = delete_shares(queued, lambda _node, _outcome: next(said))
+    assert outcome.state == state
+    assert "as these nodes say" in outcome.reason

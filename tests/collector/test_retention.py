@@ -91,6 +91,8 @@ def test_no_report_is_taken_that_could_be_kept_no_more(either, make_study, make_
     late = either.put(make_report(first))
     assert (late.status_code, late.get_json()["type"]) == (410, "urn:ldpkit:problem:study-closed")
     assert "were kept until" in late.get_json()["detail"]
+    # No day brings that back: devices need not send it again.
+    assert late.get_json()["final"] is True
     assert either.put(sent).status_code == 200
     either.publish(other)
     assert [either.put(make_report(one)).status_code for one in (first, other)] == [410, 201]

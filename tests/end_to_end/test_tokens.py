@@ -103,7 +103,7 @@ def test_the_guide_from_nothing(office, collector, tmp_path, monkeypatch, capsys
     for person, row in zip(people, rows):
         assert answer(collector, person, row["code"], capsys, "1 report leaves later") == 0
     thief = tmp_path / "thief"
-    assert answer(collector, thief, rows[0]["code"], capsys, "token-issued") == 5
+    assert answer(collector, thief, rows[0]["code"], capsys, "gives no second token") == 5
     monkeypatch.setattr(clock, "now", lambda: noon + 1.5 * DAY)
     for person in people:
         assert answer(collector, person, "", capsys, "1 report sent") != 5

@@ -15,7 +15,8 @@ from ldp_client import cli
 from ldp_client.commands.device import split_settings
 from ldp_client.describing import describe, odds, odds_of
 from ldp_client.documents import errors
-from ldp_client.documents.errors import InputError
+from ldp_client.documents.errors import InputError, RefusedError
+from ldp_client.files.batch import perturb_file
 from ldp_client.files.signing import new_key, sign_study
 from schemas import Study
 from tests import studies
@@ -128,6 +129,8 @@ def test_perturb_draws_nothing_where_reports_without_tokens_are_taken_by_nobody(
     before = sorted(tmp_path.iterdir())
     assert cli.main(["perturb", *files[:2], "--out", files[2]]) == 3
     assert "no collector takes those of a file, and nothing was drawn" in capsys.readouterr().err
+    with pytest.raises(RefusedError, match="a device alone gets"):
+        perturb_file(Study.from_json(Path(files[0]).read_text()), *files[1:])
     assert sorted(tmp_path.iterdir()) == before
 
 
