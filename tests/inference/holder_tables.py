@@ -6,7 +6,7 @@ import copy
 
 import numpy as np
 
-from inference import summarize
+from inference import Summary, summarize
 from inference.models.from_reports import holder_statistics
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
@@ -48,7 +48,8 @@ def reports_of(study, tables):
 
 def statistics_of(study, tables):
     question = study.questions[0]
-    part = summarize(study, reports_of(study, tables)).questions["wage"]
+    summary = summarize(study, reports_of(study, tables)) if tables else Summary.empty(study)
+    part = summary.questions["wage"]
     return holder_statistics(question, mechanism_for(question), part)
 
 
