@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 
 from ldp_client.documents.errors import MissingExtraError
+from ldp_client.files.lacking import lacking
 
 # Of each engine, and of reports read one by one, "".
 ENGINES = {"": "tables", "local": "tables", "dask": "dask", "spark": "spark"}
 # Of each store's addresses.
 STORES = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "az": "az", "abfs": "az", "abfss": "az"}
 _LIBRARIES = {"s3": "s3fs", "gs": "gcsfs", "az": "adlfs"}
-_OWN = ("collector", "inference", "ldp_client", "ldpkit", "schemas", "summaries")
 
 
 @contextmanager
@@ -22,10 +22,10 @@ def naming_extra(engine: str | None) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        module = (error.name or "").split(".")[0]
-        if not module or module in _OWN:
+        missing = lacking(error, ENGINES[engine or ""])
+        if missing is None:
             raise
-        raise MissingExtraError(ENGINES[engine or ""], module) from None
+        raise missing from None
 
 
 def missing_library(protocol: str) -> MissingExtraError | None:
