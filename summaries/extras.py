@@ -28,12 +28,21 @@ def naming_extra(engine: str | None) -> Iterator[None]:
         raise missing from None
 
 
-def missing_library(protocol: str) -> MissingExtraError | None:
-    """What to say of a store whose library is not installed; None where it is, and for other places."""
+def missing_library(protocol: str, error: Exception) -> MissingExtraError | None:
+    """What to say of a store whose library is not installed, or lacks what it needs; None for other errors.
+
+    error: what opening it raised.
+    """
     extra = STORES.get(protocol)
-    if extra is None or _is_installed(_LIBRARIES[extra]):
+    if extra is None:
         return None
-    return MissingExtraError(extra, _LIBRARIES[extra])
+    if not _is_installed(_LIBRARIES[extra]):
+        return MissingExtraError(extra, _LIBRARIES[extra])
+    # fsspec raises an error of its own from the library's.
+    cause = error.__cause__ or error
+    if not isinstance(cause, ImportError):
+        return None
+    return MissingExtraError(extra, (cause.name or _LIBRARIES[extra]).split(".")[0])
 
 
 def _is_installed(module: str) -> bool:

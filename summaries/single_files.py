@@ -25,14 +25,12 @@ def refuse_places(path: str) -> None:
     inside, where = on_disk(path), urlsplit(path.replace("[", "%5B").replace("]", "%5D"))
     if inside is not None:
         raise InputError(f"{path} is an address: write the path alone, {inside}")
-    is_served = where.scheme in UNLISTED
-    if where.path.lower().endswith(_READ_WHOLE) or (
-        is_served and not where.path.lower().endswith(".parquet")
-    ):
-        raise InputError(
-            f"{path} is an address: {'download' if is_served else 'copy'} the file of reports first, and name "
-            f"that{'; ' + _of_dataset(path) if is_served and '.' not in where.path else ''}"
-        )
+    is_served, name = where.scheme in UNLISTED, where.path.lower()
+    if name.endswith(_READ_WHOLE) or (is_served and not name.endswith(".parquet")):
+        verb = "download" if is_served else "copy"
+        # A server may have a dataset too.
+        dataset = "" if name.endswith(_READ_WHOLE) else f"; {_of_dataset(path)}"
+        raise InputError(f"{path} is an address: {verb} the file of reports first, and name that{dataset}")
     raise InputError(f"{path} is an address: {_of_dataset(path)}")
 
 
@@ -40,12 +38,12 @@ def _of_folder(path: str) -> str:
     names = os.listdir(path)
     if any(name == MANIFEST or name.startswith(_PARTS) or name.endswith(".parquet") for name in names):
         return f"{path} is a folder: {_of_dataset(path)}"
-    return f"{path} is a folder without Parquet files: name the file of reports, in Python a list of several"
+    return f"{path} is a folder without Parquet files: name the file of reports, in Python a list of them"
 
 
 def _of_dataset(path: str) -> str:
     return (
-        f"a dataset is read first, and alone, by `ldpkit summarize STUDY.json {path} --out summary.json`; give "
-        "that summary. What needs the reports themselves, as an analysis by formula may, takes them in one "
-        "file, of `ldpkit export … --out r.parquet`, or counted in Python by `count_dataset`"
+        f"a dataset is read first, and alone, by `ldpkit summarize STUDY.json {path} --out summary.json`; "
+        "give that summary. What needs the reports themselves, as an analysis by formula may, takes them in "
+        "one file, of `ldpkit export … --out r.parquet`, or counted in Python by `count_dataset`"
     )

@@ -1,4 +1,4 @@
-"""What to say of a module that is not there: which extra has it, or that a file of ldpkit's own is missing."""
+"""What to say of a module that is not there: which extra has it; a lost file of ldpkit's own has none."""
 
 from ldp_client.documents.errors import MissingExtraError
 

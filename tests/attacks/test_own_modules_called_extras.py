@@ -1,4 +1,4 @@
-"""Lose a file of ldpkit's own, or an engine's package: an extra was named that has it not, or only at the end."""
+"""Lose a file of ldpkit's own, or an engine's package: an extra was named that lacks it, or too late."""
 
 from __future__ import annotations
 

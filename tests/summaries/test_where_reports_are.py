@@ -161,7 +161,7 @@ def test_a_folder_or_an_address_is_read_by_summarize_first(tmp_path, capsys):
         ("file:///data/r.ndjson", "is an address: write the path alone, /data/r.ndjson"),
         (
             "FOLDER",
-            "is a folder without Parquet files: name the file of reports, in Python a list of several",
+            "is a folder without Parquet files: name the file of reports, in Python a list of them",
         ),
     ],
 )
