@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Optional
 
-    from ldp_client.documents.study import Study
+    from ldp_client.documents.study import Question, Study
 
 MOST = 100
 # Behind a title that ends with one of these nothing need stand before more.
@@ -46,6 +46,11 @@ def below(title: str, text: str) -> str:
     """What stands beside a box, behind the title of its list."""
     ends = "" if title[-1] in ENDS else ":"
     return f"{title}{ends} {text}"
+
+
+def names_of(study: "Study", question: "Question") -> "list[str]":
+    """`names_in` of a study that is in one language."""
+    return names_in(study.document, question.id)
 
 
 def names_in(document: "dict[str, Any]", question: str) -> "list[str]":

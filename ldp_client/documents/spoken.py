@@ -145,5 +145,4 @@ READERS = {
 
 def in_each_plain(study: "Study") -> "list[dict[str, Any]]":
     """A study's document in each of its languages, its own first; as it is where it states none."""
-    document = study.document
-    return [plain(document, language, StudyError) for language in study.languages] or [document]
+    return [plain(study.document, language, StudyError) for language in study.languages] or [study.document]
