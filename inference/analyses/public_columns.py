@@ -129,7 +129,7 @@ def plain_whole(cell: str) -> str:
 
 
 def _refuse_zeros(cells: Sequence[object], name: str, labels: Collection[object]) -> None:
-    """Raises InputError for numerals that zeros tell apart, one number or two codes, unless both are labels."""
+    """Raises InputError for numerals that zeros tell apart, one number or two codes, but for labels."""
     if not all(isinstance(cell, str) and _WHOLE.fullmatch(cell) for cell in cells):
         return
     seen: dict[str, str] = {}
