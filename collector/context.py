@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from flask import current_app
 from sqlalchemy.orm import Session
@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from collector.bounding import CostBoundCache, Room, log_throttled
 from collector.metrics import Metrics
 from collector.oblivious.keys import GatewayKeys
-from collector.oblivious.needed import count_stored, relayed_versions
+from collector.oblivious.needed import relayed_with_reports
 from collector.operator.key_checks import DailyLines, KeyChecks
 from collector.problems import OVERLOADED, ProblemError
 from collector.reports import intake
@@ -46,6 +46,13 @@ T = TypeVar("T")
 BODIES_IN_PARSING = 2
 PARSING_PATIENCE = 5.0
 MOST_EXPORTS = 8
+
+
+class Needed(NamedTuple):
+    """How large a body devices may send, and what is to be said where that is above the limit."""
+
+    size: int
+    problem: str
 
 
 @dataclass(frozen=True)
@@ -124,10 +131,11 @@ class Collector:
         signers = load_keys(settings.signing_keys)
         node = _node(settings, database)
         gateway_keys = _gateway_keys(settings)
-        _check_studies(database, node, gateway_keys, settings.body_limit)
-        _check_withdrawals(database, gateway_keys, settings.body_limit)
-        counted = (limits, deletions, metrics, *counts, CurrentStudies(database))
-        held = (settings, database, rules, writer, *counted, today)
+        needing = _check_studies(database, node, gateway_keys)
+        needing += _withdrawals(database, gateway_keys)
+        _check_limit(needing, settings.body_limit)
+        counting = (limits, deletions, metrics, *counts, CurrentStudies(database))
+        held = (settings, database, rules, writer, *counting, today)
         keys = KeyChecks(database, token_hash, metrics, today, writer.act)
         lines = DailyLines(writer.act, today)
         return cls(*held, signers, node, gateway_keys, identity, *_rooms(settings.body_limit), keys, lines)
@@ -235,9 +243,9 @@ def _gateway_keys(settings: Settings) -> GatewayKeys:
     return GatewayKeys.load(settings.ohttp_keys)
 
 
-def _check_studies(database: Database, node: Node | None, keys: GatewayKeys, body_limit: int) -> None:
-    """Raises InputError unless this server can take what devices send for every open study, and can sum those
-    that are closed.
+def _check_studies(database: Database, node: Node | None, keys: GatewayKeys) -> list[Needed]:
+    """What open studies need of the limit. Raises InputError unless this server can take what devices send
+    for each, and can sum those that are closed.
 
     It would refuse that for good, and devices drop what is refused for good. For want of a gateway's key
     they keep it, and only a running collector closes a study or takes a version with another: that is logged.
@@ -246,39 +254,50 @@ def _check_studies(database: Database, node: Node | None, keys: GatewayKeys, bod
         unfinished = queries.unfinished_documents(session)
     # A connection must not cross the fork that starts a worker.
     database.engine.dispose()
-    studies = [(Study.from_json(document), is_open) for document, is_open in unfinished]
+    # Of what is closed only sums matter, which say their route: others are not read.
+    read = [(document, is_open) for document, is_open in unfinished if is_open or b'"route"' in document]
+    studies = [(Study.from_json(document), is_open) for document, is_open in read]
+    needed = []
     for study in [study for study, is_open in studies if is_open or study.route is not None]:
         if node is not None:
             _check_node(node, study)
         elif study.route is not None:
-            needed = (
+            advice = (
                 "start a node, with --role node and --node-key FILE, or name another database; "
                 "`ldpkit admin delete-study` ends one that nobody will sum"
             )
-            raise InputError(f"setting node_key: study {study.id} is a secure sum: {needed}")
-        elif (rules := Rules.of(study)).body_size > body_limit:
+            raise InputError(f"setting node_key: study {study.id} is a secure sum: {advice}")
+        else:
+            rules = Rules.of(study)
             problem = f"study {study.id} of this database makes {bodies_in_words(rules)}"
-            raise InputError(f"setting body_limit: {problem}: raise it above {body_limit}")
-        elif lack := keys.lack_for(study):
-            log_throttled(logging.ERROR, lack, code="gateway-key")
+            needed.append(Needed(rules.body_size, problem))
+            if lack := keys.lack_for(study):
+                log_throttled(logging.ERROR, lack, code="gateway-key")
+    return needed
 
 
-def _check_withdrawals(database: Database, keys: GatewayKeys, body_limit: int) -> None:
-    """Raises InputError where devices could not withdraw, as their requests through a relay are too long.
-
-    Those are as long as the reports were that the version took, and it may be over since.
-    """
+def _withdrawals(database: Database, keys: GatewayKeys) -> list[Needed]:
+    """What devices need to withdraw through a relay: requests as long as the reports were that the version
+    took, and it may be over since."""
+    needed = []
     with database.read() as session:
         # Without a key nothing is opened, however short.
-        versions = [one for one in relayed_versions(session) if keys.opens(one)] if keys.keys else []
-        long = [one for one in map(Rules.of, versions) if one.body_size > body_limit]
-        stored = count_stored(session, [one.study for one in long]) if long else []
+        for study, reports in relayed_with_reports(session) if keys.keys else ():
+            if keys.opens(study):
+                rules = Rules.of(study)
+                made = f"version {study.version} of study {study.id} makes {bodies_in_words(rules)}"
+                lost = f"nobody could withdraw what is stored of it ({counted(reports, 'report')})"
+                needed.append(Needed(rules.body_size, f"{made}, and {lost}"))
     database.engine.dispose()
-    for rules, reports in zip(long, stored):
-        if reports:
-            made = f"version {rules.study.version} of study {rules.study.id} makes {bodies_in_words(rules)}"
-            lost = f"nobody could withdraw what is stored of it ({counted(reports, 'report')})"
-            raise InputError(f"setting body_limit: {made}, and {lost}: raise it above {body_limit}")
+    return needed
+
+
+def _check_limit(needed: Sequence[Needed], body_limit: int) -> None:
+    """Raises InputError with the first of what does not fit; what it says to set is enough for all."""
+    for one in needed:
+        if one.size > body_limit:
+            largest = max(other.size for other in needed)
+            raise InputError(f"setting body_limit: {one.problem}: raise it to {largest}")
 
 
 def _check_node(node: Node, study: Study) -> None:

@@ -39,8 +39,8 @@ from ldp_client.words.text import counted, nearest
 from schemas import Question, Report, Study
 from summaries import QuestionSummary, Summary
 from summaries.influence import FALSE_SHARE
-from summaries.reading import Reports, evidence_of, study_of
-from summaries.reducing import CheckedReports, good_reports, reduce_reports
+from summaries.reading import Reports, evidence_of
+from summaries.reducing import CheckedReports, good_reports, reduce_reports, study_of
 
 Progress = Callable[[str], None]
 Doubt = Callable[[Model, Parameters, Draws], IdentifiedSets | None]

@@ -120,11 +120,12 @@ def _load(module: str, name: str, extra: str) -> Any:
     try:
         return getattr(import_module(module), name)
     except ModuleNotFoundError as missing:
-        if not extra or missing.name is None or missing.name.split(".")[0] == module.split(".")[0]:
-            raise
-        from ldp_client.documents.errors import MissingExtraError
+        from ldp_client.files.lacking import lacking
 
-        raise MissingExtraError(extra, missing.name) from None
+        error = lacking(missing, extra) if extra else None
+        if error is None:
+            raise
+        raise error from None
 
 
 def __dir__() -> list[str]:

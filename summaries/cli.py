@@ -104,6 +104,7 @@ def _has_columns(path: str) -> bool:
 
 def run_summarize(arguments: argparse.Namespace) -> int:
     """ldpkit summarize STUDY.json REPORTS... --out FILE [--engine local|dask|spark] [--cluster URL]"""
+    # Of what it loads itself, such as NumPy, before an engine is asked, which names its own.
     with naming_extra(arguments.engine):
         return _summarize(arguments)
 

@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 
 from ldp_client.documents.errors import MissingExtraError
+from ldp_client.files.lacking import lacking
 
 # Of each engine, and of reports read one by one, "".
 ENGINES = {"": "tables", "local": "tables", "dask": "dask", "spark": "spark"}
 # Of each store's addresses.
 STORES = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "az": "az", "abfs": "az", "abfss": "az"}
 _LIBRARIES = {"s3": "s3fs", "gs": "gcsfs", "az": "adlfs"}
-_OWN = ("collector", "inference", "ldp_client", "ldpkit", "schemas", "summaries")
 
 
 @contextmanager
@@ -22,18 +22,27 @@ def naming_extra(engine: str | None) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        module = (error.name or "").split(".")[0]
-        if not module or module in _OWN:
+        missing = lacking(error, ENGINES[engine or ""])
+        if missing is None:
             raise
-        raise MissingExtraError(ENGINES[engine or ""], module) from None
+        raise missing from None
 
 
-def missing_library(protocol: str) -> MissingExtraError | None:
-    """What to say of a store whose library is not installed; None where it is, and for other places."""
+def missing_library(protocol: str, error: Exception) -> MissingExtraError | None:
+    """What to say of a store whose library is not installed, or lacks what it needs; None for other errors.
+
+    error: what opening it raised.
+    """
     extra = STORES.get(protocol)
-    if extra is None or _is_installed(_LIBRARIES[extra]):
+    if extra is None:
         return None
-    return MissingExtraError(extra, _LIBRARIES[extra])
+    if not _is_installed(_LIBRARIES[extra]):
+        return MissingExtraError(extra, _LIBRARIES[extra])
+    # fsspec raises an error of its own from the library's.
+    cause = error.__cause__ or error
+    if not isinstance(cause, ImportError):
+        return None
+    return MissingExtraError(extra, (cause.name or _LIBRARIES[extra]).split(".")[0])
 
 
 def _is_installed(module: str) -> bool:

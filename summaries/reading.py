@@ -19,14 +19,14 @@ from ldp_client.documents.errors import InputError, ReportError
 from ldp_client.documents.export_end import end_line, is_end_line
 from ldp_client.documents.fields import printable
 from ldp_client.documents.report import MAX_BYTES
-from ldp_client.files.disk import STREAM, load_study, refuse_workbook, standard_input
+from ldp_client.files.disk import STREAM, refuse_workbook, standard_input
 from ldp_client.words.text import counted
 from schemas import Report, Study
 from summaries import Summary, check_report, check_study
 from summaries.csv_rows import csv_rows, is_csv
-from summaries.engines.addresses import is_in_store
-from summaries.reducing import CheckedReports, Seen, good_reports, reduce_reports
+from summaries.reducing import CheckedReports, Seen, good_reports, reduce_reports, study_of
 from summaries.refusing import Others, Refused, left_out_notes, refuse_bad
+from summaries.single_files import refuse_places
 from summaries.spelling import Labels
 from summaries.tables import (
     ArrowTable,
@@ -58,14 +58,6 @@ NO_TEXT = {
 
 def _to_nobody(_count: int) -> None:
     """Where nobody waits for progress."""
-
-
-def study_of(given: object) -> Study:
-    """A study, or the one in the file of this path. Raises InputError."""
-    if isinstance(given, str | PathLike):
-        return load_study(str(given))
-    check_study(given)
-    return cast(Study, given)
 
 
 def summarize(study: Study | str | PathLike[str], reports: Reports) -> Summary:
@@ -184,22 +176,12 @@ def checked_path(path: object) -> str:
     if "\n" in str(path) or str(path).startswith("{"):
         raise InputError("a file's path is wanted, not its text: give that line by line, text.splitlines()")
     refuse_workbook(path)
-    _refuse_dataset(str(path))
+    refuse_places(str(path))
     if Path(path).is_fifo():
         raise InputError(
             f"{path} is a stream, and reports are looked at twice: pipe them in and name - in its place"
         )
     return _copied_input() if str(path) == STREAM else str(path)
-
-
-def _refuse_dataset(path: str) -> None:
-    """Raises InputError for a folder, or an address: engines read what is there."""
-    what = "an address" if is_in_store(path) else "a folder" if Path(path).is_dir() else ""
-    if what:
-        raise InputError(
-            f"{path} is {what}: a dataset is read first, and alone, by `ldpkit summarize STUDY.json {path} "
-            "--out summary.json`; give that summary"
-        )
 
 
 # Of a standard input the copy, which goes when the process ends: reports are read by their beginning first.

@@ -6,11 +6,13 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from os import PathLike
+from typing import cast
 
 import numpy as np
 
 from ldp_client import Mechanism, mechanisms_of
 from ldp_client.documents.errors import InputError, ReportError
+from ldp_client.files.disk import load_study
 from schemas import Report, Study
 from summaries.cells import by_cell, keeps_cells
 from summaries.refusing import tell_repeated
@@ -148,6 +150,14 @@ def _temporary_table() -> sqlite3.Connection:
         connection.execute(f"PRAGMA {setting}")
     connection.execute("CREATE TABLE seen (id BLOB PRIMARY KEY, content INTEGER) WITHOUT ROWID")
     return connection
+
+
+def study_of(given: object) -> Study:
+    """A study, or the one in the file of this path. Raises InputError."""
+    if isinstance(given, str | PathLike):
+        return load_study(str(given))
+    check_study(given)
+    return cast(Study, given)
 
 
 def check_study(study: object) -> None:

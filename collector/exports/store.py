@@ -122,7 +122,10 @@ class Store:
                 return
 
     def remove_empty(self, folder: str) -> None:
-        """Delete a disk's folders from here down that hold nothing; stores have none. Others stay."""
+        """Delete a disk's folders from here down that hold nothing. Others stay.
+
+        Nearly all stores have none; those of one with hierarchical namespaces stay too.
+        """
         if self.is_local:
             for top, _folders, _files in os.walk(self._at(folder), topdown=False):
                 with suppress(OSError):
@@ -213,7 +216,7 @@ def _filesystem(address: str) -> tuple[Any, str]:
         filesystem, root = url_to_fs(address)
     except (ImportError, ValueError) as error:
         # Some of a library's protocols are unknown without it.
-        if missing := missing_library(protocol):
+        if missing := missing_library(protocol, error):
             raise missing from None
         raise _not_an_address(address, error) from None
     return filesystem, str(root)

@@ -42,32 +42,28 @@ def withdrawable(session: Session, keys: GatewayKeys, left: GatewayKeys) -> list
 
     Of every study: one that is over, or archived, has reports that people may take back.
     """
-    reports = _by_version(arrivals(session))
-    found = []
+    return [
+        Needing(study.id, study.version, reports)
+        for study, reports in relayed_with_reports(session)
+        if _needs(study, keys, left)
+    ]
+
+
+def relayed_with_reports(session: Session) -> Iterator[tuple[Study, int]]:
+    """The versions of all studies that state a relay, and how many reports of each are stored or archived.
+
+    Others are not read: nobody withdraws anything of them, and this release may not know what they say.
+    """
+    stored = _by_version(arrivals(session))
     for study_id, number, version in queries.every_version(session):
-        stored = reports[number, version]
-        canonical = queries.canonical_bytes(session, study_id, version) if stored else None
-        if canonical is not None and _needs(Study.from_json(canonical), keys, left):
-            found.append(Needing(study_id, version, stored))
-    return found
-
-
-def relayed_versions(session: Session) -> Iterator[Study]:
-    """The versions of all studies that state a relay."""
-    for study_id, _, version in queries.every_version(session):
+        if not stored[number, version]:
+            continue
         canonical = queries.canonical_bytes(session, study_id, version)
         # A document without the word states no relay, and is not read for it.
         if canonical is not None and b'"oblivious"' in canonical:
             study = Study.from_json(canonical)
             if study.channel is not None and study.channel.oblivious is not None:
-                yield study
-
-
-def count_stored(session: Session, versions: Iterable[Study]) -> list[int]:
-    """How many reports of each version are stored or archived."""
-    reports = _by_version(arrivals(session))
-    numbers = {study_id: number for study_id, number, _ in queries.every_version(session)}
-    return [reports[numbers[study.id], study.version] for study in versions]
+                yield study, stored[number, version]
 
 
 def lost_withdrawals(

@@ -331,15 +331,21 @@ def delete_archive(database: Database, study_id: str, address: str) -> int:
     if state is None or state.archived != address:
         raise InputError(f"{study_id} is not archived in {address} any more: nothing was deleted")
     store, folder = Store(address), folder_of(study_id)
-    _delete_files(database, store, study_id, versions)
-    deleted = _forget(database, study_id)
-    store.remove(f"{folder}/{UNFINISHED}")
+    # Once it is deleted all files are gone, and what lies there now may be somebody else's.
+    if not state.deleted:
+        _delete_files(database, store, study_id, versions)
+        _delete_rows(database, study_id)
+    if store.read(f"{folder}/{UNFINISHED}") == b"":
+        store.remove(f"{folder}/{UNFINISHED}")
     store.remove_empty(folder)
-    return deleted
+    return database.act(partial(_forget, study_id=study_id))
 
 
 def _delete_files(database: Database, store: Store, study_id: str, versions: Iterable[int]) -> None:
-    """Delete an archive's files but for the mark that it is being deleted, which says whose it is."""
+    """Delete an archive's files but for the mark that it is being deleted, which says whose it is.
+
+    Once they are gone the mark is empty: it had the days on which people reported, and could be left behind.
+    """
     folder = folder_of(study_id)
     ours = set(map(document_name, versions))
     unfinished = f"{folder}/{UNFINISHED}"
@@ -362,23 +368,29 @@ def _delete_files(database: Database, store: Store, study_id: str, versions: Ite
         is_temporary = path.rpartition("/")[2].startswith(TEMPORARY)
         if path in ours or is_temporary or PART.fullmatch(path):
             store.remove(f"{folder}/{path}")
-    # Their names say on which days reports came.
+    # Their names say on which days reports came, and so does the mark.
     store.remove_empty(folder)
+    store.write(unfinished, b"")
 
 
-def _forget(database: Database, study_id: str) -> int:
-    """Have a study's archive be none; how many reports it had."""
+def _delete_rows(database: Database, study_id: str) -> None:
+    """Have a study be deleted, while its archive's address still stands: its mark is to go yet."""
     while database.act(partial(drop_page, study_id=study_id)):
         pass
 
-    def act(session: Session) -> int:
+    def act(session: Session) -> None:
         row = queries.locked_study(session, study_id)
         assert row is not None
-        deleted = sum(archived_counts(session, row.number).values())
-        # At once: a study that is neither archived nor deleted would be exported as one of no reports.
         publishing.close(session, study_id, deleted=True)
         forget_sums(session, [row.number])
-        forget_archive(session, row.number)
-        return deleted
 
-    return database.act(act)
+    database.act(act)
+
+
+def _forget(session: Session, study_id: str) -> int:
+    """Have a study's archive be none; how many reports it had."""
+    row = queries.locked_study(session, study_id)
+    assert row is not None
+    deleted = sum(archived_counts(session, row.number).values())
+    forget_archive(session, row.number)
+    return deleted

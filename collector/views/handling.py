@@ -16,7 +16,7 @@ from collector.storage.failures import problem_of
 
 IDENTITY = "LDPKit-Collector"
 Headers = Sequence[tuple[str, str]]
-# What comes through a relay is counted inside too: outside it is what was not opened.
+# What comes through a relay is counted inside too: outside it is what was not opened, of whatever kind.
 UPLOADS = ("reports.put", "reports.post", "shares.put", "gateway.receive")
 ADVICE_BY_STATUS = {
     404: "Check the address; the routes are under /v1/studies.",

@@ -18,7 +18,8 @@ from inference.sampling import KEPT
 from ldp_client.documents.errors import InputError
 from schemas import Study
 from summaries.influence import FALSE_SHARE
-from summaries.reading import Reports, evidence_of, study_of
+from summaries.reading import Reports, evidence_of
+from summaries.reducing import study_of
 
 
 def analyse(

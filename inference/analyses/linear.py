@@ -269,16 +269,11 @@ def linear_of(
     spreads[empty] = 1.0
     unrotation = _rotation(centred / spreads, weights, names, empty)
     change = change_of(matrix, columns, weights, intercept or cutpoints)
-    priors, stated = [], []
-    for place, unit in enumerate(_units(matrix, columns, weights, spreads, change)):
-        default = state("normal", loc=0.0, scale=scales.coefficient / unit)
-        term, level = matrix.terms[columns[place]], matrix.levels[columns[place]]
-        found = [given.of(_keys(lead, term, level, output), default) for output in outputs]
-        row = tuple(prior for prior, _ in found)
-        if place in empty and any(is_flat(prior) for prior in row):
+    sds = scales.coefficient / _units(matrix, columns, weights, spreads, change)
+    priors, stated = _priors(matrix, columns, sds, given, outputs, lead)
+    for place in empty:
+        if any(is_flat(prior) for prior in priors[place]):
             raise InputError(f"no report has {names[place]}: a flat prior leaves it no posterior; state one")
-        priors.append(row)
-        stated.append([own for _, own in found])
     middle = state("normal", loc=scales.loc, scale=scales.intercept)
     return Linear(
         site,
@@ -291,12 +286,26 @@ def linear_of(
         intercept,
         tuple(outputs),
         lead,
-        tuple(priors),
+        priors,
         tuple(given.of(_keys(lead, INTERCEPT, "", output), middle) for output in outputs if intercept),
         tuple(names[place] for place in empty),
         change,
-        rows_of_priors(change, np.asarray(stated, bool).reshape(len(columns), len(outputs))),
+        rows_of_priors(change, stated),
     )
+
+
+def _priors(
+    matrix: Matrix, columns: Codes, sds: Values, given: Given, outputs: Sequence[str], lead: str
+) -> tuple[tuple[tuple[Stated, ...], ...], NDArray[np.bool_]]:
+    """The prior of each coefficient and output, and whether it was stated. sds: of default ones."""
+    priors, stated = [], []
+    for column, sd in zip(columns, sds, strict=True):
+        default = state("normal", loc=0.0, scale=sd)
+        term, level = matrix.terms[column], matrix.levels[column]
+        found = [given.of(_keys(lead, term, level, output), default) for output in outputs]
+        priors.append(tuple(prior for prior, _ in found))
+        stated.append([own for _, own in found])
+    return tuple(priors), np.asarray(stated, bool).reshape(len(columns), len(outputs))
 
 
 def _units(matrix: Matrix, columns: Codes, weights: Values, spreads: Values, change: Change | None) -> Values:

@@ -230,7 +230,7 @@ def people_of(analysis: Assembled, table: Table, population: Population) -> Peop
         refuse_blanks(census[name], f"{name} of the census", labels.get(name, ()))
     refuse_marked(census, [*needed, held], "the census: ")
     refuse_alike(census.attrs.get(ALIKE, {}), levels_among(analysis, population.by), "the census: ")
-    census = as_taken(census, [*needed, held], "the census: ")
+    census = as_taken(census, [*needed, held], "the census: ", labels)
     counts = positive(census[held], f"{held} of the census", 0.0)
     if not counts.sum():
         raise InputError("the census counts nobody")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import date, time, timedelta
 from decimal import Decimal
 from unicodedata import category, normalize
@@ -12,6 +12,7 @@ from unicodedata import category, normalize
 import numpy as np
 import pandas as pd
 
+from inference.analyses.blanks import Labels
 from inference.analyses.marks import two_codes
 from inference.analyses.varying import level_text
 from ldp_client.documents.errors import InputError
@@ -29,18 +30,22 @@ INEXACT = 2**53
 _NO_LEVELS = (list, dict, set, tuple, np.ndarray)
 
 
-def as_taken(frame: pd.DataFrame, names: Sequence[str], lead: str = "") -> pd.DataFrame:
+def as_taken(
+    frame: pd.DataFrame, names: Sequence[str], lead: str = "", labels: Labels | None = None
+) -> pd.DataFrame:
     """The frame with these columns' numbers as float64: smaller kinds wrap around in a formula's arithmetic.
 
-    Raises InputError for what is neither number nor level, and for numbers that float64 does not tell apart.
+    labels: that columns may have, however they are written. Raises InputError for what is neither number nor
+    level, and for numbers that float64 does not tell apart.
     """
+    known = labels or {}
     try:
-        return frame.assign(**{name: _as_taken(frame[name], name) for name in names})
+        return frame.assign(**{name: _as_taken(frame[name], name, known.get(name, ())) for name in names})
     except InputError as error:
         raise InputError(f"{lead}{error}") from None
 
 
-def _as_taken(column: pd.Series, name: str) -> pd.Series:
+def _as_taken(column: pd.Series, name: str, labels: Collection[object]) -> pd.Series:
     if isinstance(column.dtype, pd.CategoricalDtype) or pd.api.types.is_bool_dtype(column):
         return column
     if pd.api.types.is_numeric_dtype(column):
@@ -52,8 +57,8 @@ def _as_taken(column: pd.Series, name: str) -> pd.Series:
         raise InputError(f"column {name} holds lists or records: give each value a column of its own")
     if cells and all(isinstance(cell, Decimal) for cell in cells):
         return _as_numbers(column, name)
-    _refuse_marks(cells, name)
-    _refuse_zeros(cells, name)
+    _refuse_marks(cells, name, labels)
+    _refuse_zeros(cells, name, labels)
     _refuse_one_text(cells, name)
     return column
 
@@ -89,24 +94,28 @@ def _refuse_times(cells: Sequence[object], name: str) -> None:
         )
 
 
-def _refuse_marks(cells: Sequence[object], name: str) -> None:
-    """Raises InputError for numbers that a mark makes text of, in a column of nothing else."""
+def _refuse_marks(cells: Sequence[object], name: str, labels: Collection[object]) -> None:
+    """Raises InputError for numbers that a mark makes text of, in a column of nothing else.
+
+    labels: of a study, which once published has them for good, so that nobody could write them otherwise.
+    """
     texts = [cell.strip() for cell in cells if isinstance(cell, str)]
     plain = [_MINUS.sub("-", cell) for cell in texts]
     if len(texts) < len(cells) or not all(_NUMERAL.fullmatch(cell) or _is_marked(cell) for cell in plain):
         return
     for cell, meant in zip(texts, plain, strict=True):
-        if cell != meant:
+        if cell != meant and cell not in labels:
             raise InputError(
                 f"column {name} has numbers with another minus than -, such as {cell!a}, which would each be "
                 f"a level: write {re.sub(_MARK, '', meant)}"
             )
-    if spaced := next(filter(_is_marked, texts), ""):
+    unknown = [cell for cell in texts if cell not in labels]
+    if spaced := next(filter(_is_marked, unknown), ""):
         raise InputError(
             f"column {name} has numbers with marks between thousands, such as {spaced!a}, which would each "
             f"be a level: write {re.sub(_MARK, '', spaced)}"
         )
-    if comma := next(filter(_COMMA.fullmatch, texts), ""):
+    if comma := next(filter(_COMMA.fullmatch, unknown), ""):
         raise InputError(
             f"column {name} has numbers with a comma, such as {comma}, which would each be a level: write "
             f"{comma.replace(',', '.')}; where they are codes of a choice and no numbers, put a letter "
@@ -119,14 +128,14 @@ def plain_whole(cell: str) -> str:
     return re.sub("^(-?)0+", r"\1", cell)
 
 
-def _refuse_zeros(cells: Sequence[object], name: str) -> None:
-    """Raises InputError for numerals that zeros tell apart: one number, or two codes."""
+def _refuse_zeros(cells: Sequence[object], name: str, labels: Collection[object]) -> None:
+    """Raises InputError for numerals that zeros tell apart, one number or two codes, but for labels."""
     if not all(isinstance(cell, str) and _WHOLE.fullmatch(cell) for cell in cells):
         return
     seen: dict[str, str] = {}
     for cell in map(str, cells):
         first = seen.setdefault(plain_whole(cell), cell)
-        if first != cell:
+        if first != cell and not (first in labels and cell in labels):
             raise InputError(two_codes(name, first, cell))
 
 

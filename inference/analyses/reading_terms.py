@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from formulaic.parser import DefaultFormulaParser, DefaultOperatorResolver
-from formulaic.parser.types import Operator
+from formulaic.parser.types import Factor, Operator
 
 
 class _Strict(DefaultOperatorResolver):
@@ -23,23 +23,30 @@ class _Strict(DefaultOperatorResolver):
 
 
 class NothingToTakeAwayError(Exception):
-    """A minus before a term that does not stand before it. term: as formulaic writes it."""
+    """A minus before a term that does not stand before it.
 
-    def __init__(self, term: str) -> None:
+    term: as formulaic writes it. is_column: whether it is a column as it is.
+    """
+
+    def __init__(self, term: str, is_column: bool) -> None:
         super().__init__(term)
         self.term = term
+        self.is_column = is_column
 
     def sentence(self, name: str) -> str:
         """What to do about it. name: of the term, as people wrote it."""
         if self.term == "1":
             return "takes away an intercept that is not there: write - 1 once, outside all brackets"
-        return f"takes away {name}, which is no term before it: leave it out, or write I(-{name})"
+        # Of a text, a product or a call there is no negative that could stand in its place.
+        other = f", or write I(-{name}) where {name} is a number" if self.is_column else ""
+        return f"takes away {name}, which is no term before it: leave it out{other}"
 
 
 def _less(before: Any, taken: Any) -> Any:
     for term in taken:
         if term not in before:
-            raise NothingToTakeAwayError(str(term))
+            methods = [factor.eval_method for factor in term.factors]
+            raise NothingToTakeAwayError(str(term), methods == [Factor.EvalMethod.LOOKUP])
     return before - taken
 
 

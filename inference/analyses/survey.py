@@ -144,10 +144,11 @@ def survey_of(
     refuse_marked(frame, open_ones)
     pairs = dict(frame.attrs.get(ALIKE, {}))
     refuse_alike(pairs, sorted(grouping))
-    frame = as_taken(frame, [*open_ones, *sorted(grouping - {*open_ones})])
+    known = {**design.labels, **(labels or {})}
+    frame = as_taken(frame, [*open_ones, *sorted(grouping - {*open_ones})], labels=known)
     twice = often_twice(frame)
     needed = [*read, *(name for name in grouping if name not in read)]
-    frame, notes = _without_blanks(frame, needed, blanks, {**design.labels, **(labels or {})})
+    frame, notes = _without_blanks(frame, needed, blanks, known)
     for name in open_ones:
         _refuse_mixed(frame[name], name)
     private = [_private(frame, one) for one in design.columns if one.name in read]

@@ -62,7 +62,7 @@ def people_of_table(known: pd.DataFrame, names: Sequence[str], labels: Labels | 
     weighted = COUNT in columns and COUNT not in names
     refuse_marked(known, [*names, *([COUNT] if weighted else [])], "the table of people: ")
     pairs = dict(known.attrs.get(ALIKE, {}))
-    known = as_taken(known, [*names, *([COUNT] if weighted else [])], "the table of people: ")
+    known = as_taken(known, [*names, *([COUNT] if weighted else [])], "the table of people: ", labels)
     weights = np.ones(len(known))
     if weighted:
         refuse_blanks(known[COUNT], f"{COUNT} of the table of people")

@@ -118,7 +118,7 @@ def possible_of_design(design: Design, formula: str, known: pd.DataFrame) -> Pos
     rows = 1
     if outcome not in own:
         refuse_marked(known, [outcome], "the table of people: ")
-        told = as_taken(known, [outcome], "the table of people: ")
+        told = as_taken(known, [outcome], "the table of people: ", design.labels)
         levels = _levels_in(told[outcome], outcome)
         people, rows = people.with_levels(outcome, levels), len(levels)
     labels = list(product(*(one.reports for one in used)))

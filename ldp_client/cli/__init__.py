@@ -35,6 +35,7 @@ from ldp_client.documents.errors import (
     UsageError,
 )
 from ldp_client.files.disk import STREAM, count_lines, load_study, refuse_table
+from ldp_client.files.lacking import lacking, top_of
 from ldp_client.words.text import say, visible
 
 TYPE_CHECKING = False
@@ -128,12 +129,12 @@ def _full_output(error: OSError) -> int:
 
 
 def _missing_extra(error: ModuleNotFoundError) -> int:
-    missing = (error.name or "").split(".")[0]
-    if missing in ("schemas", "ldp_client", "collector", "inference", ""):
+    module = top_of(error)
+    extra = "collector" if module in COLLECTOR_MODULES else "inference"
+    missing = lacking(error, OTHER_MODULES.get(module, extra))
+    if missing is None:
         raise error
-    extra = "collector" if missing in COLLECTOR_MODULES else "inference"
-    extra = OTHER_MODULES.get(missing, extra)
-    print(f"ldpkit: {MissingExtraError(extra, missing)}", file=sys.stderr)
+    print(f"ldpkit: {missing}", file=sys.stderr)
     return MissingExtraError.exit_code
 
 

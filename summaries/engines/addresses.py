@@ -105,8 +105,8 @@ def _store_of(address: str) -> tuple[Any, str]:
         raise MissingExtraError("tables", "fsspec") from None
     try:
         store, inside = url_to_fs(address)
-    except (ImportError, ValueError):
-        if missing := missing_library(address.partition("://")[0]):
+    except (ImportError, ValueError) as error:
+        if missing := missing_library(address.partition("://")[0], error):
             raise missing from None
         raise
     store.invalidate_cache()

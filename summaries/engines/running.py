@@ -18,7 +18,7 @@ from summaries.engines.parts import Part, merged, refuse_kept_reports
 from summaries.engines.planning import counted, rows_of
 from summaries.engines.work import Job
 from summaries.extras import naming_extra
-from summaries.reading import study_of
+from summaries.reducing import study_of
 from summaries.refusing import left_out_notes
 from summaries.summary import Summary
 
@@ -27,7 +27,7 @@ Addresses = str | PathLike[str] | Sequence[str | PathLike[str]]
 Told = Callable[[int, int], None]
 # What each engine needs, then what says how it is called.
 _LOADED = {
-    "local": (),
+    "local": ("pyarrow",),
     "dask": ("distributed", "summaries.engines.on_dask"),
     "spark": ("pyspark", "summaries.engines.on_spark"),
 }
@@ -137,7 +137,21 @@ def _run(
     asked: tuple[str, ...] | None,
     told: Told,
 ) -> tuple[Part, tuple[str, ...]]:
-    """What all workers found together, and notes on it."""
+    """What all workers found together, and notes on it. Raises MissingExtraError."""
+    with naming_extra(engine):
+        return _found(study, addresses, engine, workers, cluster, check, asked, told)
+
+
+def _found(
+    study: Study,
+    addresses: Addresses,
+    engine: str,
+    workers: int | None,
+    cluster: str | None,
+    check: bool,
+    asked: tuple[str, ...] | None,
+    told: Told,
+) -> tuple[Part, tuple[str, ...]]:
     if engine not in ENGINES:
         raise UsageError(f"engine must be one of {', '.join(ENGINES)}, not {engine}")
     if engine == "local" and cluster is not None:
@@ -146,21 +160,16 @@ def _run(
         raise UsageError("a cluster has its own workers: leave --workers out, or --cluster")
     if workers is not None and workers < 1:
         raise UsageError("workers must be 1 or more")
-    _load(engine)
+    # What is not installed is said before anything is read.
+    for module in _LOADED[engine]:
+        import_module(module)
     dataset = counted(find_dataset(study, addresses))
     job = Job(study.to_json(), tuple(file.name for file in dataset.files), check, asked)
     total = rows_of(dataset)
     parts = _parts(job, dataset, engine, workers, cluster, lambda count: told(count, max(count, total)))
-    with naming_extra(engine), closing(parts):
+    with closing(parts):
         whole = merged(study, parts, dataset.left_out)
     return whole, left_out_notes(whole.others.versions)
-
-
-def _load(engine: str) -> None:
-    """Raises MissingExtraError where the engine is not installed, before anything is read."""
-    with naming_extra(engine):
-        for module in _LOADED[engine]:
-            import_module(module)
 
 
 def _parts(

@@ -123,6 +123,50 @@ def test_a_deletion_killed_among_the_files_goes_on(closed, monkeypatch, at):  # 
     assert (status(closed)["state"], contents(closed.root)) == ("deleted", {})
 
 
+def marks(root):
+    return [path.read_bytes() for path in root.rglob("_unfinished.json")]
+
+
+@pytest.mark.parametrize(
+    ("owner", "step", "left"),
+    [
+        ("collector.operator.archiving", "_delete_rows", [b""]),
+        ("collector.exports.store.Store", "remove", [b""]),
+        ("collector.operator.archiving", "_forget", []),
+    ],
+)
+def test_a_deletion_killed_after_the_files_leaves_no_days(closed, monkeypatch, owner, step, left):  # noqa: F811
+    """The mark was the manifest, with each part's day and count, and stayed: the address was forgotten."""
+    archived(closed)
+    genuine = Store.remove
+
+    def at_the_mark(store, path):
+        return killed() if path.endswith("_unfinished.json") else genuine(store, path)
+
+    with monkeypatch.context() as context:
+        context.setattr(f"{owner}.{step}", at_the_mark if step == "remove" else killed)
+        with pytest.raises(KeyboardInterrupt):
+            delete(closed)
+    assert marks(closed.root) == left
+    assert list(closed.root.rglob("day=*")) == []
+    delete(closed)
+    assert (status(closed)["state"], contents(closed.root)) == ("deleted", {})
+    assert folders(closed.root) == set()
+
+
+def test_what_somebody_put_where_a_deleted_archive_was_stays(closed, monkeypatch):  # noqa: F811
+    archived(closed)
+    with monkeypatch.context() as context:
+        context.setattr("collector.operator.archiving._forget", killed)
+        with pytest.raises(KeyboardInterrupt):
+            delete(closed)
+    (closed.root / STUDY).mkdir()
+    (closed.root / STUDY / "_manifest.json").write_text("mine")
+    before = contents(closed.root)
+    delete(closed)
+    assert (status(closed)["state"], contents(closed.root)) == ("deleted", before)
+
+
 def test_after_a_change_that_was_killed_early_the_advice_is_to_go_on_with_it(closed, monkeypatch):  # noqa: F811
     """It told to delete the only files by hand."""
     archived(closed)

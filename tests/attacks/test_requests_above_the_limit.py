@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from sqlalchemy import update
 
 from collector.oblivious.keys import GatewayKeys
 from collector.reports.rules import Rules
+from collector.storage.models import DocumentRow
 from ldp_client.device.relayed import KEY_PROBLEM
 from ldp_client.documents.errors import InputError
 from ldp_client.oblivious.encapsulation import encapsulate
 from ldp_client.oblivious.sizes import body_bytes, request_bytes
+from tests import studies
 from tests.oblivious.conftest import Gateway, make_gateway, relayed_study
 
 __all__ = ["make_gateway"]
@@ -58,7 +61,7 @@ def test_one_that_just_fits_is_published_and_its_requests_are_opened(make_place,
 
 def test_nor_does_a_collector_start_with_a_lower_limit_than_an_open_study_needs(make_place, relayed):
     assert make_place().publish(relayed).status_code == 201
-    with pytest.raises(InputError, match=r"body_limit: study relayed .* through its relay: raise it above"):
+    with pytest.raises(InputError, match=r"body_limit: study relayed .* through its relay: raise it to \d+$"):
         make_place(body_limit=SMALL)
 
 
@@ -88,3 +91,35 @@ def test_what_is_not_opened_is_counted(make_gateway):
     strange = encapsulate((gateway.keys.keys[0].number + 7) % 256, public, b"")
     assert KEY_PROBLEM in gateway.post(strange.message).data
     assert gateway.harness.collector.metrics.totals().rejected == {"body-too-large": 1, "ohttp-key": 1}
+
+
+def test_the_limit_that_is_told_is_enough_for_all(make_place, keys):
+    """It named the limit that was too low, then one study after another."""
+    place = make_place()
+    many = [{**studies.YES_NO, "id": f"question{number}"} for number in range(30)]
+    found = [relayed_study(RELAY, keys, id="few"), relayed_study(RELAY, keys, *many, id="many")]
+    for study in found:
+        assert place.publish(study).status_code == 201
+    sizes = [Rules.of(study).body_size for study in found]
+    assert SMALL < sizes[0] < sizes[1]
+    with pytest.raises(InputError, match=rf"of this database makes .*: raise it to {sizes[1]}$"):
+        make_place(body_limit=SMALL)
+    assert make_place(body_limit=sizes[1]).collector.settings.body_limit == sizes[1]
+
+
+def test_what_no_release_can_read_keeps_no_server_from_starting_where_it_has_no_reports(
+    make_place, make_report, keys, relayed
+):
+    """Each start read every version that had ever stated a relay."""
+    place = make_place()
+    assert place.publish(relayed).status_code == 201
+    assert place.publish(other := relayed_study(RELAY, keys, id="other")).status_code == 201
+    assert Gateway(place, keys).put(make_report(study=other)).status == 201
+    for name in ("relayed", "other"):
+        assert place.close(name).status_code == 200
+    with place.collector.database.write() as session:
+        strange = DocumentRow.canonical == relayed.canonical()
+        session.execute(update(DocumentRow).where(strange).values(canonical=b'{"oblivious": "unknown"}'))
+    assert make_place().collector.gateway_keys.keys
+    with pytest.raises(InputError, match="version 1 of study other"):
+        make_place(body_limit=SMALL)

@@ -18,6 +18,8 @@ ROWS = pd.DataFrame(
         "one": ["north"] * 4,
     }
 )
+COLUMNS = {"age", "sex", "`x-1`"}
+NUMBERS = {"age", "`x-1`"}
 
 
 def columns(side: str) -> list[str]:
@@ -49,13 +51,19 @@ def test_a_product_with_one_level_is_named() -> None:
         ("region + (-age)", "age"),
         ("age - `x-1`", "`x-1`"),
         ("-x-1 + age", "`x-1`"),
+        ("age - C(sex)", "C(sex)"),
+        ("age - I(age**2)", "I(age ** 2)"),
     ],
 )
 def test_a_minus_that_takes_nothing_away_is_refused(side: str, name: str) -> None:
     with pytest.raises(InputError) as caught:
         columns(side)
-    said = f"the formula takes away {name}, which is no term before it: leave it out, or write I(-{name})"
-    assert str(caught.value) == said
+    said = f"the formula takes away {name}, which is no term before it: leave it out"
+    found, _, other = str(caught.value).partition(", or ")
+    assert found == said
+    assert other == (f"write I(-{name}) where {name} is a number" if name in COLUMNS else "")
+    if name in NUMBERS:
+        assert len(columns(f"I(-{name})")) == 2
     with pytest.raises(InputError, match="takes away"):
         terms_of(side, list(ROWS.columns))
 

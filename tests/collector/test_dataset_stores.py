@@ -12,6 +12,7 @@ from moto.server import ThreadedMotoServer
 from collector.exports.dataset import export_dataset, read_manifest
 from collector.exports.store import Store
 from ldp_client.documents.errors import MissingExtraError, TransferError
+from summaries.engines.addresses import below
 from tests.collector.test_datasets import STUDY, contents, many  # noqa: F401
 
 
@@ -72,3 +73,21 @@ def test_a_store_whose_library_is_missing_names_what_installs_it(monkeypatch):
     ):
         with pytest.raises(MissingExtraError, match=rf"ldpkit\[{extra}\]"):
             Store(address)
+
+
+@pytest.mark.parametrize("lost", ["aiobotocore", "aiobotocore.session"])
+def test_so_does_one_that_is_there_without_what_it_needs(monkeypatch, lost):
+    """It was said to be no address."""
+    absent = ModuleNotFoundError(f"No module named {lost!r}", name=lost)
+
+    def broken(_address):
+        raise ImportError("Install s3fs to access S3") from absent
+
+    def bare(_address):
+        raise absent
+
+    for opening in (broken, bare):
+        monkeypatch.setattr("fsspec.core.url_to_fs", opening)
+        for read in (Store, below):
+            with pytest.raises(MissingExtraError, match=r"package aiobotocore: pip install 'ldpkit\[s3\]'"):
+                read("s3://bucket/x")

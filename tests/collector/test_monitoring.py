@@ -115,21 +115,27 @@ TOLD = [{"exp_labels": {"severity": "info", "study": "a"},
 
 @pytest.mark.skipif(shutil.which("promtool") is None, reason="no promtool here")
 @pytest.mark.parametrize(
-    ("minutes", "told", "reports", "machines"),
+    ("minutes", "told", "reports", "opened", "machines"),
     [
-        (70, [], "5x200", 1),  # known for an hour
-        (5000, TOLD, "5x9000", 1),
-        (5000, TOLD, "5x9000", 2),
-        (5000, [], "5+0x4000 6x5000", 1),
+        (70, [], "5x200", "1x200", 1),  # known for an hour
+        (5000, TOLD, "5x9000", "1x9000", 1),
+        (5000, TOLD, "5x9000", "1x9000", 2),
+        (5000, [], "5+0x4000 6x5000", "1x9000", 1),
+        (5120, [], "0x9000", "0x4999 1x4000", 1),  # its first day, or opened again, for two hours
+        (5120, [], "0x9000", "0x4999 1x4000", 2),
+        (9200, [], "0x9999", "0x4999 1x4999", 1),  # open for 4,200 minutes of 4,320
+        (9500, TOLD, "0x9999", "0x4999 1x4999", 1),
+        (9500, [], "0x9999", "1x4999 0x4999", 1),  # closed
     ],
 )
-def test_a_study_is_silent_once_it_was_known_for_three_days(tmp_path, minutes, told, reports, machines):
-    length = reports.rpartition("x")[2]
+def test_a_study_is_silent_once_it_was_open_for_three_days(
+    tmp_path, minutes, told, reports, opened, machines
+):
     series = [
         one
         for machine in range(machines)
         for one in (
-            (f'ldpkit_study_open{{study="a",instance="{machine}"}}', f"1x{9000 if length != '200' else 200}"),
+            (f'ldpkit_study_open{{study="a",instance="{machine}"}}', opened),
             (f'ldpkit_study_reports{{study="a",instance="{machine}"}}', reports),
         )
     ]

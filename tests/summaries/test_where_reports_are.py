@@ -137,6 +137,7 @@ def test_a_folder_or_an_address_is_read_by_summarize_first(tmp_path, capsys):
     """All that was said was that it is a directory."""
     (tmp_path / "study.json").write_text(STUDY.to_json())
     reports = file_of(tmp_path, "".join(LINES))
+    (tmp_path / "study_id=habits").mkdir()
     for place, what in ((str(tmp_path), "a folder"), ("s3://bucket/exports", "an address")):
         told = (
             f"{place} is {what}: a dataset is read first, and alone, by `ldpkit summarize STUDY.json {place}"
@@ -149,6 +150,37 @@ def test_a_folder_or_an_address_is_read_by_summarize_first(tmp_path, capsys):
             given = [str(tmp_path / "study.json") if one == "STUDY" else one for one in command]
             assert main([*given, "--out", str(tmp_path / "out")]) == 3
             assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ("https://host/r.ndjson", "is an address: download the file of reports first, and name that"),
+        ("https://host/r.ndjson?day=1", "is an address: download the file of reports first, and name that"),
+        ("s3://bucket/r.csv", "is an address: copy the file of reports first, and name that"),
+        ("file:///data/r.ndjson", "is an address: write the path alone, /data/r.ndjson"),
+        (
+            "FOLDER",
+            "is a folder without Parquet files: name the file of reports, in Python a list of them",
+        ),
+    ],
+)
+def test_where_no_dataset_can_be_something_else_is_told(place, said, tmp_path):
+    """Of all of these `ldpkit summarize` was to make a summary, which it cannot."""
+    file_of(tmp_path)
+    place = place.replace("FOLDER", str(tmp_path))
+    with pytest.raises(InputError) as caught:
+        summarize(STUDY, place)
+    assert str(caught.value) == f"{place} {said}"
+
+
+@pytest.mark.parametrize("place", ["https://host/r.parquet", "https://host/exports", "gs://a/exports.v2"])
+def test_of_a_dataset_both_ways_are_told(place):
+    """An analysis by formula refuses a summary of some questions."""
+    with pytest.raises(InputError) as caught:
+        summarize(STUDY, place)
+    assert f"`ldpkit summarize STUDY.json {place} --out summary.json`" in str(caught.value)
+    assert "`ldpkit export … --out r.parquet`, or counted in Python by `count_dataset`" in str(caught.value)
 
 
 @pytest.mark.parametrize("change", [{"version": 7}, {"study": "other"}])

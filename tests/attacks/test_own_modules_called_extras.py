@@ -1,0 +1,59 @@
+"""Lose a file of ldpkit's own, or an engine's package: an extra was named that lacks it, or too late."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+import ldpkit
+from ldp_client.cli import main
+from ldp_client.documents.errors import MissingExtraError
+from ldp_client.files.lacking import OWN
+from schemas import Study
+from summaries.engines import running
+from summaries.extras import naming_extra
+from tests import studies
+
+
+def absent(name: str) -> ModuleNotFoundError:
+    return ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
+@pytest.mark.parametrize("package", OWN)
+def test_a_lost_module_is_no_extra(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    lost = absent(f"{package}.inside")
+
+    def lose(*_arguments: object) -> None:
+        raise lost
+
+    with pytest.raises(ModuleNotFoundError), naming_extra("dask"):
+        lose()
+    monkeypatch.setattr("ldp_client.cli.build_parser", lose)
+    with pytest.raises(ModuleNotFoundError):
+        main(["demo"])
+    monkeypatch.setattr(ldpkit, "import_module", lose)
+    monkeypatch.delitem(vars(ldpkit), "plan", raising=False)
+    with pytest.raises(ModuleNotFoundError):
+        _ = ldpkit.plan
+
+
+@pytest.mark.parametrize(("engine", "module"), [("local", "pyarrow"), ("dask", "distributed")])
+def test_what_an_engine_lacks_is_said_before_anything_is_read(
+    engine: str, module: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[object] = []
+    monkeypatch.setattr(running, "find_dataset", lambda *found: read.append(found))
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(MissingExtraError, match="pip install"):
+        running.summarize_dataset(Study(studies.document(studies.YES_NO)), "nowhere", engine)
+    assert read == []
+
+
+def test_what_is_lacking_while_a_dataset_is_looked_for_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lacks(*_arguments: object) -> None:
+        raise absent("pyarrow.parquet")
+
+    monkeypatch.setattr(running, "find_dataset", lacks)
+    with pytest.raises(MissingExtraError, match=r"ldpkit\[tables\]"):
+        running.summarize_dataset(Study(studies.document(studies.YES_NO)), "nowhere")
