@@ -39,9 +39,9 @@ class Terms:
 
     mechanisms, costs: by question id. memoized: the questions whose permanent answer is kept, so
     that each version of the study may ask them again. told: of each question, as `told_in` has it; marks and
-    public_marks: what questions and public fields may be recognised by; clear_marks: of each public field what
-    tells it from all others. Of many labels in many languages these take seconds, for which no ledger is to
-    be locked.
+    public_marks: what questions and public fields may be recognised by; clear_marks: what tells
+    each of these fields from all others. Of many labels in many languages these take seconds, for which no
+    ledger is to be locked.
     Raises RefusedError for a mechanism that this version of ldpkit does not have.
     """
 
