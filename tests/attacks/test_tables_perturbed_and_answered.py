@@ -43,7 +43,7 @@ def marks():
         return [json.loads(line) for line in file]
 
 
-def test_what_was_perturbed_is_not_answered(folder, answer, capsys):
+def test_what_was_perturbed_is_not_answered(answer, capsys):
     assert perturb() == 0
     assert answer() == 3
     assert "was perturbed for this study on" in capsys.readouterr().err
@@ -67,7 +67,7 @@ def test_another_device_does_not_answer_it(folder, answer, capsys):
     assert answer("--again", device="other") == 0
 
 
-def test_the_same_device_is_asked_its_ledger(folder, answer, capsys):
+def test_the_same_device_is_asked_its_ledger(answer, capsys):
     """However often it is run, what waits is sent, and no mark is added."""
     assert answer() == 0
     before = marks()
@@ -94,7 +94,7 @@ def test_the_mark_is_there_before_any_noise(folder, answer, monkeypatch):
 
 
 @pytest.mark.parametrize(("error", "stays"), [(BudgetError("no"), False), (LedgerError("full"), True)])
-def test_a_refusal_leaves_no_mark(folder, answer, monkeypatch, error, stays):
+def test_a_refusal_leaves_no_mark(answer, monkeypatch, error, stays):
     def refuses(*_, **__):
         raise error
 
@@ -111,14 +111,15 @@ def test_a_draw_that_is_under_way_is_waited_for(folder, answer, capsys):
     assert not os.path.exists(MARK)
 
 
-def test_the_mark_has_no_answer(folder, answer):
+def test_the_mark_has_no_answer(answer):
     assert answer() == 0
     (entry,) = marks()
     assert set(entry) == {"asked", "device", "id", "names", "reports", "study", "version", "when"}
     assert "450" not in json.dumps({**entry, "when": "", "study": "", "asked": [], "names": []})
 
 
-def test_people_have_nothing_to_draw_again(folder, capsys):
+@pytest.mark.usefixtures("folder")
+def test_people_have_nothing_to_draw_again(capsys):
     study = Study(studies.document(studies.YES_NO))
     with Server(study.canonical()) as server:
         where = f"{server.url}/v1/studies/{study.id}"
