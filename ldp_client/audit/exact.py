@@ -184,8 +184,8 @@ def _decides_alone(mechanism: "Any", own: int, seed: int, place: int, found: int
 def _others_matter(mechanism: "Any", own: int, seed: int, place: int, found: int) -> bool:
     """Whether other reads make up for what the word's own share lacks of p, or has beyond it.
 
-    They do where a coin says "the truth, or else any choice", which may be the true one too: then now and then
-    the word does not decide, as often as p says.
+    They do where a coin says "the truth, or else any choice", which may be the true one too: then now and
+    then the word does not decide, as often as p says.
     """
     share, p = Fraction(found, WHOLE), exact(mechanism.p)
     word, expected = (found, False) if share < p else (found - 1, True)

@@ -26,7 +26,7 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def answer(folder):
+def answer(folder):  # noqa: ARG001
     with Server(STUDY.canonical()) as server:
         where = f"{server.url}/v1/studies/{STUDY.id}"
         yield lambda *more, device="device": main(
