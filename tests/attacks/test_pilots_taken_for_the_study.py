@@ -1,4 +1,4 @@
-"""Has a gateway that answered a pilot call the same study done with at the real collector, and say nothing."""
+"""Has a gateway that answered a pilot call the same study done with at the real collector, unsaid."""
 
 from schemas import Study
 from tests import studies
