@@ -16,7 +16,7 @@ import ldpkit
 from ldpkit import Device, Report, Study, ask
 
 WEEKS, PEOPLE = 4, 100
-MEMOIZED = {"name": "memoized", "of": "randomized_response", "epsilon": "2", "instantaneous_epsilon": "1"}
+MEMOIZED = {"name": "memoized", "of": "randomized_response", "instantaneous_epsilon": "1"}
 
 
 def week(number: int) -> Study:

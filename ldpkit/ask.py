@@ -55,7 +55,8 @@ def yes_no(
         id: of the question: a–z, 0–9 and . _ -.
         epsilon: how much a report may tell, in nats.
         text: what people read.
-        mechanism: its name, or its part of the document where it takes more than epsilon.
+        mechanism: its name, or its part of the document where it takes more than epsilon, which need not
+            say again what stands beside it, nor may say other.
         prior: {"p": distribution}, as a study states it, in place of the usual one.
         refusal: whether people may prefer not to say, privately too: it is one more choice.
 
@@ -66,7 +67,7 @@ def yes_no(
         InputError: something does not fit; the error names the argument.
     """
     own = {
-        "mechanism": mechanism_of(mechanism, epsilon),
+        "mechanism": mechanism_of(f"ask.yes_no({id!r})", mechanism, epsilon),
         "model": model_of("bernoulli", prior),
         **refusal_of(refusal),
     }
@@ -151,7 +152,7 @@ def choice(
         raise InputError(f"ask.choice({id!r}): choices must be a list of labels, not {choices!r}")
     labels: Any = {"count": choices} if isinstance(choices, int) else list(choices)
     count = (choices if isinstance(choices, int) else len(labels)) + bool(refusal)
-    stated = mechanism_of(mechanism or "randomized_response", epsilon)
+    stated = mechanism_of(f"ask.choice({id!r})", mechanism or "randomized_response", epsilon)
     if mechanism is None and count > 3 * exp(min(roughly(epsilon), 64)) + 2:
         stated["name"] = "subset_selection"
     own = {"choices": labels, "mechanism": stated, "model": model_of("multinomial", prior)} | refusal_of(
@@ -230,7 +231,7 @@ def number(
         InputError: something does not fit; the error names the argument.
     """
     own: dict[str, Any] = {"bounds": [decimal_of(low), decimal_of(high)]}
-    own["mechanism"] = mechanism_of(mechanism, epsilon, delta)
+    own["mechanism"] = mechanism_of(f"ask.number({id!r})", mechanism, epsilon, delta)
     if model or prior:
         own["model"] = model_of(model or "free", prior)
     if refusal is not None:

@@ -29,7 +29,7 @@ def linear(
     delta: Number | None = None,
     norm: Number | None = None,
     weights: Mapping[str, int] | None = None,
-    products: int = 1,
+    products: int | None = None,
     interactions: Sequence[tuple[str, str]] = (),
     prior: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
@@ -45,7 +45,7 @@ def linear(
         delta: as for `number`.
         norm: of the features' vector, beyond which devices shrink it; sampled products take none.
         weights: {kind: how often}: of sampled products, such as {"response": 4}.
-        products: how many sampled products a report has, 1 to 4.
+        products: how many sampled products a report has, 1 to 4; one where nothing is said.
         interactions: pairs of features whose product explains too, as [("age", "sex")].
         prior: see id.
 
@@ -55,7 +55,7 @@ def linear(
     Raises:
         InputError: something does not fit; the error names the argument.
     """
-    stated = mechanism_of(mechanism, epsilon, delta, weights, products)
+    stated = mechanism_of(f"ask.linear({id!r})", mechanism, epsilon, delta, weights, products)
     own = record_of(features, response, stated, norm, interactions)
     return question_of("linear", id, "record", text, {**own, "model": model_of("linear_regression", prior)})
 
@@ -71,7 +71,7 @@ def logistic(
     delta: Number | None = None,
     norm: Number | None = None,
     weights: Mapping[str, int] | None = None,
-    products: int = 1,
+    products: int | None = None,
     interactions: Sequence[tuple[str, str]] = (),
     prior: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
@@ -97,7 +97,7 @@ def logistic(
     Raises:
         InputError: something does not fit; the error names the argument.
     """
-    stated = mechanism_of(mechanism, epsilon, delta, weights, products)
+    stated = mechanism_of(f"ask.logistic({id!r})", mechanism, epsilon, delta, weights, products)
     own = record_of(features, response, stated, norm, interactions)
     return question_of(
         "logistic", id, "record", text, {**own, "model": model_of("logistic_regression", prior)}

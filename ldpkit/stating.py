@@ -76,19 +76,35 @@ def labels_of(part: Mapping[str, Any]) -> list[Any]:
 
 
 def mechanism_of(
+    where: str,
     stated: Mechanism,
     epsilon: Number,
     delta: Number | None = None,
     weights: Mapping[str, int] | None = None,
-    products: int = 1,
+    products: int | None = None,
 ) -> dict[str, Any]:
-    """A mechanism's part of a document; what it states itself comes before what is beside it."""
+    """A mechanism's part of a document. Raises InputError where it states other than what is beside it."""
     own = {"name": stated} if isinstance(stated, str) else as_text(stated)
     added = {"epsilon": decimal_of(epsilon)} | ({} if delta is None else {"delta": decimal_of(delta)})
     added |= ({"weights": dict(weights)} if weights else {}) | (
-        {"products": products} if products != 1 else {}
+        {} if products is None else {"products": products}
     )
+    for name, value in added.items():
+        if name in own and not _is_same(own[name], value):
+            both = f"the mechanism states {own[name]!r}, and beside it stands {value!r}"
+            raise InputError(f"{where}: {name}: {both}: say it once")
+    if products == 1:
+        # As it is where a document says nothing of it.
+        del added["products"]
     return {"name": own.pop("name", ""), **added, **own}
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Whether they are one value, a number in any spelling."""
+    try:
+        return one == other or Decimal(one) == Decimal(other)
+    except (ArithmeticError, TypeError, ValueError):
+        return False
 
 
 def model_of(name: str, prior: Mapping[str, Any] | None) -> dict[str, Any]:

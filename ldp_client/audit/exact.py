@@ -6,6 +6,7 @@ probability by 2**-32, which no number of samples shows.
 
 from decimal import Context, Decimal
 from fractions import Fraction
+from math import ceil
 
 from ldp_client.audit.answers import Stream, words_of
 from ldp_client.audit.claims import largest_distance
@@ -18,7 +19,7 @@ from ldp_client.words.text import rounded_up
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Any
+    from typing import Any, Optional
 
     from ldp_client.audit.stages import Stage
     from ldp_client.audit.views import Pair
@@ -121,6 +122,9 @@ PROBES = 64
 STREAMS = 4
 # Read at once, and still looked at one by one.
 MOST_WORDS = 4
+# Other reads are looked at in so many streams: where they matter by chance c, e**-SURE misses it.
+SURE = 16
+MOST_STREAMS = 1 << 17
 # What stands beside one: a draw below a prime refuses neither, and the second rounds a float up.
 OTHERS = (bytes(WORD_BYTES), b"\xff\xff\xff\0")
 
@@ -152,14 +156,18 @@ def _word_that_decides(mechanism: "Any", own: int) -> "int | None":
 
     Where several words decide, one that does not decide as it should is what is found.
     """
-    all_found = set()
+    all_found: "dict[int, tuple[int, int]]" = {}
     for seed in range(STREAMS):
         for place in _words_read(mechanism, own, seed):
             found = _step(lambda word: _supports(mechanism, own, Spliced(seed, place, word)))  # noqa: B023
             if found is not None and _decides_alone(mechanism, own, seed, place, found):
-                all_found.add(found)
-    wrong = [found for found in all_found if Fraction(found, WHOLE) != exact(mechanism.p)]
-    return wrong[0] if wrong else min(all_found, default=None)
+                all_found[found] = seed, place
+    for found, (seed, place) in list(all_found.items()):
+        if Fraction(found, WHOLE) != exact(mechanism.p):
+            if not _others_matter(mechanism, own, seed, place, found):
+                return found
+            del all_found[found]
+    return min(all_found, default=None)
 
 
 def _decides_alone(mechanism: "Any", own: int, seed: int, place: int, found: int) -> bool:
@@ -171,6 +179,25 @@ def _decides_alone(mechanism: "Any", own: int, seed: int, place: int, found: int
             for others in OTHERS
         ]
     )
+
+
+def _others_matter(mechanism: "Any", own: int, seed: int, place: int, found: int) -> bool:
+    """Whether other reads make up for what the word's own share lacks of p, or has beyond it.
+
+    They do where a coin says "the truth, or else any choice", which may be the true one too: then now and
+    then the word does not decide, as often as p says.
+    """
+    share, p = Fraction(found, WHOLE), exact(mechanism.p)
+    word, expected = (found, False) if share < p else (found - 1, True)
+    chance = (p - share) / (1 - share) if share < p else (share - p) / share
+    first = Spliced(seed, place, word)
+    _supports(mechanism, own, first)
+    for other in range(STREAMS, STREAMS + min(MOST_STREAMS, ceil(SURE / chance))):
+        source = Spliced(other, place, word)
+        # Elsewhere in a read it is another draw's word.
+        if _supports(mechanism, own, source) != expected and source.read == first.read:
+            return True
+    return False
 
 
 def _words_read(mechanism: "Any", own: int, seed: int) -> "list[int]":
@@ -194,12 +221,15 @@ class Spliced(NotForRealAnswers):
         super().__init__(self)
         self.stream = Stream(seed)
         self.place, self.word, self.others = place, word, others
+        # Where in which read the word stood; None until then.
+        self.read: "Optional[tuple[int, int]]" = None
 
     def __call__(self, size: int) -> bytes:
         start = self.place - self.stream.taken
         fresh = self.stream(size)
         if not 0 <= start <= size - WORD_BYTES:
             return fresh
+        self.read = start, size
         if self.others:
             fresh = self.others * (size // WORD_BYTES)
         return fresh[:start] + self.word.to_bytes(WORD_BYTES, "big") + fresh[start + WORD_BYTES :]

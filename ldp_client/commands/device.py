@@ -3,7 +3,9 @@
 import argparse
 import os
 import sys
+from contextlib import nullcontext
 
+from ldp_client.commands.holder import checked_table
 from ldp_client.commands.output import add_output, show
 from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import (
@@ -22,6 +24,7 @@ from ldp_client.words.text import say, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
     from typing import Any
 
     from ldp_client.device.device import Device
@@ -49,6 +52,7 @@ def add_device(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "--refuse", action="append", default=[], metavar="QUESTION", help=say("cli.help.refuse")
     )
     answer.add_argument("--table", default="", metavar="FILE", help=say("cli.help.table"))
+    answer.add_argument("--again", action="store_true", help=say("cli.help.again"))
     answer.add_argument("--max-epsilon", metavar="EPSILON", help=say("cli.help.max_epsilon"))
     answer.add_argument(
         "--digest", action="append", default=[], metavar="HEX", help=say("cli.help.digest_only")
@@ -179,11 +183,16 @@ def _answer(device: "Device", study_id: str, arguments: argparse.Namespace) -> s
     """Fetch the study, ask for consent, and answer; the report's id. Raises LdpkitError."""
     study = device.fetch(study_id)
     answers = _answers(study, arguments)
-    (_check_tables if study.unit == "holder" else _check_answers)(study, answers)
+    drawing: "AbstractContextManager[None]" = nullcontext()
+    if study.unit == "holder":
+        drawing = checked_table(study, answers, arguments.table, device.ledger.folder, arguments.again)
+    else:
+        _check_answers(study, answers)
     if not arguments.yes:
         _ask_for_consent(study, device.collector)
     device.consent(study)
-    return device.answer(study, answers, arguments.invitation)
+    with drawing:
+        return device.answer(study, answers, arguments.invitation)
 
 
 def _tell_waiting(device: "Device", study_id: str) -> None:
@@ -202,7 +211,7 @@ def _answers(study: "Study", arguments: argparse.Namespace) -> "dict[str, Any]":
     from ldp_client.files.tables import table_answers
 
     if study.unit != "holder":
-        if arguments.table:
+        if arguments.table or arguments.again:
             raise InputError(say("cli.for_people", study=study.id))
         texts = split_settings(study, [*arguments.answers, *arguments.public])
         _refuse_unmeant(study, arguments)
@@ -253,19 +262,6 @@ def _check_answers(study: "Study", answers: "dict[str, Any]") -> None:
     quantise_answers(study, terms_of(study).mechanisms, answers)
     _tell_public(public_values(study, answers), "public.value")
     _warn_of_clipping(study, answers)
-
-
-def _check_tables(study: "Study", tables: "dict[str, Any]") -> None:
-    """The same of a data holder's tables, which are read once for it. Raises AnswerError, InputError."""
-    from ldp_client.answering import quantise_answers
-    from ldp_client.columns.clipping import ClippedCount
-    from ldp_client.device.terms import terms_of
-    from ldp_client.files.batch import counted_tables
-
-    clipped = ClippedCount()
-    quantise_answers(study, terms_of(study).mechanisms, counted_tables(study, tables, clipped))
-    if clipped.line():
-        print(clipped.line(), file=sys.stderr)
 
 
 def _tell_public(values: "dict[str, str]", sentence: str) -> None:

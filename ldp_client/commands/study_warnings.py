@@ -4,7 +4,7 @@ from ldp_client.commands.paper import epsilon_of
 from ldp_client.describing import factors
 from ldp_client.device.asking import asked_anew
 from ldp_client.documents.asker import ASKER
-from ldp_client.documents.sections import names_of
+from ldp_client.documents.sections import names_in
 from ldp_client.mechanisms import mechanisms_of
 from ldp_client.words.channel import channel_warnings
 from ldp_client.words.public import names_in_words
@@ -42,8 +42,9 @@ def warnings_of(study: "Study", words: Words = ENGLISH) -> "list[str]":
 
 
 def _asked_both_ways(study: "Study", words: Words) -> "Iterator[str]":
-    for question in study.questions:
-        asked = {letters(name) for name in names_of(study, question)}
+    document = study.document
+    for question in study.questions if study.public else ():
+        asked = {letters(name) for name in names_in(document, question.id)}
         for field in study.public:
             if asked & {letters(name) for name in (field.id, field.text) if name}:
                 yield words.say("study.warning_both", question=question.id, field=field.id)
@@ -126,7 +127,8 @@ def taken_in_words(study: "Study", words: Words = ENGLISH) -> "list[str]":
 
 def unstated_in_words(study: "Study", words: Words = ENGLISH) -> "list[str]":
     """A line that names what the study does not state of who asks, unless it states all."""
-    missing = [name for name in ASKER if name not in study.document]
+    document = study.document
+    missing = [name for name in ASKER if name not in document]
     return [words.say("study.unstated", fields=", ".join(missing))] if missing else []
 
 

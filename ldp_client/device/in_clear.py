@@ -36,7 +36,7 @@ def kept_marks(terms: "Terms", question: str, rows: "list[str]") -> "set[str]":
 
     With which fields in clear it was asked every time: such a field had left before, and hides nothing.
     """
-    clear = {clear_mark(field) for field in terms.study.document.get("public", [])}
+    clear = set(terms.clear_marks)
     clear.intersection_update(*[row.split() for row in rows if row])
     known = {one for one in " ".join(rows).split() if one[:1] != CLEAR}
     return known.union(terms.marks[question], clear)
@@ -64,9 +64,9 @@ def refuse_asked_behind_noise(connection: sqlite3.Connection, terms: "Terms") ->
     if not study.public:
         return
     rows = connection.execute("SELECT question, words FROM spent WHERE study = ?", (study.id,)).fetchall()
-    for field, document, names in zip(study.public, study.document["public"], terms.public_marks):
+    for field, clear, names in zip(study.public, terms.clear_marks, terms.public_marks):
         asked = [{mark(question), *words.split()} for question, words in rows]
-        if any([names & known and clear_mark(document) not in known for known in asked]):
+        if any([names & known and clear not in known for known in asked]):
             raise RefusedError(say("device.asked_behind_noise", study=study.id, field=field.id))
 
 

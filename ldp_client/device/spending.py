@@ -62,9 +62,10 @@ def refuse_second_answers(connection: sqlite3.Connection, terms: "Terms", publis
                 # What it was given before anybody else came draws nothing new.
                 again = again and not keeps_words(connection, terms, publisher, question, wholly=True)
             if again:
-                key = "device.answered_to" if whose and not own else "device.answered"
-                whose = shown_publisher(whose)
-                raise AlreadyAnsweredError(say(key, study=terms.study.id, question=question, whose=whose))
+                elsewhere = bool(whose) and not own
+                key = "device.answered_to" if elsewhere else "device.answered"
+                line = say(key, study=terms.study.id, question=question, whose=shown_publisher(whose))
+                raise AlreadyAnsweredError(line, elsewhere)
 
 
 def _went_elsewhere(connection: sqlite3.Connection, study_id: str, publisher: "Publisher") -> bool:

@@ -4,7 +4,7 @@ from datetime import date, timedelta
 from fractions import Fraction
 
 from ldp_client.device.asking import told_in
-from ldp_client.device.in_clear import marks_in, public_marks_in
+from ldp_client.device.in_clear import clear_mark, marks_in, public_marks_in
 from ldp_client.documents.errors import RefusedError, StudyError
 from ldp_client.documents.spoken import in_each_plain
 from ldp_client.mechanisms import MECHANISMS, Mechanism, mechanisms_of
@@ -39,8 +39,9 @@ class Terms:
 
     mechanisms, costs: by question id. memoized: the questions whose permanent answer is kept, so
     that each version of the study may ask them again. told: of each question, as `told_in` has it; marks and
-    public_marks: what questions and public fields may be recognised by. Of many labels in many languages
-    these take seconds, for which no ledger is to be locked.
+    public_marks: what questions and public fields may be recognised by; clear_marks: what tells
+    each of these fields from all others. Of many labels in many languages these take seconds, for which no
+    ledger is to be locked.
     Raises RefusedError for a mechanism that this version of ldpkit does not have.
     """
 
@@ -57,6 +58,7 @@ class Terms:
         self.told = {name: told_in(documents, name) for name in self.mechanisms}
         self.marks = {name: marks_in(documents, name) for name in self.mechanisms}
         self.public_marks = public_marks_in(documents)
+        self.clear_marks = [clear_mark(field) for field in study.document.get("public", [])]
 
     def total(self, questions: "list[str]") -> Cost:
         """Cost of answering these questions: the sum, or the largest where only one is asked."""

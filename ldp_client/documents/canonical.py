@@ -58,6 +58,11 @@ def parse_json(text: "str | bytes", error: "type[DocumentError]", max_bytes: int
         raise error("", "not well-formed JSON in UTF-8" + _place(problem)) from None
 
 
+def parse_canonical(text: str) -> "Any":
+    """The plain value of a text that `canonical_json` gave, which no other value shares a part with."""
+    return _load(text)
+
+
 def _place(problem: Exception) -> str:
     """Where CPython's parser stopped and why, without the text itself. Other parsers do not say."""
     line = getattr(problem, "lineno", 0)

@@ -125,7 +125,15 @@ class BudgetError(RefusedError):
 
 
 class AlreadyAnsweredError(RefusedError):
-    """The device has answered this question before."""
+    """The device has answered this question before.
+
+    Attributes:
+        elsewhere: whether that was to another publisher, so that this one gets no answer.
+    """
+
+    def __init__(self, message: str, elsewhere: bool = False) -> None:
+        super().__init__(message)
+        self.elsewhere = elsewhere
 
 
 class LedgerError(LdpkitError):

@@ -106,10 +106,11 @@ class Report:
         self.study = study
         self.version = version
         self.digest = digest
-        self.payloads = payloads
+        # Of its own: whoever makes many reports may fill the same objects anew for each.
+        self.payloads = dict(payloads)
         self.padding = padding
         self.secret = secret
-        self.public: "dict[str, str]" = public or {}
+        self.public: "dict[str, str]" = dict(public or {})
 
     @classmethod
     def from_document(cls, document: "Any") -> "Report":

@@ -145,4 +145,5 @@ READERS = {
 
 def in_each_plain(study: "Study") -> "list[dict[str, Any]]":
     """A study's document in each of its languages, its own first; as it is where it states none."""
-    return [plain(study.document, language, StudyError) for language in study.languages] or [study.document]
+    document = study.document
+    return [plain(document, language, StudyError) for language in study.languages] or [document]

@@ -2,7 +2,7 @@
 
 from binascii import hexlify
 
-from ldp_client.documents.canonical import canonical_json, parse_json
+from ldp_client.documents.canonical import canonical_json, parse_canonical, parse_json
 from ldp_client.documents.catalogue import KINDS_OF_PRODUCTS
 from ldp_client.documents.channel import Channel
 from ldp_client.documents.errors import StudyError
@@ -140,7 +140,6 @@ class Question:
         self.interactions: "tuple[tuple[int, int], ...]" = _places(self.features, parsed.get("interactions"))
         self.mechanism = MechanismSpec(parsed["mechanism"])
         self.model = ModelSpec(parsed["model"])
-        # Whether each version of the study may ask it again.
         self.repeats = self.mechanism.name == "memoized"
 
     @property
@@ -151,10 +150,10 @@ class Question:
 
 def _read(document: "Any", languages: "tuple[str, ...]") -> "dict[str, Any]":
     """The document's parts, in its own language; in each other one it has to be as good."""
-    found = [STUDY.read(plain(document, one, StudyError), "", StudyError) for one in languages[:1]]
+    own = plain(document, languages[0], StudyError) if languages else document
+    parsed: "dict[str, Any]" = STUDY.read(own, "", StudyError)
     for language in languages[1:]:
         STUDY.read(plain(document, language, StudyError), "", StudyError)
-    parsed: "dict[str, Any]" = found[0] if found else STUDY.read(document, "", StudyError)
     return parsed
 
 
@@ -164,10 +163,9 @@ class Study:
     Build it with `Study.from_json(text)` or `Study(document)`.
 
     Args:
-        document: the plain JSON value.
+        document: the plain JSON value; whoever edits it later does not edit the study.
 
     Attributes:
-        document: as given.
         languages: what its texts are in, its own first; all other attributes are in that one. Empty where the
             document does not say.
         id: the study's name.
@@ -205,7 +203,6 @@ class Study:
         self.languages: "tuple[str, ...]" = languages_of(document, StudyError)
         parsed = _read(document, self.languages)
         check_together(parsed)
-        self.document = document
         self.id: str = parsed["id"]
         self.version: int = parsed["version"]
         self.title: str = parsed["title"]
@@ -222,13 +219,13 @@ class Study:
         self.ask_one: bool = bool(parsed["ask_one"])
         self.unit: str = parsed["unit"] or UNITS[0]
         asked = enumerate(parsed["questions"])
-        questions = [Question(item, f"questions[{index}]", self.route) for index, item in asked]
-        self.questions: "tuple[Question, ...]" = tuple(questions)
+        self.questions: "tuple[Question, ...]" = tuple(
+            [Question(item, f"questions[{index}]", self.route) for index, item in asked]
+        )
         self.sections: "tuple[Section, ...]" = tuple([Section(item) for item in parsed["sections"] or ()])
-        for section in self.sections:
-            if section.any_of:
-                for name in section.questions:
-                    self.question(name).list_title = section.title
+        for section in [one for one in self.sections if one.any_of]:
+            for name in section.questions:
+                self.question(name).list_title = section.title
         self.public: "tuple[PublicField, ...]" = tuple([PublicField(item) for item in parsed["public"] or ()])
         self.carried = tuple([field for field in self.public if field.from_invitation])
         labels = {
@@ -256,6 +253,11 @@ class Study:
         """
         return cls(parse_json(text, StudyError, MAX_BYTES))
 
+    @property
+    def document(self) -> "Any":
+        """The plain JSON value, a new one each time: what is digested stays as it was, whoever edits one."""
+        return parse_canonical(self._canonical)
+
     def to_json(self) -> str:
         """Return the canonical JSON text."""
         return self._canonical
@@ -277,10 +279,8 @@ class Study:
         if not self.languages:
             return self
         document = plain(self.document, self.language_for(language), StudyError)
-        # They refer to labels of the study's own language.
-        document.pop("paper", None)
-        document.pop("channel", None)
-        shown = Study(document)
+        # Those two refer to labels of the study's own language.
+        shown = Study({key: document[key] for key in document if key not in ("paper", "channel")})
         shown.channel = self.channel
         shown.only_shown = True
         return shown

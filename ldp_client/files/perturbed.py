@@ -1,7 +1,7 @@
 """The mark beside a file of answers that was perturbed: a second draw would count the same answers twice.
 
-It says what was asked of the file in which study, where the reports went and when, and has no answer. While a
-draw is under way a lock stands beside it.
+It says what was asked of the file in which study, where the reports went, or which device has them, and when,
+and has no answer. While a draw is under way a lock stands beside it.
 """
 
 import hashlib
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 
-from ldp_client.documents.errors import InputError
+from ldp_client.documents.errors import InputError, LdpkitError, LedgerError
 from ldp_client.documents.sections import names_in
 from ldp_client.documents.spoken import in_each_plain
 from ldp_client.files.disk import STREAM
@@ -34,10 +34,13 @@ class Mark:
     A file that grew, was edited or saved again may be of the same people: its bytes are not asked. Nor are a
     study's version and title: what counts is a question that was asked before, by its id or its text, also
     where it would now stand in clear.
+
+    device: the folder of the device that draws; its ledger knows better what it drew itself. "" without one.
     """
 
-    def __init__(self, study: "Study", answers_path: str) -> None:
+    def __init__(self, study: "Study", answers_path: str, device: str = "") -> None:
         self.answers_path = answers_path
+        self._device = os.path.realpath(device) if device else ""
         # By whatever name it is called.
         place = os.path.realpath(answers_path)
         self._path, self._lock = place + ENDING, place + LOCK
@@ -54,21 +57,54 @@ class Mark:
         """
         if os.path.realpath(reports_path) in (self._path, self._lock):
             raise InputError(say("files.is_mark", path=reports_path))
+        self._refuse_no_file()
         if not self._has_place:
-            if os.path.exists(self.answers_path) and not os.path.isdir(self.answers_path):
-                raise InputError(say("cli.answers_in_a_file"))
             # Reading it says what is wrong.
             yield
             return
+        with self._alone():
+            self.refuse(again)
+            try:
+                yield
+            except BaseException:
+                self._take_back(reports_path)
+                raise
+
+    @contextmanager
+    def answering(self, again: bool) -> "Iterator[None]":
+        """The same of a device that answers within, durably: the mark is there before any noise is drawn.
+
+        It goes again where the device refuses. However else it ends, the ledger may have the report.
+        """
+        self._refuse_no_file()
+        with self._alone():
+            self.refuse(again)
+            self.note(self._device)
+            try:
+                yield
+            except LedgerError:
+                raise
+            except LdpkitError:
+                self._forget_last()
+                raise
+
+    def refuse(self, again: bool) -> None:
+        """Raises InputError where the file was drawn from before, and it is not to be again."""
+        self._refuse_no_file()
+        self._refuse_in_clear()
+        if not again:
+            self._refuse()
+
+    def _refuse_no_file(self) -> None:
+        """A pipe has no place for a mark."""
+        if not self._has_place and os.path.exists(self.answers_path) and not os.path.isdir(self.answers_path):
+            raise InputError(say("cli.answers_in_a_file"))
+
+    @contextmanager
+    def _alone(self) -> "Iterator[None]":
         self._take()
         try:
-            self._refuse_in_clear()
-            if not again:
-                self._refuse()
             yield
-        except BaseException:
-            self._take_back(reports_path)
-            raise
         finally:
             with suppress(OSError):
                 os.unlink(self._lock)
@@ -99,12 +135,15 @@ class Mark:
         for entry in self._entries():
             if self._may_be_the_same(entry):
                 reports, when = entry.get("reports", "?"), entry.get("when", "?")
-                raise InputError(say("files.perturbed", file=self.answers_path, reports=reports, when=when))
+                key = "files.answered" if "device" in entry else "files.perturbed"
+                raise InputError(say(key, file=self.answers_path, reports=reports, when=when))
 
     def _may_be_the_same(self, entry: "dict[str, Any]") -> bool:
         """Whether the draw was of this study's id, with a question of these; so it is if it does not say."""
         asked = entry.get("asked")
         if entry.get("id", self._study.id) != self._study.id:
+            return False
+        if self._device and entry.get("device") == self._device:
             return False
         return not isinstance(asked, list) or any([one in self._asked for one in asked])
 
@@ -135,6 +174,8 @@ class Mark:
             "reports": os.path.abspath(reports_path),
             "when": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         }
+        if self._device:
+            entry["device"] = self._device
         try:
             handle = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -151,6 +192,11 @@ class Mark:
         if self._before is None or reports_path == STREAM:
             return
         if os.path.isfile(reports_path) and os.path.getsize(reports_path):
+            return
+        self._forget_last()
+
+    def _forget_last(self) -> None:
+        if self._before is None:
             return
         with suppress(OSError):
             if self._before:

@@ -134,3 +134,19 @@ def test_from_device_and_file_to_the_report_page(copy):
 def test_people_read_what_it_does(copy):
     said = python(copy, STUDY + "print(m.in_words())")
     assert said == "The true answer is sent with probability 0.5761, else another one.\n"
+
+
+AUDIT = """
+from ldp_client.audit.auditing import audit_mechanism
+
+for count in (3, 1000):
+    question = Study(studies.document({**studies.CHOICE, **own, "choices": {"count": count}})).questions[0]
+    found = audit_mechanism(mechanism_for(question), question, 20000, None)
+    assert len(found.checks) > 3
+    print(*[check.name for check in found.checks if not check.passed], sep="\\n", end="")
+"""
+
+
+def test_an_audit_finds_no_fault_in_it(copy):
+    """Its coin says "the truth, or any choice": p is not the coin's own share."""
+    assert not python(copy, STUDY + AUDIT)

@@ -1,0 +1,63 @@
+"""Edits the document that a study was built from, so that a device answers another than it digests."""
+
+import json
+
+import pytest
+
+from ldpkit import Device, Report, Study, ask
+from ldpkit import study as study_of
+from tests import studies
+
+MEMOIZED = {"name": "memoized", "epsilon": "2", "instantaneous_epsilon": "1.9", "of": "randomized_response"}
+
+
+def versions_of_one_template(asked):
+    template = studies.document({**studies.YES_NO, "mechanism": MEMOIZED})
+    built = []
+    for version, text in enumerate(asked, 1):
+        template["version"] = version
+        template["questions"][0]["text"] = text
+        built.append(Study(template))
+    return built
+
+
+def versions_of_one_question(asked):
+    question = ask.yes_no("ever", epsilon=2, mechanism=MEMOIZED)
+    built = []
+    for version, text in enumerate(asked, 1):
+        question["text"] = text
+        built.append(study_of("habits", "Habits", [question], version=version))
+    return built
+
+
+@pytest.mark.parametrize("build", [versions_of_one_template, versions_of_one_question])
+def test_each_version_is_answered_as_it_was_built(tmp_path, build):
+    """Another question under an old id has a permanent answer of its own, and is paid for."""
+    differ = 0
+    for person in range(20):
+        first, second = build(["Did you cheat?", "Do you vote?"])
+        device = Device(tmp_path / str(person), "4", require_consent=False)
+        device.answer(first, {"ever": True})
+        device.answer(second, {"ever": False})
+        assert float(device.epsilon_left) == 0
+        reports = [Report.from_json(queued.body) for queued in device.ledger.queued()]
+        differ += reports[0].payloads != reports[1].payloads
+    assert differ
+
+
+def test_a_study_is_what_it_was_digested_as():
+    document = studies.document(studies.YES_NO)
+    study = Study(document)
+    before = study.to_json()
+    document["questions"][0]["id"] = "other"
+    study.document["questions"][0]["id"] = "other"
+    assert json.loads(before) == study.document
+    assert Study(study.document) == study
+    assert study.to_json() == before
+
+
+def test_a_report_is_what_it_was_made_of():
+    payloads, public = {"ever": b"1"}, {"side": "n"}
+    report = Report("0" * 32, "habits", 1, "0" * 64, payloads, public=public)
+    payloads["ever"], public["side"] = b"0", "s"
+    assert (report.payloads, report.public) == ({"ever": b"1"}, {"side": "n"})
