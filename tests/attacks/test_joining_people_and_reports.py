@@ -237,7 +237,7 @@ def by_habit(asked, sent):
 
 
 def woken(world, folder, delay):
-    """What was seen of devices that are woken daily at their person's own hour, up to `delay` seconds later."""
+    """What was seen of devices that are woken daily at an hour of their own, up to `delay` seconds later."""
     hours, devices = random.Random(5), []
     world.asked.clear()
     for place in range(PEOPLE):
