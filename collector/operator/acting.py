@@ -68,7 +68,7 @@ def make_invitations(
         late = timedelta(collector.settings.late_days)
         inviting.refuse_ended(session, study_id, collector.today(), late)
         made = inviting.invite(session, study_id, count, secret, public, by.name)
-        return made, inviting.warnings_of_names(session, study_id)
+        return made, inviting.warnings_of_invitations(session, study_id)
 
     if collector.current.find(study_id) is None:
         raise unknown_study(study_id)

@@ -233,14 +233,14 @@ def _make_invitations(
     database: Database, arguments: argparse.Namespace, secret: bytes, public: dict[str, str]
 ) -> None:
     """Make invitations and print them. Raises OSError where nobody reads them; then no unused one is good."""
-    from collector.operator.inviting import invite, take_back, warnings_of_names
+    from collector.operator.inviting import invite, take_back, warnings_of_invitations
     from collector.storage import queries
 
     study_id = arguments.study
     with database.write() as session:
         before = queries.study_state(session, study_id)
         invitations = invite(session, study_id, arguments.count, secret, public)
-        warnings = warnings_of_names(session, study_id)
+        warnings = warnings_of_invitations(session, study_id)
     for warning in warnings:
         print(warning, file=sys.stderr)
     try:

@@ -30,6 +30,7 @@ from ldp_client.documents.fields import printable
 from ldp_client.documents.public import PublicField
 from ldp_client.files.disk import write_new
 from ldp_client.secure_sum.messages import node_invitation
+from ldp_client.words.channel import invitation_notes
 from ldp_client.words.public import names_in_words
 from ldp_client.words.text import counted
 from schemas import Study
@@ -150,10 +151,12 @@ def _last_day(session: Session, study_id: str) -> date | None:
     return max(days)
 
 
-def warnings_of_names(session: Session, study_id: str) -> list[str]:
-    """A line for each field that invitations carry and whose values may name a person."""
+def warnings_of_invitations(session: Session, study_id: str) -> list[str]:
+    """A line where they tell whose report came through a relay, and for each field that they carry and whose
+    values may name a person.
+    """
     study = _current(session, study_id)
-    return names_in_words(study) if study else []
+    return [*invitation_notes(study), *names_in_words(study)] if study else []
 
 
 def _carried(session: Session, study_id: str, public: Mapping[str, str]) -> dict[str, str]:

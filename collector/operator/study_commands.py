@@ -70,7 +70,7 @@ def run_publish(arguments: argparse.Namespace) -> int:
         unstated_in_words,
         warnings_of,
     )
-    from ldp_client.words.channel import issuer_warnings
+    from ldp_client.words.channel import invitation_notes, issuer_warnings
 
     document = read_bytes(arguments.study)
     study = _study_in(document, arguments.study)
@@ -81,7 +81,7 @@ def run_publish(arguments: argparse.Namespace) -> int:
         token_of(arguments, "publishing a study that is not signed")
     collector = RemoteCollector(arguments.to, token)
     warned = [*warnings_of(study), *taken_in_words(study), *issuer_warnings(study, arguments.to)]
-    for line in [*warned, *unstated_in_words(study)]:
+    for line in [*warned, *invitation_notes(study), *unstated_in_words(study)]:
         print(line, file=sys.stderr)
     before, is_closed = collector.served(study.id)
     is_new = before != study.canonical()

@@ -115,6 +115,7 @@ def run_answer(arguments: argparse.Namespace) -> int:
     from ldp_client.commands.life_budget import first_budget, keep_budget, refuse_unreadable
     from ldp_client.device.device import Device
     from ldp_client.device.fetch import split_study_url
+    from ldp_client.device.held_back import MOST_DAYS
 
     if arguments.json and not arguments.yes:
         raise UsageError(say("cli.json_asks_nobody"))
@@ -141,7 +142,7 @@ def run_answer(arguments: argparse.Namespace) -> int:
     try:
         if _leaves_unseen(device, study_id):
             # To fetch the study now would show the address beside the report.
-            raise AlreadyAnsweredError(say("cli.waits_unseen", study=study_id))
+            raise AlreadyAnsweredError(say("cli.waits_unseen", study=study_id, days=MOST_DAYS))
         report = _answer(device, study_id, arguments)
     except TransferError:
         _tell_waiting(device, study_id)
@@ -156,16 +157,11 @@ def run_answer(arguments: argparse.Namespace) -> int:
 
 
 def _leaves_unseen(device: "Device", study_id: str) -> bool:
-    """Whether anything for this collector waits for a relay, and the study was answered here before."""
-    from ldp_client.device.channels import Channels
-    from ldp_client.device.outbox import pending, withdrawn
+    """Whether what waits for a relay holds a fetch back, and the study was answered here before."""
+    from ldp_client.device.held_back import holds_fetches
 
-    with device.ledger.reading() as connection:
-        channels = Channels(connection)
-        waiting = [*pending(connection), *withdrawn(connection)]
-    its = [channels.of(one) for one in waiting if one.collector == device.collector]
-    relays = any([channel is not None and channel.oblivious is not None for channel in its])
-    return relays and study_id in [spend.study for spend in device.ledger.spent()]
+    was_answered = study_id in [spend.study for spend in device.ledger.spent()]
+    return was_answered and holds_fetches(device.ledger, device.collector)
 
 
 def _send_earlier(device: "Device", study_id: str, arguments: argparse.Namespace, is_answered: bool) -> None:

@@ -68,7 +68,11 @@ class Relayed:
         except (BinaryError, UnicodeEncodeError):
             raise RefusedError(say("device.relay_too_long")) from None
         headers = {"Content-Type": REQUEST_TYPE, "User-Agent": "ldpkit"}
-        outer = exchange(urllib.request.Request(self._relay, asked.message, headers, method="POST"))
+        try:
+            outer = exchange(urllib.request.Request(self._relay, asked.message, headers, method="POST"))
+        except TransferError as error:
+            # Nobody asked the collector, which may well be there.
+            raise TransferError(say("device.relay_away", relay=self._relay, reason=error)) from None
         if outer.status != 200 or outer.headers.get_content_type() != ANSWER_TYPE:
             raise self._refusal(outer, request)
         try:

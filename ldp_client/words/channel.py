@@ -24,6 +24,8 @@ def channel_lines(study: "Study", words: Words = ENGLISH) -> "list[str]":
         keys, strata = len(channel.tokens.keys), _count_strata(study)
         which = "channel.strata" if keys == strata else "channel.some_strata"
         lines += ["  " + words.say(which, keys=keys, strata=f"{strata:,}")] if strata > 1 else []
+    else:
+        lines.append("  " + words.say("channel.invited"))
     if channel.oblivious is not None:
         lines.append("  " + words.say("channel.oblivious", relay=visible(channel.oblivious.relay)))
     return lines
@@ -89,6 +91,14 @@ def issuer_warnings(study: "Study", collector: str, words: Words = ENGLISH) -> "
     if channel.oblivious is not None and _host_of(channel.oblivious.relay) == _host_of(collector):
         lines.append(words.say("channel.warning_relay"))
     return lines
+
+
+def invitation_notes(study: "Study", words: Words = ENGLISH) -> "list[str]":
+    """A line for the operator where a relay hides whose a report is, and an invitation would tell."""
+    channel = study.channel
+    if channel is None or channel.oblivious is None or channel.tokens is not None:
+        return []
+    return [words.say("channel.warning_invited")]
 
 
 def _host_of(url: str) -> str:

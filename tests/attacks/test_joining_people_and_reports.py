@@ -224,3 +224,48 @@ def test_the_adversary_finds_devices_that_do_not_wait(world, tmp_path, monkeypat
     batches = batches_of(world, tmp_path, monkeypatch, hurried=True)
     assert linked(by_order, batches) == PEOPLE * BATCHES
     assert not share_is(linked(by_time_of_day, batches), PEOPLE * BATCHES, 1 / PEOPLE)
+
+
+def by_habit(asked, sent):
+    """Who asked at a time of day sends at about that time, on whichever day."""
+
+    def distance(one, other):
+        apart = abs(one.moment % DAY - other.moment % DAY)
+        return min(apart, DAY - apart)
+
+    return greedy(asked, sent, distance)
+
+
+def woken(world, folder, delay):
+    """What was seen of devices that are woken daily at an hour of their own, up to `delay` seconds later."""
+    hours, devices = random.Random(5), []
+    world.asked.clear()
+    for place in range(PEOPLE):
+        hour = hours.uniform(0, DAY)
+        device = consenting(folder / f"{delay}-{place}", "8", COLLECTOR)
+        device.answer(world.study, {"ever": bool(place % 2)}, world.codes.pop())
+        devices.append((hour, place, device))
+    wakes = sorted(
+        (START + day * DAY + hour + hours.uniform(0, delay), place, device)
+        for day in range(6)
+        for hour, place, device in devices
+    )
+    for moment, place, device in wakes:
+        world.now, world.sender = moment, place
+        if device.ledger.queued():
+            device.flush()
+    assert len(world.asked) == len(world.sent) == PEOPLE
+    return [(list(world.asked), list(world.sent))]
+
+
+def count_joined(batches):
+    return sum(one == other for asked, sent in batches for one, other in by_habit(asked, sent))
+
+
+def test_open_who_is_woken_at_an_hour_of_their_own_is_joined_by_it(world, tmp_path):
+    """No device can hide that: docs/tokens.md says how to have it woken."""
+    assert count_joined(woken(world, tmp_path, 120)) > PEOPLE / 2
+
+
+def test_who_is_woken_with_the_advised_delay_is_not(world, tmp_path):
+    assert share_is(count_joined(woken(world, tmp_path, DAY)), PEOPLE, 1 / PEOPLE)

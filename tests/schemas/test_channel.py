@@ -215,7 +215,7 @@ def test_the_json_schema_takes_the_same():
 def test_people_are_told_how_reports_leave():
     strata = channel(tokens=tokens(NORTH, SOUTH), oblivious=OBLIVIOUS)
     lines = describe(study_of(strata, public=[STRATUM]))
-    start = lines.index("HOW REPORTS LEAVE, so that nobody can join a person and a report:")
+    start = lines.index("HOW REPORTS LEAVE:")
     batches, given, each, through = lines[start + 1 : start + 5]
     assert "window of 24 hours" in batches
     assert "https://issuer.example gives each person one" in given

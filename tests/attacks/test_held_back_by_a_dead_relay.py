@@ -1,0 +1,148 @@
+"""A relay that is gone for good keeps a device from all that its collector asks, or is mistaken for it."""
+
+import random
+
+import pytest
+
+from ldp_client.cli import main
+from ldp_client.device import beside, clock, held_back, sending
+from ldp_client.device.held_back import DAY, MOST_DAYS, holds_fetches
+from schemas import Study
+from tests import studies
+from tests.ldp_client.devices import Server, consenting
+from tests.oblivious.conftest import keys, relayed_study
+from tests.oblivious.test_device import Relay
+
+__all__ = ["keys"]
+YES = {"ever": True}
+HOUR = 3600
+START = 21_000 * DAY
+PLAIN = Study({**studies.document(studies.YES_NO), "id": "plain"})
+# Nobody listens there.
+GONE = "http://127.0.0.1:9/ldpkit"
+
+
+@pytest.fixture
+def collector():
+    with Server() as collector:
+        yield collector
+
+
+@pytest.fixture
+def relay():
+    with Relay() as relay:
+        yield relay
+
+
+@pytest.fixture
+def at(monkeypatch):
+    def move(moment):
+        monkeypatch.setattr(clock, "now", lambda: float(moment))
+
+    monkeypatch.setattr(sending, "backoff", lambda _: 0.0)
+    draws = random.Random(27)
+    monkeypatch.setattr(beside, "random", draws)
+    monkeypatch.setattr(held_back, "random", draws)
+    move(START)
+    return move
+
+
+def waiting(folder, collector, study):
+    """A device that answered a plain study, and one whose report is to leave through a relay."""
+    device = consenting(folder, "9", collector.url)
+    device.answer(PLAIN, YES)
+    device.flush(1)
+    device.answer(study, YES)
+    collector.content = PLAIN.to_json().encode()
+    collector.requests.clear()
+    return device
+
+
+def fetched(collector, folder):
+    """Whether the command of the study without a relay reads it anew."""
+    before = str(collector.requests).count("GET")
+    url = f"{collector.url}/v1/studies/plain"
+    assert main(["answer", url, "--set", "ever=yes", "--yes", "--folder", str(folder)]) != 0
+    return str(collector.requests).count("GET") > before
+
+
+def always_holds(device, collector):
+    """Chance takes turns, where it may."""
+    return all(holds_fetches(device.ledger, collector.url) for _ in range(64))
+
+
+def daily(days, collector, relay, folder, at, start=START):
+    """On which days the study was read, and on which the relay was tried."""
+    read, tried = [], []
+    for day in days:
+        before = len(relay.requests)
+        at(start + day * DAY + HOUR)
+        read += [day] if fetched(collector, folder) else []
+        tried += [day] if len(relay.requests) > before else []
+    return read, tried
+
+
+@pytest.mark.parametrize("is_withdrawn", [False, True])
+def test_a_command_that_runs_daily_reads_its_study_after_a_month(
+    tmp_path, collector, relay, keys, at, is_withdrawn
+):
+    folder = tmp_path / "device"
+    study = relayed_study(relay.url, keys)
+    device = waiting(folder, collector, study)
+    if is_withdrawn:
+        daily(range(4), collector, relay, folder, at)
+        device.withdraw(study.id)
+    read, tried = daily([4, 5, *range(28, 70)], collector, relay, folder, at)
+    assert min(read) >= MOST_DAYS
+    # Neither ends: the relay may be back one day.
+    assert len(read) > 5
+    assert len([day for day in tried if day > MOST_DAYS]) > 5
+    # Never both: the report may have arrived.
+    assert not {*read} & {*tried}
+
+
+def test_nothing_is_read_in_the_hour_after_a_try(tmp_path, collector, relay, keys, at):
+    folder = tmp_path / "device"
+    device = waiting(folder, collector, relayed_study(relay.url, keys))
+    _, tried = daily([0, 1, 2, *range(33, 45)], collector, relay, folder, at)
+    moment = START + tried[-1] * DAY + HOUR
+    at(moment + HOUR - 1)
+    assert always_holds(device, collector)
+    at(moment + 2 * HOUR)
+    assert not always_holds(device, collector)
+
+
+def test_a_clock_that_was_moved_back_holds_for_no_longer(tmp_path, collector, relay, keys, at):
+    folder = tmp_path / "device"
+    device = waiting(folder, collector, relayed_study(relay.url, keys))
+    daily([0, 1, 2, 40, 41, 42], collector, relay, folder, at)
+    at(START - 1000 * DAY)
+    assert holds_fetches(device.ledger, collector.url)
+    at(START + 200 * DAY)
+    assert not always_holds(device, collector)
+
+
+def test_no_day_is_kept_of_what_is_concluded(tmp_path, collector, relay, keys, at):
+    folder = tmp_path / "device"
+    device = waiting(folder, collector, relayed_study(relay.url, keys))
+    daily(range(5), collector, relay, folder, at)
+    with device.ledger.writing() as connection:
+        assert connection.execute("SELECT COUNT(*) FROM overdue").fetchone() == (1,)
+        connection.execute("UPDATE reports SET state = 'sent'")
+    device.flush(1)
+    with device.ledger.reading() as connection:
+        assert connection.execute("SELECT COUNT(*) FROM overdue").fetchone() == (0,)
+
+
+def test_the_refusal_says_how_it_ends(tmp_path, collector, relay, keys, at, capsys):
+    at(START + HOUR)
+    folder = tmp_path / "device"
+    waiting(folder, collector, relayed_study(relay.url, keys))
+    assert not fetched(collector, folder)
+    assert f"due for {MOST_DAYS} days" in capsys.readouterr().err
+
+
+def test_a_relay_that_is_away_is_named_and_the_collector_is_not_blamed(tmp_path, collector, keys, at):
+    device = waiting(tmp_path / "device", collector, relayed_study(GONE, keys))
+    at(device.ledger.queued()[0].due + 3 * HOUR)
+    assert f"its relay {GONE} does not answer (" in device.flush(1).reason
