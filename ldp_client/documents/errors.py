@@ -127,6 +127,10 @@ class BudgetError(RefusedError):
 class AlreadyAnsweredError(RefusedError):
     """The device has answered this question before.
 
+    Args:
+        message: what is refused, in words.
+        elsewhere: as below.
+
     Attributes:
         elsewhere: whether that was to another publisher, so that this one gets no answer.
     """

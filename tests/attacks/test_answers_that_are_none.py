@@ -138,7 +138,7 @@ def test_another_study_than_was_sent_is_not_said_to_be_published(says, tmp_path,
     study = Study(studies.document(studies.YES_NO))
     path = tmp_path / "study.json"
     path.write_bytes(study.canonical())
-    monkeypatch.setattr(operating.RemoteCollector, "published", lambda *_: None)
+    monkeypatch.setattr(operating.RemoteCollector, "served", lambda *_: (None, False))
     said = {"id": study.id, "version": study.version, "digest": study.digest}
     for change in ({"digest": "0" * 64}, {"id": CLEAR}, {"version": 2}):
         says({**said, **change})
