@@ -16,7 +16,7 @@ from inference.analyses.design_based import design_based
 from inference.analyses.drawn_together import Clusters
 from inference.analyses.effects import quantities_of, sets_levels
 from inference.analyses.false_reports import MODEL_FREE, WEIGHTED, analysis_sets
-from inference.analyses.middles import in_words
+from inference.analyses.middles import far_in_words, in_words
 from inference.analyses.naming import INTERCEPT
 from inference.analyses.noise_bounds import impossible
 from inference.analyses.number_predictors import NumberLaw
@@ -295,6 +295,7 @@ def notes_of(analysis: Assembled) -> tuple[str, ...]:
     moved = [name for part in analysis.linears for name in part.moved_priors()]
     if moved:
         found.append(in_words(moved, analysis.law.matrix.middles))
+    found += far_in_words(analysis.law.matrix.far)
     for group in analysis.groups:
         unseen = [level for place, level in enumerate(group.levels) if place not in group.codes]
         if unseen:

@@ -54,7 +54,7 @@ class Matrix:
     spreads are taken with. spec: formulaic's, by which other frames are read.
     taken: where only some of its columns stand here, their places; intercept_added: before them.
     centred: values where numbers are counted from their middles; middles: {factor: what number's that is}.
-    made: of each column, its factors.
+    made: of each column, its factors. far: numbers in products that stay as they are, and are never near 0.
     """
 
     values: Values
@@ -68,6 +68,7 @@ class Matrix:
     centred: Values | None = None
     middles: Mapping[str, Middle] = field(default_factory=dict)
     made: tuple[tuple[Part, ...], ...] = ()
+    far: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:

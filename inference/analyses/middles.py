@@ -103,7 +103,10 @@ def counted_from_middles(
                 counted[one.text] = values
                 matrix = replace(found, middles={**matrix.middles, _plain(one.text): middle})
                 break
-    return matrix
+    left = (one for one in numbers if one.text in products - set(counted))
+    return replace(
+        matrix, far=tuple(_plain(one.text) for one in left if _is_far(one.values, weights.ravel()))
+    )
 
 
 def change_of(matrix: Matrix, columns: Codes, weights: Values, constant: bool) -> Change | None:
@@ -148,6 +151,23 @@ def in_words(names: Sequence[str], middles: Mapping[str, Middle]) -> str:
     whose = "its middle" if len(by_name) == 1 else "their middles"
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
     return f"default priors of {', '.join(names[:MOST_NAMED])}{more} are stated where {where}, {whose}"
+
+
+def far_in_words(far: Sequence[str]) -> list[str]:
+    """A note on numbers in products that could not be counted from their middles; none without any."""
+    if not far:
+        return []
+    names = " and ".join(far)
+    return [
+        f"default priors are stated where {names} would be 0, and people are never near that: the formula "
+        "has a product of it without the lower terms; write a * b in place of a:b, or count from where they are"
+    ]
+
+
+def _is_far(values: Values, weights: Values) -> bool:
+    """Whether 0 lies beyond all of a number, and farther than two sds from its mean."""
+    middle = _middle("", values, weights)
+    return bool(values.min() * values.max() > 0) and abs(middle.mean) > 2 * middle.spread
 
 
 def _names(frame: pd.DataFrame, predictors: Sequence[Private]) -> list[str]:

@@ -14,7 +14,7 @@ import pandas as pd
 
 from inference.analyses.linear import Scales, linear_of
 from inference.analyses.matrices import matrix_of
-from inference.analyses.middles import counted_from_middles, in_words
+from inference.analyses.middles import counted_from_middles, far_in_words, in_words
 from inference.analyses.odds import Ratio, ratios_of
 from inference.analyses.one_name import refuse_twice
 from inference.analyses.record_formula import RecordFormula
@@ -180,6 +180,7 @@ def _notes(asked: RecordFormula, mechanism: SampledProducts, beside: Beside) -> 
     if moved:
         shown = dict(zip(beside.linear.spread_by_name(), beside.names, strict=True))
         found.append(in_words([shown[name] for name in moved], beside.linear.matrix.middles))
+    found += far_in_words(beside.linear.matrix.far)
     if mechanism.binary or has_levels(question):
         found.append(
             f"log shares of {names} are taken to depend on {asked.public} linearly, and how they hang "

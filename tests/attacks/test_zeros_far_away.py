@@ -109,6 +109,25 @@ def test_what_has_its_zero_in_the_middle_or_at_a_level_is_left_as_it_is(formula)
     assert not any("default priors" in note for note in notes_of(analysis))
 
 
+@pytest.mark.parametrize(
+    ("formula", "named"),
+    [
+        ("ever ~ region:age", ["age"]),
+        ("ever ~ age:year", ["age", "year"]),
+        ("ever ~ region:center(age)", []),
+        ("ever ~ region * age", []),
+        ("ever ~ 0 + region + region:age", []),
+    ],
+)
+def test_a_number_that_cannot_be_counted_from_its_middle_is_named(formula, named):
+    """The terms below the product are not there: with its zero elsewhere it would be another line."""
+    whole = moved(table(200), 20.0)
+    whole = replace(whole, public=whole.public.assign(year=2000.0 + np.arange(len(whole.public)) % 20))
+    notes = [note for note in notes_of(assemble(whole, formula)) if "never near that" in note]
+    assert bool(notes) == bool(named)
+    assert all(f"where {' and '.join(named)} would be 0" in note for note in notes)
+
+
 def test_a_private_number_is_counted_from_its_middle_too():
     one, other = (assemble(people(200), f"died ~ {text}") for text in ("age * hours", "age * I(hours - 3)"))
     assert set(one.law.moved_priors()) == {"age", "hours"}
