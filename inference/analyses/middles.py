@@ -159,8 +159,8 @@ def far_in_words(far: Sequence[str]) -> list[str]:
         return []
     names = " and ".join(far)
     return [
-        f"default priors are stated where {names} would be 0, and people are never near that: the formula has "
-        "a product of it without the lower terms; write a * b in place of a:b, or count from where people are"
+        f"default priors are stated where {names} would be 0, and people are never near that: the formula "
+        "has a product of it without the lower terms; write a * b for a:b, or count from where people are"
     ]
 
 
