@@ -25,13 +25,12 @@ from collector.storage.invitations import (
     lift_invitations,
 )
 from collector.storage.keys import hash_key, new_word
+from ldp_client.commands.channel_warnings import invitation_notes, names_in_words
 from ldp_client.documents.errors import AnswerError, InputError, UsageError
 from ldp_client.documents.fields import printable
 from ldp_client.documents.public import PublicField
 from ldp_client.files.disk import write_new
 from ldp_client.secure_sum.messages import node_invitation
-from ldp_client.words.channel import invitation_notes
-from ldp_client.words.public import names_in_words
 from ldp_client.words.text import counted
 from schemas import Study
 

@@ -64,13 +64,13 @@ def add_study_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentP
 def run_publish(arguments: argparse.Namespace) -> int:
     """ldpkit publish STUDY.json [--to URL] [--dry-run] [--json]"""
     from collector.remote.operating import RemoteCollector
+    from ldp_client.commands.channel_warnings import invitation_notes, issuer_warnings
     from ldp_client.commands.paper import refuse_taken
     from ldp_client.commands.study_warnings import (
         taken_in_words,
         unstated_in_words,
         warnings_of,
     )
-    from ldp_client.words.channel import invitation_notes, issuer_warnings
 
     document = read_bytes(arguments.study)
     study = _study_in(document, arguments.study)
@@ -123,7 +123,7 @@ def _anew(collector: RemoteCollector, study: Study, status: dict[str, Any]) -> l
 
 def _require_keys(study: Study, path: str) -> None:
     """Raises InputError for a new study of whose people no report would ever arrive."""
-    from ldp_client.documents.strata import require_keys
+    from ldp_client.commands.strata import require_keys
 
     try:
         require_keys(study)

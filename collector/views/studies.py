@@ -37,13 +37,13 @@ from collector.views.openapi import (
     reference,
 )
 from collector.views.parameters import whole_parameter
+from ldp_client.commands.strata import require_keys
 from ldp_client.commands.study_warnings import anew_in_words
 from ldp_client.device.outbox import MOST_BYTES as MOST_SENT_BYTES
 from ldp_client.device.upload import CLOSED, STUDY_STATE
 from ldp_client.documents.errors import StudyError
 from ldp_client.documents.signed import MAX_BYTES as MAX_SIGNED_BYTES
 from ldp_client.documents.signed import SignedStudy
-from ldp_client.documents.strata import require_keys
 from ldp_client.documents.study import MAX_BYTES
 from schemas import Study
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from ldp_client.commands.strata import require_keys
 from ldp_client.documents.errors import InputError, StudyError, UsageError
-from ldp_client.documents.strata import require_keys
 from ldp_client.files.disk import read_bytes
 from schemas import Study
 

@@ -209,6 +209,7 @@ def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
 
 def run_study_check(arguments: argparse.Namespace) -> int:
     """ldpkit study check STUDY.json [--people N [--false-reports SHARE] [--delta D] [--smallest-cell N]]"""
+    from ldp_client.commands.strata import require_keys
     from ldp_client.commands.study_warnings import (
         cuts_in_words,
         notes_of,
@@ -217,7 +218,6 @@ def run_study_check(arguments: argparse.Namespace) -> int:
         warnings_of,
     )
     from ldp_client.describing import describe, facts_of
-    from ldp_client.documents.strata import require_keys
     from ldp_client.words.public import cells_in_words
 
     study = load_study(arguments.study)

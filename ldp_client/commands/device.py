@@ -311,9 +311,9 @@ def run_withdraw(arguments: argparse.Namespace) -> int:
 
 def _ask_for_consent(study: "Study", collector: str) -> None:
     """Say what would happen and wait for a yes. Raises InputError for anything else."""
+    from ldp_client.commands.channel_warnings import issuer_warnings
     from ldp_client.commands.study_warnings import notes_of, warnings_of
     from ldp_client.describing import describe
-    from ldp_client.words.channel import issuer_warnings
 
     if not sys.stdin.isatty():
         raise UsageError(say("cli.nobody_consents"))

@@ -4,13 +4,7 @@ from ldp_client.words.text import ENGLISH, Words, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ldp_client.documents.public import PublicField
     from ldp_client.documents.study import Study
-
-# How long after a study's last day a collector takes reports, unless its operator sets late_days.
-LATE_HOURS = 7 * 24
-# So many strata without a key are named.
-SHOWN = 3
 
 
 def channel_lines(study: "Study", words: Words = ENGLISH) -> "list[str]":
@@ -21,7 +15,7 @@ def channel_lines(study: "Study", words: Words = ENGLISH) -> "list[str]":
     lines = [words.say("channel.head"), "  " + words.say("channel.batches", count=channel.hours)]
     if channel.tokens is not None:
         lines.append("  " + words.say("channel.tokens", issuer=visible(channel.tokens.issuer)))
-        keys, strata = len(channel.tokens.keys), _count_strata(study)
+        keys, strata = len(channel.tokens.keys), count_strata(study)
         which = "channel.strata" if keys == strata else "channel.some_strata"
         lines += ["  " + words.say(which, keys=keys, strata=f"{strata:,}")] if strata > 1 else []
     else:
@@ -31,85 +25,9 @@ def channel_lines(study: "Study", words: Words = ENGLISH) -> "list[str]":
     return lines
 
 
-def channel_warnings(study: "Study", words: Words = ENGLISH) -> "list[str]":
-    """Lines where relay and issuer are at one address, where a stratum has no key, and where reports of the
-    last day may leave after a collector takes any."""
-    channel = study.channel
-    if channel is None:
-        return []
-    tokens, oblivious, lines = channel.tokens, channel.oblivious, []
-    if tokens and oblivious and _host_of(tokens.issuer) == _host_of(oblivious.relay):
-        lines.append(words.say("channel.warning_one"))
-    lost, some = without_key(study)
-    if lost:
-        shown = "; ".join([*some, "…"] if lost > len(some) else some)
-        facts = {"count": lost, "lost": f"{lost:,}", "strata": f"{_count_strata(study):,}", "shown": shown}
-        lines.append(words.say("channel.warning_strata", **facts))
-    hours, days = 2 * channel.hours, study.retention_days
-    # None is taken once it would have to be deleted, whatever the operator sets.
-    if study.closes and days is not None and 24 * days < min(hours, LATE_HOURS + 1):
-        lines.append(words.say("channel.warning_kept", hours=hours, days=days))
-    elif study.closes and hours > LATE_HOURS:
-        lines.append(words.say("channel.warning_late", hours=hours, days=LATE_HOURS // 24))
-    return lines
-
-
-def _count_strata(study: "Study") -> int:
+def count_strata(study: "Study") -> int:
     """How many combinations of values invitations can carry: 1 where they carry none."""
     count = 1
     for field in study.carried:
         count *= field.size
     return count
-
-
-def without_key(study: "Study") -> "tuple[int, list[str]]":
-    """How many strata have no token key, and the first few in words; none of a study without tokens."""
-    tokens = study.channel.tokens if study.channel is not None else None
-    if tokens is None:
-        return 0, []
-    # Each key's values are listed ones, and no other key's.
-    count, have = _count_strata(study) - len(tokens.keys), [key.public for key in tokens.keys]
-    shown: "list[str]" = []
-    place = 0
-    while len(shown) < min(count, SHOWN):
-        values = _stratum(study.carried, place)
-        if values not in have:
-            shown.append(", ".join([f"{name}={visible(values[name])}" for name in sorted(values)]))
-        place += 1
-    return count, shown
-
-
-def issuer_warnings(study: "Study", collector: str, words: Words = ENGLISH) -> "list[str]":
-    """A line where issuer or relay is at the address of who takes reports, or on each device itself."""
-    channel = study.channel
-    if channel is None:
-        return []
-    here = channel.left_from_trial(collector)
-    lines = [words.say("channel.warning_here", place=visible(url)) for url in here]
-    if channel.tokens is not None and _host_of(channel.tokens.issuer) == _host_of(collector):
-        lines.append(words.say("channel.warning_issuer"))
-    if channel.oblivious is not None and _host_of(channel.oblivious.relay) == _host_of(collector):
-        lines.append(words.say("channel.warning_relay"))
-    return lines
-
-
-def invitation_notes(study: "Study", words: Words = ENGLISH) -> "list[str]":
-    """A line for the operator where a relay hides whose a report is, and an invitation would tell."""
-    channel = study.channel
-    if channel is None or channel.oblivious is None or channel.tokens is not None:
-        return []
-    return [words.say("channel.warning_invited")]
-
-
-def _host_of(url: str) -> str:
-    """Without its port: one machine has many."""
-    return url.partition("://")[2].partition("/")[0].partition(":")[0].lower()
-
-
-def _stratum(fields: "tuple[PublicField, ...]", place: int) -> "dict[str, str]":
-    """The values at a place in the order of all strata, the last field's first."""
-    values = {}
-    for field in reversed(fields):
-        values[field.id] = field.value(place % field.size)
-        place //= field.size
-    return values

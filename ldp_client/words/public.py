@@ -44,25 +44,6 @@ def values_in_words(field: "PublicField", words: Words = ENGLISH) -> str:
     )
 
 
-def names_in_words(study: "Study", words: Words = ENGLISH) -> "list[str]":
-    """A line for each field of so many values that an invitation's can stand for one person; and one where
-    those of several fields together do, as an invitation carries all of them.
-    """
-    carried = study.carried
-    lines = [
-        words.say("study.warning_names", field=field.id, values=f"{field.size:,}")
-        for field in carried
-        if field.size > MOST_STRATA
-    ]
-    together = 1
-    for field in carried:
-        together *= field.size
-    if len(carried) > 1 and together > MOST_STRATA:
-        names = ", ".join([field.id for field in carried])
-        lines.append(words.say("study.warning_names_together", fields=names, values=f"{together:,}"))
-    return lines
-
-
 def cells_in_words(study: "Study", people: "Optional[int]", words: Words = ENGLISH) -> str:
     """How many combinations of public values expect few people, and what that means.
 

@@ -20,13 +20,23 @@ if TYPE_CHECKING:
 
 FOLDER = __file__.replace("\\", "/").rpartition("/")[0]
 CORE = "core."
+# How the keys of what commands and files say begin, and of what only who makes and publishes studies is told.
+OF_COMMANDS = (
+    "cli.",
+    "files.",
+    "set.",
+    "study.warning",
+    "study.note",
+    "study.anew",
+    "study.repeats",
+    "study.unstated",
+    "channel.warning",
+    "paper.warning",
+)
 # Which files beside en.json have the sentences whose keys begin so.
-APART = {
-    CORE: FOLDER + "/en.core.json",
-    "cli.": FOLDER + "/../commands/en.json",
-    "files.": FOLDER + "/../commands/en.json",
-    "set.": FOLDER + "/../commands/en.json",
-}
+APART = {CORE: FOLDER + "/en.core.json"}
+for _start in OF_COMMANDS:
+    APART[_start] = FOLDER + "/../commands/en.json"
 # The digits that privacy is shown with where nothing else is said.
 DIGITS = 12
 # What prints as nothing and takes up room; all other blanks are not printable.

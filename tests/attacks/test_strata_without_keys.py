@@ -8,12 +8,12 @@ import pytest
 from collector.remote.operating import RemoteCollector
 from collector.views import studies as views
 from ldp_client.cli import main
+from ldp_client.commands.channel_warnings import without_key
+from ldp_client.commands.strata import require_keys
 from ldp_client.commands.study_warnings import warnings_of
 from ldp_client.core.tokens import short_id_of
 from ldp_client.describing import describe
 from ldp_client.documents.errors import StudyError
-from ldp_client.documents.strata import require_keys
-from ldp_client.words.channel import without_key
 from schemas import Study
 from tests import studies
 from tests.ldp_client.devices import Server, consenting

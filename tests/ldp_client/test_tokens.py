@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from ldp_client.cli import main
+from ldp_client.commands.channel_warnings import issuer_warnings
 from ldp_client.core.tokens import short_id_of, token_in
 from ldp_client.device import clock, shares
 from ldp_client.device.outbox import withdrawn
 from ldp_client.device.told import told_by
 from ldp_client.documents.errors import LedgerError, RefusedError, UsageError
 from ldp_client.secure_sum.messages import node_invitation
-from ldp_client.words.channel import issuer_warnings
 from schemas import Study
 from tests import studies
 from tests.ldp_client.devices import Server, consenting, problem

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
+from ldp_client.commands.channel_warnings import issuer_warnings
 from ldp_client.commands.study_warnings import warnings_of
 from ldp_client.describing import describe
 from ldp_client.documents.channel import SPKI_HEAD, SPKI_TAIL
 from ldp_client.documents.errors import StudyError
 from ldp_client.documents.study_shape import STUDY
-from ldp_client.words.channel import issuer_warnings
 from schemas import Study, json_schema
 from tests import studies
 
