@@ -105,9 +105,10 @@ def _refuse_marks(cells: Sequence[object], name: str, labels: Collection[object]
         return
     for cell, meant in zip(texts, plain, strict=True):
         if cell != meant and cell not in labels:
+            how = "a blank behind the minus" if cell.startswith("-") else "another minus than -"
             raise InputError(
-                f"column {name} has numbers with another minus than -, such as {cell!a}, which would each be "
-                f"a level: write {re.sub(_MARK, '', meant)}"
+                f"column {name} has numbers with {how}, such as {cell!a}, which would each be a level: write "
+                f"{re.sub(_MARK, '', meant)}"
             )
     unknown = [cell for cell in texts if cell not in labels]
     if spaced := next(filter(_is_marked, unknown), ""):

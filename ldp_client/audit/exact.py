@@ -128,6 +128,9 @@ MOST_STREAMS = 1 << 17
 # What stands beside one: a draw below a prime refuses neither, and the second rounds a float up.
 OTHERS = (bytes(WORD_BYTES), b"\xff\xff\xff\0")
 
+# Why p was not compared: a coin says "the truth, or else any choice", which may be the true one.
+OTHERS_DECIDE = "a word of the random bytes decides, and other draws decide too: not compared"
+
 
 def threshold_check(coin: "Any", pair: "Pair") -> Check:
     """Compares p, or q of a unary encoding, with the coin by which `coin` draws the pair's reports."""
@@ -136,7 +139,9 @@ def threshold_check(coin: "Any", pair: "Pair") -> Check:
     stated, name = (coin.q, "q") if _is_sliced(coin) else (coin.p, "p")
     title = f"the sampler's coin is exactly {name}"
     if found is None:
-        return Check(title, True, "no single word of the random bytes decides", made=False)
+        some_decide = not _is_sliced(coin) and _words_that_decide(coin, own)
+        reason = OTHERS_DECIDE if some_decide else "no single word of the random bytes decides"
+        return Check(title, True, reason, made=False)
     return Check(title, Fraction(found, WHOLE) == exact(stated), f"{found} / 2**{WORD}")
 
 
@@ -156,18 +161,24 @@ def _word_that_decides(mechanism: "Any", own: int) -> "int | None":
 
     Where several words decide, one that does not decide as it should is what is found.
     """
-    all_found: "dict[int, tuple[int, int]]" = {}
-    for seed in range(STREAMS):
-        for place in _words_read(mechanism, own, seed):
-            found = _step(lambda word: _supports(mechanism, own, Spliced(seed, place, word)))  # noqa: B023
-            if found is not None and _decides_alone(mechanism, own, seed, place, found):
-                all_found[found] = seed, place
+    all_found = _words_that_decide(mechanism, own)
     for found, (seed, place) in list(all_found.items()):
         if Fraction(found, WHOLE) != exact(mechanism.p):
             if not _others_matter(mechanism, own, seed, place, found):
                 return found
             del all_found[found]
     return min(all_found, default=None)
+
+
+def _words_that_decide(mechanism: "Any", own: int) -> "dict[int, tuple[int, int]]":
+    """Thresholds of words that decide in a stream, and in which one where; other reads may matter too."""
+    all_found: "dict[int, tuple[int, int]]" = {}
+    for seed in range(STREAMS):
+        for place in _words_read(mechanism, own, seed):
+            found = _step(lambda word: _supports(mechanism, own, Spliced(seed, place, word)))  # noqa: B023
+            if found is not None and _decides_alone(mechanism, own, seed, place, found):
+                all_found[found] = seed, place
+    return all_found
 
 
 def _decides_alone(mechanism: "Any", own: int, seed: int, place: int, found: int) -> bool:

@@ -52,7 +52,7 @@ def add_device(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "--refuse", action="append", default=[], metavar="QUESTION", help=say("cli.help.refuse")
     )
     answer.add_argument("--table", default="", metavar="FILE", help=say("cli.help.table"))
-    answer.add_argument("--again", action="store_true", help=say("cli.help.again"))
+    answer.add_argument("--again", action="store_true", help=say("cli.help.answer_again"))
     answer.add_argument("--max-epsilon", metavar="EPSILON", help=say("cli.help.max_epsilon"))
     answer.add_argument(
         "--digest", action="append", default=[], metavar="HEX", help=say("cli.help.digest_only")
@@ -181,7 +181,7 @@ def _answer(device: "Device", study_id: str, arguments: argparse.Namespace) -> s
     answers = _answers(study, arguments)
     drawing: "AbstractContextManager[None]" = nullcontext()
     if study.unit == "holder":
-        drawing = checked_table(study, answers, arguments.table, device.ledger.folder, arguments.again)
+        drawing = checked_table(study, answers, arguments.table, device.ledger, arguments.again)
     else:
         _check_answers(study, answers)
     if not arguments.yes:

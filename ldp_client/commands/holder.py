@@ -1,4 +1,4 @@
-"""What `ldpkit answer` sees to of a data holder's table, before anybody is asked and anything is written."""
+"""What `ldpkit answer` sees to of a data holder's table, before anybody is asked and anything is kept."""
 
 import sys
 
@@ -7,24 +7,25 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import Any
 
+    from ldp_client.device.ledger import Ledger
     from ldp_client.documents.study import Study
 
 
 def checked_table(
-    study: "Study", tables: "dict[str, Any]", path: str, folder: str, again: bool
+    study: "Study", tables: "dict[str, Any]", path: str, ledger: "Ledger", again: bool
 ) -> "AbstractContextManager[None]":
     """Read the tables of a file once, which no other device and no `perturb` drew from, unless again.
 
-    folder: the device's, which is to answer within what is given.
+    ledger: the device's, which is to answer within what is given.
 
-    Raises AnswerError, InputError.
+    Raises AnswerError, InputError, LedgerError.
     """
     from ldp_client.files.perturbed import Mark
 
-    mark = Mark(study, path, folder)
-    mark.refuse(again)
+    mark = Mark(study, path, ledger.holder())
+    mark.check(again)
     _check_tables(study, tables)
-    return mark.answering(again)
+    return mark.answering(ledger, again)
 
 
 def _check_tables(study: "Study", tables: "dict[str, Any]") -> None:

@@ -12,7 +12,7 @@ import sqlite3
 from ldp_client.documents.errors import LedgerError
 from ldp_client.words.text import say
 
-LAYOUT = 5
+LAYOUT = 6
 
 # publisher: whose study of that id, as known_studies.py has it; "" where it is not known: anybody's.
 # secret: hexadecimal, "" of a report that was made before there were secrets. version, document, closes:
@@ -59,6 +59,11 @@ CREATE TABLE tokens (
   salt TEXT NOT NULL, factor TEXT NOT NULL, token TEXT NOT NULL) WITHOUT ROWID;
 """
 
+# What marks beside tables know the device by: one row, of a device that answered from a table.
+_HOLDER = """
+CREATE TABLE holder (id TEXT PRIMARY KEY) WITHOUT ROWID;
+"""
+
 _SEAL = """
 CREATE TABLE seal (id INTEGER PRIMARY KEY CHECK (id = 1), digest TEXT NOT NULL);
 INSERT INTO seal VALUES (1, '');
@@ -66,7 +71,7 @@ INSERT INTO seal VALUES (1, '');
 
 _FROM_1 = f"""
 ALTER TABLE spent RENAME TO spent_1;
-{_ANSWERS}{_REPORTS}{_COLLECTORS}{_CHANNELS}{_SEAL}
+{_ANSWERS}{_REPORTS}{_COLLECTORS}{_CHANNELS}{_HOLDER}{_SEAL}
 INSERT INTO spent SELECT study, '', question, version, '', epsilon, '0' FROM spent_1;
 INSERT INTO reports SELECT report_id, '', collector, '', study, said(body, 'version'),
   said(body, 'digest'), '', 'trying', 0, sha256(body), body, '' FROM outbox;
@@ -95,19 +100,19 @@ DROP TABLE old_consents;
 """
 
 _FROM_2 = f"""
-{_OF_ANYBODY}{_COLLECTORS}{_CHANNELS}
+{_OF_ANYBODY}{_COLLECTORS}{_CHANNELS}{_HOLDER}
 INSERT INTO reports SELECT id, '', collector, '', study, said(body, 'version'),
   said(body, 'digest'), '', state, due, digest, body, invitation FROM old_reports;
 DROP TABLE old_reports;
 """
 
 _FROM_3 = f"""
-{_OF_ANYBODY}{_CHANNELS}
+{_OF_ANYBODY}{_CHANNELS}{_HOLDER}
 INSERT INTO reports SELECT id, secret, collector, '', study, version, document, closes,
   state, due, digest, body, invitation FROM old_reports;
 DROP TABLE old_reports;
 """
-_STEPS = {1: _FROM_1, 2: _FROM_2, 3: _FROM_3, 4: _CHANNELS}
+_STEPS = {1: _FROM_1, 2: _FROM_2, 3: _FROM_3, 4: _CHANNELS + _HOLDER, 5: _HOLDER}
 
 # A body has a digest of its own, checked when it is sent, so that the seal costs the same for any outbox.
 _SEALED_4 = (
@@ -119,11 +124,12 @@ _SEALED_4 = (
     "SELECT study, publisher, version, digest, key FROM seen ORDER BY 1, 2",
     "SELECT study, publisher, digest, day FROM consents ORDER BY 1, 2",
 )
-_SEALED = (
+_SEALED_5 = (
     *_SEALED_4,
     "SELECT document, channel, size FROM channels ORDER BY document",
     "SELECT report, key, turned, nonce, salt, factor, token FROM tokens ORDER BY report",
 )
+_SEALED = (*_SEALED_5, "SELECT id FROM holder")
 _SEALED_3 = (
     "SELECT study, question, version, epsilon, delta FROM spent ORDER BY study, question",
     "SELECT id, secret, collector, study, version, document, closes, state, due, digest, invitation "
@@ -139,7 +145,7 @@ _SEALED_2 = (
     *_SEALED_3[3:],
 )
 # Layout 1 had no seal.
-_OLDER_SEALS = {2: _SEALED_2, 3: _SEALED_3, 4: _SEALED_4}
+_OLDER_SEALS = {2: _SEALED_2, 3: _SEALED_3, 4: _SEALED_4, 5: _SEALED_5}
 
 
 def layout_of(connection: sqlite3.Connection) -> int:
@@ -150,7 +156,7 @@ def layout_of(connection: sqlite3.Connection) -> int:
 
 def create_tables(connection: sqlite3.Connection) -> None:
     """An empty ledger, in one transaction."""
-    _run(connection, _ANSWERS + _REPORTS + _COLLECTORS + _CHANNELS + _SEAL)
+    _run(connection, _ANSWERS + _REPORTS + _COLLECTORS + _CHANNELS + _HOLDER + _SEAL)
 
 
 def migrate(connection: sqlite3.Connection) -> None:

@@ -106,7 +106,7 @@ class Report:
         self.study = study
         self.version = version
         self.digest = digest
-        # Of its own: whoever makes many reports may fill the same objects anew for each.
+        # A mapping of its own, of bytes: whoever makes many reports may fill the same one anew for each.
         self.payloads = dict(payloads)
         self.padding = padding
         self.secret = secret

@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
+from errno import EACCES
 
 from ldp_client.documents.errors import InputError, LdpkitError, LedgerError
 from ldp_client.documents.sections import names_in
@@ -21,6 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from ldp_client.device.ledger import Ledger
     from ldp_client.documents.study import Study
 
 ENDING = ".perturbed"
@@ -35,12 +37,13 @@ class Mark:
     study's version and title: what counts is a question that was asked before, by its id or its text, also
     where it would now stand in clear.
 
-    device: the folder of the device that draws; its ledger knows better what it drew itself. "" without one.
+    holder: as the ledger of the device that draws has it, which knows better what it drew itself. A new
+    device in the same folder is another. "" without a device, and before its first draw.
     """
 
-    def __init__(self, study: "Study", answers_path: str, device: str = "") -> None:
+    def __init__(self, study: "Study", answers_path: str, holder: str = "") -> None:
         self.answers_path = answers_path
-        self._device = os.path.realpath(device) if device else ""
+        self._holder = holder
         # By whatever name it is called.
         place = os.path.realpath(answers_path)
         self._path, self._lock = place + ENDING, place + LOCK
@@ -71,7 +74,7 @@ class Mark:
                 raise
 
     @contextmanager
-    def answering(self, again: bool) -> "Iterator[None]":
+    def answering(self, device: "Ledger", again: bool) -> "Iterator[None]":
         """The same of a device that answers within, durably: the mark is there before any noise is drawn.
 
         It goes again where the device refuses. However else it ends, the ledger may have the report.
@@ -79,7 +82,8 @@ class Mark:
         self._refuse_no_file()
         with self._alone():
             self.refuse(again)
-            self.note(self._device)
+            self._holder = device.name_holder()
+            self.note(device.folder)
             try:
                 yield
             except LedgerError:
@@ -87,6 +91,16 @@ class Mark:
             except LdpkitError:
                 self._forget_last()
                 raise
+
+    def check(self, again: bool) -> None:
+        """Before a person is asked: `answering` could begin now. It leaves nothing. Raises InputError."""
+        if not self._has_place:
+            self._refuse_no_file()
+            return
+        with self._alone():
+            self.refuse(again)
+            if os.path.exists(self._path) and not os.access(self._path, os.W_OK):
+                raise self._cannot_mark(PermissionError(EACCES, os.strerror(EACCES)))
 
     def refuse(self, again: bool) -> None:
         """Raises InputError where the file was drawn from before, and it is not to be again."""
@@ -143,7 +157,7 @@ class Mark:
         asked = entry.get("asked")
         if entry.get("id", self._study.id) != self._study.id:
             return False
-        if self._device and entry.get("device") == self._device:
+        if self._holder and entry.get("device") == self._holder:
             return False
         return not isinstance(asked, list) or any([one in self._asked for one in asked])
 
@@ -174,17 +188,26 @@ class Mark:
             "reports": os.path.abspath(reports_path),
             "when": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         }
-        if self._device:
-            entry["device"] = self._device
+        if self._holder:
+            entry["device"] = self._holder
         try:
-            handle = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                self._before = os.fstat(file.fileno()).st_size
-                file.write(json.dumps(entry) + "\n")
-                file.flush()
-                os.fsync(file.fileno())
+            self._append(json.dumps(entry) + "\n")
         except OSError as error:
             raise self._cannot_mark(error) from None
+
+    def _append(self, line: str) -> None:
+        """All of a line, durably, or nothing of it. Raises OSError."""
+        handle = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                self._before = os.fstat(file.fileno()).st_size
+                file.write(line)
+                file.flush()
+                os.fsync(file.fileno())
+        except BaseException:
+            # Behind the closing, which writes what was left.
+            self._forget_last()
+            raise
 
     def _take_back(self, reports_path: str) -> None:
         """No mark stays of reports that do not stand. Where that fails it errs to the side of refusing."""

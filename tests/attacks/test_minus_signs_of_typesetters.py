@@ -25,7 +25,8 @@ def test_it_is_refused_as_a_decimal_comma_is(cell: str, meant: str) -> None:
     frame = pd.read_csv(StringIO(f"change\n3\n{cell}\n4.5\n"))
     with pytest.raises(InputError) as caught:
         as_taken(frame, ["change"])
-    assert str(caught.value).startswith("column change has numbers with another minus than -, such as '")
+    how = "a blank behind the minus" if cell[0] == "-" else "another minus than -"
+    assert str(caught.value).startswith(f"column change has numbers with {how}, such as '")
     assert str(caught.value).endswith(f"which would each be a level: write {meant}")
     assert str(caught.value).isascii()
 

@@ -55,7 +55,7 @@ def test_what_was_answered_is_not_perturbed(folder, answer, capsys):
     assert answer() == 0
     (folder / "north.csv").write_text(ROWS + "21,50,450\n")
     assert perturb() == 3
-    assert f"by the device in {folder / 'device'}" in capsys.readouterr().err
+    assert f"by the device that was then in {folder / 'device'}" in capsys.readouterr().err
     assert not os.path.exists("north.ndjson")
     assert perturb("--again") == 0
 
@@ -63,7 +63,7 @@ def test_what_was_answered_is_not_perturbed(folder, answer, capsys):
 def test_another_device_does_not_answer_it(folder, answer, capsys):
     assert answer() == 0
     assert answer(device="other") == 3
-    assert f"by the device in {folder / 'device'}" in capsys.readouterr().err
+    assert f"by the device that was then in {folder / 'device'}" in capsys.readouterr().err
     assert answer("--again", device="other") == 0
 
 
@@ -87,7 +87,7 @@ def test_the_mark_is_there_before_any_noise(folder, answer, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(Device, "answer", killed)
         assert answer() not in (0, 3)
-    assert [one["device"] for one in seen] == [str(folder / "device")]
+    assert [one["reports"] for one in seen] == [str(folder / "device")]
     assert marks() == seen
     assert perturb() == 3
     assert answer() == 0

@@ -289,6 +289,7 @@ def as_layout_4(folder):
     with sqlite3.connect(path, isolation_level=None) as connection:
         connection.execute("DROP TABLE channels")
         connection.execute("DROP TABLE tokens")
+        connection.execute("DROP TABLE holder")
         sealed = digest_of(json.dumps([connection.execute(query).fetchall() for query in SEALED_4]))
         connection.execute("UPDATE seal SET digest = ?", (sealed,))
         connection.execute("PRAGMA user_version = 4")
@@ -318,6 +319,54 @@ def test_nothing_of_layout_4_is_lost(tmp_path):
         with sqlite3.connect(path) as connection:
             assert connection.execute("SELECT * FROM channels").fetchall() == []
             assert connection.execute("PRAGMA user_version").fetchone() == (LAYOUT,)
+
+
+SEALED_5 = (
+    *SEALED_4,
+    "SELECT document, channel, size FROM channels ORDER BY document",
+    "SELECT report, key, turned, nonce, salt, factor, token FROM tokens ORDER BY report",
+)
+
+
+def as_layout_5(folder):
+    """A ledger of this layout as version 5 kept it."""
+    path = folder / "ledger.sqlite3"
+    with sqlite3.connect(path, isolation_level=None) as connection:
+        connection.execute("DROP TABLE holder")
+        sealed = digest_of(json.dumps([connection.execute(query).fetchall() for query in SEALED_5]))
+        connection.execute("UPDATE seal SET digest = ?", (sealed,))
+        connection.execute("PRAGMA user_version = 5")
+    return path
+
+
+def test_nothing_of_layout_5_is_lost(tmp_path):
+    before = consenting(tmp_path, "4")
+    before.answer(STUDY, {"ever": True}, "CODE")
+    spent = [vars(spend) for spend in before.ledger.spent()]
+    as_layout_5(tmp_path)
+    after = consenting(tmp_path, "4").ledger
+    assert [queued.invitation for queued in after.queued()] == ["CODE"]
+    assert [vars(spend) for spend in after.spent()] == spent
+    assert not after.holder()
+    assert after.name_holder() == after.holder() == consenting(tmp_path, "4").ledger.name_holder()
+
+
+def test_a_row_of_layout_5_that_was_changed_is_noticed(tmp_path):
+    consenting(tmp_path, "4").answer(STUDY, {"ever": True}, "CODE")
+    with sqlite3.connect(as_layout_5(tmp_path)) as connection:
+        connection.execute("UPDATE reports SET invitation = 'OTHER'")
+    with pytest.raises(LedgerError, match="damaged"):
+        consenting(tmp_path, "4")
+
+
+@pytest.mark.parametrize("change", ["UPDATE holder SET id = 'ab'", "DELETE FROM holder"])
+def test_a_holders_id_that_was_changed_is_noticed(tmp_path, change):
+    ledger = consenting(tmp_path, "4").ledger
+    ledger.name_holder()
+    with sqlite3.connect(ledger.path) as connection:
+        connection.execute(change)
+    with pytest.raises(LedgerError, match="damaged"):
+        consenting(tmp_path, "4")
 
 
 def test_a_row_of_layout_4_that_was_changed_is_noticed(tmp_path):

@@ -144,6 +144,8 @@ for count in (3, 1000):
     found = audit_mechanism(mechanism_for(question), question, 20000, None)
     assert len(found.checks) > 3
     print(*[check.name for check in found.checks if not check.passed], sep="\\n", end="")
+    (coin,) = [check for check in found.checks if "coin is exactly" in check.name]
+    assert not coin.made and coin.detail.endswith("other draws decide too: not compared"), coin.detail
 """
 
 
