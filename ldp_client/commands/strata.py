@@ -1,7 +1,7 @@
 """Strata of a study that no token key stands for: no report of their people ever leaves."""
 
 from ldp_client.documents.errors import StudyError
-from ldp_client.words.text import visible
+from ldp_client.words.text import say, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,8 +29,4 @@ def _problem(field: "PublicField", have: "set[str]") -> str:
     while field.value(place) in have:
         place += 1
     first, lost = visible(field.value(place)), field.size - len(have)
-    return (
-        f"have none for {field.id}={first} ({lost} of {field.size} values lack one): its people would pay, "
-        "and no report of theirs ever leave. State all that `ldpkit issuer key` prints once each value has a "
-        "key, or list no such value in public"
-    )
+    return say("cli.stratum_without_key", field=field.id, first=first, lost=lost, size=field.size)

@@ -86,6 +86,6 @@ def test_kept_reports_go_to_no_summary_file():
     with pytest.raises(SummaryError, match="fit the reports themselves") as caught:
         summary.to_json()
     assert caught.value.field == "questions.chance"
-    document = summarize(NUMBER, []).to_json().replace(NUMBER.digest, YES_NO.digest)
+    document = Summary.empty(NUMBER).to_json().replace(NUMBER.digest, YES_NO.digest)
     with pytest.raises(SummaryError, match="fit the reports themselves"):
         Summary.from_json(document.replace('"wage"', '"chance"'), YES_NO)
