@@ -54,7 +54,15 @@ def key_of(words: "Iterable[str]", is_first: bool) -> str:
     return "" if is_first else "+".join(sorted(words))
 
 
-def asked_anew(study: "Study", earlier: "Iterable[Study]") -> "dict[str, tuple[int, list[int]]]":
+class Anew:
+    """After which version a question is drawn anew, unless one of some others was answered too."""
+
+    def __init__(self, version: int, unless: "list[int]") -> None:
+        self.version = version
+        self.unless = unless
+
+
+def asked_anew(study: "Study", earlier: "Iterable[Study]") -> "dict[str, Anew]":
     """The memoized questions that a device draws anew which answered some of the earlier versions of a study.
 
     Each with the last version after which everybody draws, or else the last one after which somebody does:
@@ -71,7 +79,7 @@ def asked_anew(study: "Study", earlier: "Iterable[Study]") -> "dict[str, tuple[i
     return {name: versions[-1] for name, versions in found.items() if versions}
 
 
-def _drawn_after(now: "set[str]", asked: "dict[int, set[str]]") -> "list[tuple[int, list[int]]]":
+def _drawn_after(now: "set[str]", asked: "dict[int, set[str]]") -> "list[Anew]":
     """Each version after which one question is drawn anew, with those that keep from it who answered one of
     them too; last what is to be told. asked: the words of each version.
     """
@@ -81,8 +89,8 @@ def _drawn_after(now: "set[str]", asked: "dict[int, set[str]]") -> "list[tuple[i
             both = {
                 other: [words for one, words in asked.items() if one in (version, other)] for other in asked
             }
-            found.append((version, [other for other in both if not _draws(now, both[other])]))
-    return sorted(found, key=lambda one: not one[1])
+            found.append(Anew(version, [other for other in both if not _draws(now, both[other])]))
+    return sorted(found, key=lambda one: not one.unless)
 
 
 def _draws(now: "set[str]", asked: "list[set[str]]") -> bool:
