@@ -137,7 +137,7 @@ def behind(monkeypatch, relay):
 def test_nothing_is_read_in_the_hour_after_a_report_that_arrived(
     tmp_path, collector, relay, behind, keys, at, has_other
 ):
-    """What waits for another relay, long gone, held nothing back then; and of what had arrived nothing did."""
+    """What waits for another relay, long gone, held nothing back; what had arrived did not."""
     folder = tmp_path / "device"
     device = waiting(folder, collector, relayed_study(relay.url, keys))
     moment = START
