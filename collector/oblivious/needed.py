@@ -65,7 +65,7 @@ def relayed_with_reports(session: Session) -> Iterator[tuple[Study, int]]:
 
 
 def _perhaps_relayed(session: Session) -> Iterator[tuple[int, int, bytes]]:
-    """The versions that have the word, without which none states a relay: study's number, version, document."""
+    """The versions that have the word, without which none states a relay: number, version, document."""
     for study_id, number, version in queries.every_version(session):
         canonical = queries.canonical_bytes(session, study_id, version)
         if canonical is not None and b'"oblivious"' in canonical:
