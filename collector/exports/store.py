@@ -61,6 +61,10 @@ class Store:
         protocols = self._fs.protocol if isinstance(self._fs.protocol, tuple) else (self._fs.protocol,)
         self.is_local = "file" in protocols
 
+    def is_away(self) -> bool:
+        """Whether the folder is none that there is: a disk's, perhaps not mounted."""
+        return self.is_local and not os.path.isdir(self._root)
+
     def shown(self, path: str) -> str:
         """A file's address, for messages."""
         return f"{self.address}/{path}"

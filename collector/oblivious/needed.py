@@ -54,16 +54,22 @@ def relayed_with_reports(session: Session) -> Iterator[tuple[Study, int]]:
 
     Others are not read: nobody withdraws anything of them, and this release may not know what they say.
     """
-    stored = _by_version(arrivals(session))
-    for study_id, number, version in queries.every_version(session):
-        if not stored[number, version]:
-            continue
-        canonical = queries.canonical_bytes(session, study_id, version)
-        # A document without the word states no relay, and is not read for it.
-        if canonical is not None and b'"oblivious"' in canonical:
+    relayed = list(_perhaps_relayed(session))
+    # Counting reads every report: only where anybody stated a relay.
+    stored = _by_version(arrivals(session)) if relayed else Counter()
+    for number, version, canonical in relayed:
+        if stored[number, version]:
             study = Study.from_json(canonical)
             if study.channel is not None and study.channel.oblivious is not None:
                 yield study, stored[number, version]
+
+
+def _perhaps_relayed(session: Session) -> Iterator[tuple[int, int, bytes]]:
+    """The versions that have the word, without which none states a relay: number, version, document."""
+    for study_id, number, version in queries.every_version(session):
+        canonical = queries.canonical_bytes(session, study_id, version)
+        if canonical is not None and b'"oblivious"' in canonical:
+            yield number, version, canonical
 
 
 def lost_withdrawals(

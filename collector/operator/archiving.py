@@ -42,6 +42,8 @@ from collector.operator.archive_checks import (
 )
 from collector.operator.archive_restored import drop_page, require_archived, take_over
 from collector.operator.archive_withdrawals import take_out
+from collector.operator.overview import unfinished_deletion
+from collector.operator.retention import end_study
 from collector.reports.rules import Rules
 from collector.storage import audit_log, queries
 from collector.storage.archived import (
@@ -54,7 +56,6 @@ from collector.storage.archived import (
 from collector.storage.database import Database
 from collector.storage.one_writer import Turn, only_writer
 from collector.storage.sums import forget_sums
-from collector.studies import publishing
 from ldp_client.documents.errors import InputError, LdpkitError
 from ldp_client.words.text import counted
 from summaries.engines.addresses import DISKS
@@ -103,7 +104,8 @@ def standing_of(database: Database, study_id: str, address: str, is_moved: bool 
         if state is None:
             raise InputError(f"there is no study {study_id[:64]!r} in {database.shown}")
         if state.deleted:
-            raise InputError(f"{study_id} was deleted: there is nothing to archive")
+            said = f"{study_id} was deleted: there is nothing to archive"
+            raise InputError(unfinished_deletion(study_id) if state.archived else said)
         if not state.closed:
             raise InputError(f"{study_id} still takes reports: `ldpkit close {study_id}` first")
         if state.archived not in (None, address) and not is_moved:
@@ -331,6 +333,8 @@ def delete_archive(database: Database, study_id: str, address: str) -> int:
     if state is None or state.archived != address:
         raise InputError(f"{study_id} is not archived in {address} any more: nothing was deleted")
     store, folder = Store(address), folder_of(study_id)
+    if state.deleted and store.is_away():
+        raise InputError(f"there is no {address}: mount it, or make an empty folder, and run this again")
     # Once it is deleted all files are gone, and what lies there now may be somebody else's.
     if not state.deleted:
         _delete_files(database, store, study_id, versions)
@@ -381,7 +385,7 @@ def _delete_rows(database: Database, study_id: str) -> None:
     def act(session: Session) -> None:
         row = queries.locked_study(session, study_id)
         assert row is not None
-        publishing.close(session, study_id, deleted=True)
+        end_study(session, row)
         forget_sums(session, [row.number])
 
     database.act(act)

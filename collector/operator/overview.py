@@ -23,12 +23,14 @@ QUIET_DAYS = 3
 SOON_DAYS = 7
 OLD_DAYS = 2
 REFUSED_SHARE = 0.05
+# Its archive's files are gone, and the deletion was broken off before that was noted.
+BEING_DELETED = "being deleted"
 
 
 def state_of(study: StudyOverview, today: date) -> str:
     """One word or two for whether it takes reports."""
     if study.deleted:
-        return "deleted"
+        return "deleted" if study.archived is None else BEING_DELETED
     if study.archived is not None:
         return "archived"
     if study.closed:
@@ -64,7 +66,14 @@ def in_one_line(study: Mapping[str, Any]) -> str:
     """What `listed` says, in columns."""
     is_open = study["state"] in ("open", "not open yet")
     state = f"{study['opens'] or '…'} to {study['closes'] or '…'}" if is_open else study["state"]
+    if state == BEING_DELETED:
+        state = unfinished_deletion(study["id"])
     return f"{study['id']}\tversion {study['version']}\t{state}\t{counted(study['reports'], 'report')}"
+
+
+def unfinished_deletion(study_id: str) -> str:
+    """What is to be done about a study whose deletion was broken off."""
+    return f"{BEING_DELETED}: run `ldpkit admin delete-study {study_id} --yes` again"
 
 
 def key_in_one_line(key: Mapping[str, Any]) -> str:
@@ -187,7 +196,8 @@ def _attention(status: Mapping[str, Any], seen: Seen, today: date) -> list[str]:
         if status["invitations_left"] == 0:
             said.append("no invitation is left: nobody else can take part")
     said += [_keeping(one, seen.arrivals, today) for one in seen.kept]
-    said.append(_waiting(status))
+    is_undone = status["state"] == BEING_DELETED
+    said.append(unfinished_deletion(status["id"]) if is_undone else _waiting(status))
     return [line for line in said if line]
 
 

@@ -206,11 +206,17 @@ def delete_study(database: Database, study_id: str) -> int:
         _refuse_row(row, study_id)
         # Before the study is closed.
         require_sums(session, study_id, number)
-        publishing.close(session, study_id, deleted=True)
-        lift_invitations(session, number)
-        forget_tokens(session, number)
-        audit_log.record(session, audit_log.AT_DATABASE, "delete study", study_id)
+        end_study(session, row)
     return delete_reports(database, study_id)
+
+
+def end_study(session: Session, row: StudyRow) -> None:
+    """Close a study for good, as one that is deleted, and note that the first time."""
+    if not row.deleted:
+        audit_log.record(session, audit_log.AT_DATABASE, "delete study", row.id)
+    publishing.close(session, row.id, deleted=True)
+    lift_invitations(session, row.number)
+    forget_tokens(session, row.number)
 
 
 def refuse_archived(database: Database, study_id: str) -> None:

@@ -92,7 +92,7 @@ def run_publish(arguments: argparse.Namespace) -> int:
     if arguments.dry_run:
         said = [_what_would_happen(study, before, str(status.get("state", "")))]
     # Before it is published, as a version never changes.
-    notes = _told(_anew(collector, study, status) if before and is_new else [])
+    notes = _told(_anew(collector, study, before) if before and is_new else [])
     if not arguments.dry_run:
         notes += _told([line for line in collector.publish(document, study) if line not in notes])
         again = "is published" if is_new else "was published before"
@@ -114,11 +114,11 @@ def _told(notes: list[str]) -> list[str]:
     return notes
 
 
-def _anew(collector: RemoteCollector, study: Study, status: dict[str, Any]) -> list[str]:
+def _anew(collector: RemoteCollector, study: Study, before: bytes) -> list[str]:
     """What a new version costs again, as `anew_in_words` says it of those that the collector serves."""
     from ldp_client.commands.study_warnings import anew_in_words
 
-    return anew_in_words(study, _earlier(collector, study, status))
+    return anew_in_words(study, _earlier(collector, study, before))
 
 
 def _require_keys(study: Study, path: str) -> None:
@@ -147,14 +147,20 @@ def _known_of(collector: RemoteCollector, study_id: str) -> dict[str, Any]:
         return {}
 
 
-def _earlier(collector: RemoteCollector, study: Study, status: dict[str, Any]) -> Iterator[Study]:
-    """The versions before this one, in their order. status: without it only the current one is known."""
+def _earlier(collector: RemoteCollector, study: Study, before: bytes) -> Iterator[Study]:
+    """The versions before this one, in their order, which anybody may read. before: the current one.
+
+    Most studies have few, and only a memoized question makes anybody look.
+    """
     from schemas import Study
 
-    versions = [one["version"] for one in status["versions"]] if status else [None]
-    for text in [collector.published(study.id, version) for version in versions]:
-        if text is not None and (one := Study.from_json(text)).version < study.version:
-            yield one
+    current = Study.from_json(before)
+    for version in range(1, current.version):
+        text = collector.published(study.id, version) if version < study.version else None
+        if text is not None:
+            yield Study.from_json(text)
+    if current.version < study.version:
+        yield current
 
 
 def _closed_in_words(study: Study, collector: RemoteCollector) -> str:

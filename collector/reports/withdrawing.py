@@ -56,7 +56,8 @@ def withdraw(
         if study is None:
             raise unknown_study(study_id)
         refuse(session, study)
-        if study.archived is not None:
+        # Of one that is deleted all files are gone already.
+        if study.archived is not None and not study.deleted:
             return _wait(collector, session, study.number, report_id)
         report = _withdraw_stored(collector, session, study, report_id, by_device)
         if report is not None:

@@ -1,5 +1,7 @@
 """Which memoized questions of a new version people draw, and pay for, anew: a publisher's forecast."""
 
+from typing import NamedTuple
+
 from ldp_client.device.asking import is_same, key_of, place_of, told_in
 from ldp_client.documents.spoken import in_each_plain
 from ldp_client.mechanisms import mechanisms_of
@@ -11,7 +13,14 @@ if TYPE_CHECKING:
     from ldp_client.documents.study import Study
 
 
-def asked_anew(study: "Study", earlier: "Iterable[Study]") -> "dict[str, tuple[int, list[int]]]":
+class Anew(NamedTuple):
+    """After which version a question is drawn anew, unless one of some others was answered too."""
+
+    version: int
+    unless: "list[int]"
+
+
+def asked_anew(study: "Study", earlier: "Iterable[Study]") -> "dict[str, Anew]":
     """The memoized questions that a device draws anew which answered some of the earlier versions of a study.
 
     Each with the last version after which everybody draws, or else the last one after which somebody does:
@@ -28,7 +37,7 @@ def asked_anew(study: "Study", earlier: "Iterable[Study]") -> "dict[str, tuple[i
     return {name: versions[-1] for name, versions in found.items() if versions}
 
 
-def _drawn_after(now: "set[str]", asked: "dict[int, set[str]]") -> "list[tuple[int, list[int]]]":
+def _drawn_after(now: "set[str]", asked: "dict[int, set[str]]") -> "list[Anew]":
     """Each version after which one question is drawn anew, with those that keep from it who answered one of
     them too; last what is to be told. asked: the words of each version.
     """
@@ -38,8 +47,8 @@ def _drawn_after(now: "set[str]", asked: "dict[int, set[str]]") -> "list[tuple[i
             both = {
                 other: [words for one, words in asked.items() if one in (version, other)] for other in asked
             }
-            found.append((version, [other for other in both if not _draws(now, both[other])]))
-    return sorted(found, key=lambda one: not one[1])
+            found.append(Anew(version, [other for other in both if not _draws(now, both[other])]))
+    return sorted(found, key=lambda one: not one.unless)
 
 
 def _draws(now: "set[str]", asked: "list[set[str]]") -> bool:

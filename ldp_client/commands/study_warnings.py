@@ -107,14 +107,10 @@ def notes_of(study: "Study", words: Words = ENGLISH) -> "list[str]":
 def anew_in_words(study: "Study", earlier: "Iterable[Study]", words: Words = ENGLISH) -> "list[str]":
     """A line for each memoized question that costs epsilon again. earlier: the study's versions, in order."""
     lines = []
-    for name, (version, unless) in asked_anew(study, earlier).items():
-        facts = {"name": name, "version": version}
-        among = words.say("or").join([str(one) for one in unless])
-        lines.append(
-            words.say("study.anew_unless", unless=among, **facts)
-            if unless
-            else words.say("study.anew", **facts)
-        )
+    for name, anew in asked_anew(study, earlier).items():
+        key = "study.anew_unless" if anew.unless else "study.anew"
+        among = words.say("or").join([str(one) for one in anew.unless])
+        lines.append(words.say(key, name=name, version=anew.version, unless=among))
     return lines
 
 

@@ -6,9 +6,11 @@ import shutil
 import sqlite3
 
 import pytest
+from sqlalchemy import text
 
 from collector.exports.store import Store
 from collector.operator import archive_withdrawals
+from collector.operator.overview import in_one_line
 from ldp_client.documents.errors import InputError
 from tests.attacks.test_archives_elsewhere import delete, withdrawn
 from tests.collector.commands import run
@@ -152,6 +154,42 @@ def test_a_deletion_killed_after_the_files_leaves_no_days(closed, monkeypatch, o
     delete(closed)
     assert (status(closed)["state"], contents(closed.root)) == ("deleted", {})
     assert folders(closed.root) == set()
+
+
+def broken_off(closed, monkeypatch):  # noqa: F811
+    archived(closed)
+    with monkeypatch.context() as context:
+        context.setattr("collector.operator.archiving._forget", killed)
+        with pytest.raises(KeyboardInterrupt):
+            delete(closed)
+
+
+def test_a_deletion_that_was_broken_off_says_so_and_keeps_no_withdrawal(closed, monkeypatch):  # noqa: F811
+    """It was called deleted, each withdrawal waited for good, and the audit log knew of nothing."""
+    broken_off(closed, monkeypatch)
+    again = "being deleted: run `ldpkit admin delete-study habits --yes` again"
+    found = status(closed)
+    assert (found["state"], found["attention"]) == ("being deleted", [again])
+    assert again in in_one_line(found)
+    with pytest.raises(InputError, match=again):
+        run("admin", "archive", "habits", "--to", str(closed.root), "--yes", "--database", closed.url)
+    assert withdrawn(closed, closed.sent[(1, closed.days[0])][0]) == 200
+    delete(closed)
+    assert status(closed)["state"] == "deleted"
+    with closed.harness.collector.database.read() as session:
+        query = text("SELECT COUNT(*) FROM audit_log WHERE action = 'delete study'")
+        assert session.execute(query).scalar_one() == 1
+
+
+def test_a_deletion_does_not_go_on_while_the_disk_is_away(closed, monkeypatch, tmp_path):  # noqa: F811
+    broken_off(closed, monkeypatch)
+    closed.root.rename(tmp_path / "away")
+    with pytest.raises(InputError, match="mount it, or make an empty folder"):
+        delete(closed)
+    assert status(closed)["state"] == "being deleted"
+    (tmp_path / "away").rename(closed.root)
+    delete(closed)
+    assert status(closed)["state"] == "deleted"
 
 
 def test_what_somebody_put_where_a_deleted_archive_was_stays(closed, monkeypatch):  # noqa: F811

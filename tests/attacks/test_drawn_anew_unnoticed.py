@@ -109,6 +109,18 @@ def test_it_is_said_before_the_version_is_there_for_good(
     assert len(json.loads(after.out)["notes"]) == 2
 
 
+def test_without_a_key_the_command_knows_all_versions(asked, empty, tmp_path, capsys, monkeypatch):
+    """It knew the current one, said nothing before, and who missed a version only after."""
+    asked(empty)
+    for one in GRADUAL[:-1]:
+        assert empty.publish(one).status_code == 201
+    monkeypatch.setattr(RemoteCollector, "has_key", False)
+    file = tmp_path / "study.json"
+    file.write_bytes(GRADUAL[-1].canonical())
+    at("publish", str(file), "--dry-run")
+    assert "whoever answered version 1 and not version 2 draws" in capsys.readouterr().err
+
+
 def test_without_a_key_the_command_knows_the_version_of_now(asked, empty, tmp_path, capsys, monkeypatch):
     asked(empty)
     assert empty.publish(SWAPPED[0]).status_code == 201
@@ -144,7 +156,7 @@ def test_it_is_what_devices_pay_whatever_they_missed(tmp_path, seed):
     found = asked_anew(last, earlier)
     assert bool(found) == bool(paying)
     if found:
-        version, unless = found["habit"]
+        version, unless = found["habit"].version, found["habit"].unless
         others = {one.version for one in earlier} - {version}
         assert {other for other in others if sorted((version, other)) not in paying} == set(unless)
         assert [version] in paying
