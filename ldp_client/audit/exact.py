@@ -6,7 +6,6 @@ probability by 2**-32, which no number of samples shows.
 
 from decimal import Context, Decimal
 from fractions import Fraction
-from math import ceil
 
 from ldp_client.audit.answers import Stream, words_of
 from ldp_client.audit.claims import largest_distance
@@ -19,7 +18,7 @@ from ldp_client.words.text import rounded_up
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Any, Optional
+    from typing import Any
 
     from ldp_client.audit.stages import Stage
     from ldp_client.audit.views import Pair
@@ -122,14 +121,8 @@ PROBES = 64
 STREAMS = 4
 # Read at once, and still looked at one by one.
 MOST_WORDS = 4
-# Other reads are looked at in so many streams: where they matter by chance c, e**-SURE misses it.
-SURE = 16
-MOST_STREAMS = 1 << 17
 # What stands beside one: a draw below a prime refuses neither, and the second rounds a float up.
 OTHERS = (bytes(WORD_BYTES), b"\xff\xff\xff\0")
-
-# Why p was not compared: a coin says "the truth, or else any choice", which may be the true one.
-OTHERS_DECIDE = "a word of the random bytes decides, and other draws decide too: not compared"
 
 
 def threshold_check(coin: "Any", pair: "Pair") -> Check:
@@ -139,10 +132,11 @@ def threshold_check(coin: "Any", pair: "Pair") -> Check:
     stated, name = (coin.q, "q") if _is_sliced(coin) else (coin.p, "p")
     title = f"the sampler's coin is exactly {name}"
     if found is None:
-        some_decide = not _is_sliced(coin) and _words_that_decide(coin, own)
-        reason = OTHERS_DECIDE if some_decide else "no single word of the random bytes decides"
-        return Check(title, True, reason, made=False)
-    return Check(title, Fraction(found, WHOLE) == exact(stated), f"{found} / 2**{WORD}")
+        return Check(title, True, "no single word of the random bytes decides", made=False)
+    detail = f"{found} / 2**{WORD}"
+    if Fraction(found, WHOLE) != exact(stated) and _is_stated(coin, found):
+        detail += f", or else any of {coin.choices} choices"
+    return Check(title, _is_stated(coin, found), detail)
 
 
 def _is_sliced(coin: "Any") -> bool:
@@ -161,24 +155,28 @@ def _word_that_decides(mechanism: "Any", own: int) -> "int | None":
 
     Where several words decide, one that does not decide as it should is what is found.
     """
-    all_found = _words_that_decide(mechanism, own)
-    for found, (seed, place) in list(all_found.items()):
-        if Fraction(found, WHOLE) != exact(mechanism.p):
-            if not _others_matter(mechanism, own, seed, place, found):
-                return found
-            del all_found[found]
-    return min(all_found, default=None)
-
-
-def _words_that_decide(mechanism: "Any", own: int) -> "dict[int, tuple[int, int]]":
-    """Thresholds of words that decide in a stream, and in which one where; other reads may matter too."""
-    all_found: "dict[int, tuple[int, int]]" = {}
+    all_found: "set[int]" = set()
     for seed in range(STREAMS):
         for place in _words_read(mechanism, own, seed):
             found = _step(lambda word: _supports(mechanism, own, Spliced(seed, place, word)))  # noqa: B023
             if found is not None and _decides_alone(mechanism, own, seed, place, found):
-                all_found[found] = seed, place
-    return all_found
+                all_found.add(found)
+    right = {found for found in all_found if _is_stated(mechanism, found)}
+    # Beside "or else any choice" there is the draw of that, of which one word in so many is the true one's.
+    of_any = [found for found in right if Fraction(found, WHOLE) != exact(mechanism.p)]
+    return min(of_any or all_found - right or all_found, default=None)
+
+
+def _is_stated(mechanism: "Any", found: int) -> bool:
+    """Whether a coin of this threshold has the stated p (of a unary encoding q), in either of its two ways.
+
+    It says "the truth, or another choice", or "the truth, or else any choice", which may be the true one too.
+    """
+    share, stated = Fraction(found, WHOLE), exact(mechanism.q if _is_sliced(mechanism) else mechanism.p)
+    if _is_sliced(mechanism) or share == stated:
+        return share == stated
+    choices = getattr(mechanism, "choices", 0)
+    return bool(choices) and share + (1 - share) / choices == stated
 
 
 def _decides_alone(mechanism: "Any", own: int, seed: int, place: int, found: int) -> bool:
@@ -190,25 +188,6 @@ def _decides_alone(mechanism: "Any", own: int, seed: int, place: int, found: int
             for others in OTHERS
         ]
     )
-
-
-def _others_matter(mechanism: "Any", own: int, seed: int, place: int, found: int) -> bool:
-    """Whether other reads make up for what the word's own share lacks of p, or has beyond it.
-
-    They do where a coin says "the truth, or else any choice", which may be the true one too: then now and
-    then the word does not decide, as often as p says.
-    """
-    share, p = Fraction(found, WHOLE), exact(mechanism.p)
-    word, expected = (found, False) if share < p else (found - 1, True)
-    chance = (p - share) / (1 - share) if share < p else (share - p) / share
-    first = Spliced(seed, place, word)
-    _supports(mechanism, own, first)
-    for other in range(STREAMS, STREAMS + min(MOST_STREAMS, ceil(SURE / chance))):
-        source = Spliced(other, place, word)
-        # Elsewhere in a read it is another draw's word.
-        if _supports(mechanism, own, source) != expected and source.read == first.read:
-            return True
-    return False
 
 
 def _words_read(mechanism: "Any", own: int, seed: int) -> "list[int]":
@@ -232,15 +211,12 @@ class Spliced(NotForRealAnswers):
         super().__init__(self)
         self.stream = Stream(seed)
         self.place, self.word, self.others = place, word, others
-        # Where in which read the word stood; None until then.
-        self.read: "Optional[tuple[int, int]]" = None
 
     def __call__(self, size: int) -> bytes:
         start = self.place - self.stream.taken
         fresh = self.stream(size)
         if not 0 <= start <= size - WORD_BYTES:
             return fresh
-        self.read = start, size
         if self.others:
             fresh = self.others * (size // WORD_BYTES)
         return fresh[:start] + self.word.to_bytes(WORD_BYTES, "big") + fresh[start + WORD_BYTES :]

@@ -252,7 +252,7 @@ def test_a_study_whose_deletion_was_killed_is_no_study_of_no_reports(closed, mon
         context.setattr(Store, "remove", remove)
         with pytest.raises(KeyboardInterrupt):
             delete(closed)
-    assert status(closed)["state"] == "deleted"
+    assert status(closed)["state"] == "being deleted"
     assert closed.harness.export().status_code == 410
     delete(closed)
     assert status(closed)["state"] == "deleted"

@@ -145,7 +145,11 @@ for count in (3, 1000):
     assert len(found.checks) > 3
     print(*[check.name for check in found.checks if not check.passed], sep="\\n", end="")
     (coin,) = [check for check in found.checks if "coin is exactly" in check.name]
-    assert not coin.made and coin.detail.endswith("other draws decide too: not compared"), coin.detail
+    assert coin.made and coin.detail.endswith(f", or else any of {count} choices"), coin.detail
+    m = mechanism_for(question)
+    m.threshold += 2
+    wrong = [check.name for check in audit_mechanism(m, question, 20000, None).checks if not check.passed]
+    assert "the sampler's coin is exactly p" in wrong, wrong
 """
 
 
