@@ -80,10 +80,8 @@ def _forget(connection: sqlite3.Connection) -> None:
 
     One that lies too far ahead was noted before the clock was moved back.
     """
-    connection.execute(
-        "CREATE TABLE IF NOT EXISTS overdue "
-        "(report TEXT, is_deletion INTEGER, since INTEGER NOT NULL, PRIMARY KEY (report, is_deletion))"
-    )
+    columns = "report TEXT, is_deletion INTEGER, since INTEGER NOT NULL, PRIMARY KEY (report, is_deletion)"
+    connection.execute(f"CREATE TABLE IF NOT EXISTS overdue ({columns})")
     connection.execute("CREATE TABLE IF NOT EXISTS unseen (until REAL NOT NULL)")
     waits = "state IN ('queued', 'trying', 'withdrawn') AND (state = 'withdrawn') = is_deletion"
     known = f"SELECT 1 FROM reports WHERE id = report AND {waits}"
