@@ -66,11 +66,7 @@ def run_publish(arguments: argparse.Namespace) -> int:
     from collector.remote.operating import RemoteCollector
     from ldp_client.commands.channel_warnings import invitation_notes, issuer_warnings
     from ldp_client.commands.paper import refuse_taken
-    from ldp_client.commands.study_warnings import (
-        taken_in_words,
-        unstated_in_words,
-        warnings_of,
-    )
+    from ldp_client.commands.study_warnings import taken_in_words, unstated_in_words, warnings_of
 
     document = read_bytes(arguments.study)
     study = _study_in(document, arguments.study)
@@ -88,9 +84,8 @@ def run_publish(arguments: argparse.Namespace) -> int:
     if is_new:
         _require_keys(study, arguments.study)
     said, links = [], []
-    status = _known_of(collector, study.id) if arguments.dry_run or (before and is_new) else {}
     if arguments.dry_run:
-        said = [_what_would_happen(study, before, str(status.get("state", "")))]
+        said = [_what_would_happen(study, before, _state_of(collector, study.id))]
     # Before it is published, as a version never changes.
     notes = _told(_anew(collector, study, before) if before and is_new else [])
     if not arguments.dry_run:
@@ -131,8 +126,8 @@ def _require_keys(study: Study, path: str) -> None:
         raise InputError(f"{path}: {error}") from None
 
 
-def _known_of(collector: RemoteCollector, study_id: str) -> dict[str, Any]:
-    """A study's status, as far as the key may know: {} where it may not, or no such study is there.
+def _state_of(collector: RemoteCollector, study_id: str) -> str:
+    """A study's state, as far as the key may know: "" where it may not, or no such study is there.
 
     Raises RefusalError where publishing would end with the key: one that is wrong, removed or over. What the
     key is for is known when it publishes.
@@ -140,11 +135,11 @@ def _known_of(collector: RemoteCollector, study_id: str) -> dict[str, Any]:
     from collector.remote.client import RefusalError
 
     try:
-        return collector.status(study_id) if collector.has_key else {}
+        return str(collector.status(study_id)["state"]) if collector.has_key else ""
     except RefusalError as error:
         if error.status not in (FORBIDDEN, UNKNOWN):
             raise
-        return {}
+        return ""
 
 
 def _earlier(collector: RemoteCollector, study: Study, before: bytes) -> Iterator[Study]:

@@ -78,7 +78,8 @@ def summarize_dataset(
     """
     study = study_of(study)
     refuse_kept_reports(mechanisms_of(study))
-    whole, _ = _run(study, addresses, engine, workers, cluster, check, None, told)
+    with naming_extra(engine):
+        whole, _ = _run(study, addresses, engine, workers, cluster, check, None, told)
     assert whole.summary is not None
     return whole.summary
 
@@ -122,7 +123,8 @@ def count_dataset(
                 f"study {study.id} has no question or public field {name}: it has {', '.join(known)}"
             )
     asked = tuple(names)
-    whole, notes = _run(study, addresses, engine, workers, cluster, check, asked, told)
+    with naming_extra(engine):
+        whole, notes = _run(study, addresses, engine, workers, cluster, check, asked, told)
     counting = Counting(study, asked)
     return ReportCounts(study, asked, {counting.key(key): n for key, n in whole.counts.items()}, notes)
 
@@ -137,21 +139,7 @@ def _run(
     asked: tuple[str, ...] | None,
     told: Told,
 ) -> tuple[Part, tuple[str, ...]]:
-    """What all workers found together, and notes on it. Raises MissingExtraError."""
-    with naming_extra(engine):
-        return _found(study, addresses, engine, workers, cluster, check, asked, told)
-
-
-def _found(
-    study: Study,
-    addresses: Addresses,
-    engine: str,
-    workers: int | None,
-    cluster: str | None,
-    check: bool,
-    asked: tuple[str, ...] | None,
-    told: Told,
-) -> tuple[Part, tuple[str, ...]]:
+    """What all workers found together, and notes on it."""
     if engine not in ENGINES:
         raise UsageError(f"engine must be one of {', '.join(ENGINES)}, not {engine}")
     if engine == "local" and cluster is not None:

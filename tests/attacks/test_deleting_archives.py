@@ -193,11 +193,7 @@ def test_a_deletion_does_not_go_on_while_the_disk_is_away(closed, monkeypatch, t
 
 
 def test_what_somebody_put_where_a_deleted_archive_was_stays(closed, monkeypatch):  # noqa: F811
-    archived(closed)
-    with monkeypatch.context() as context:
-        context.setattr("collector.operator.archiving._forget", killed)
-        with pytest.raises(KeyboardInterrupt):
-            delete(closed)
+    broken_off(closed, monkeypatch)
     (closed.root / STUDY).mkdir()
     (closed.root / STUDY / "_manifest.json").write_text("mine")
     before = contents(closed.root)
