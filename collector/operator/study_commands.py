@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from schemas import Study
 
 FORBIDDEN, UNKNOWN = 403, 404
+# Numbers before the current version's that are asked for.
+MOST_EARLIER = 100
 
 
 def add_study_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -145,13 +147,14 @@ def _state_of(collector: RemoteCollector, study_id: str) -> str:
 def _earlier(collector: RemoteCollector, study: Study, before: bytes) -> Iterator[Study]:
     """The versions before this one, in their order, which anybody may read. before: the current one.
 
-    Most studies have few, and only a memoized question makes anybody look.
+    Most studies have few, and only a memoized question makes anybody look. Where versions are numbered by
+    their days millions of numbers lie between two: the collector tells of what is farther back.
     """
     from schemas import Study
 
     current = Study.from_json(before)
-    for version in range(1, current.version):
-        text = collector.published(study.id, version) if version < study.version else None
+    for version in range(max(1, current.version - MOST_EARLIER), min(current.version, study.version)):
+        text = collector.published(study.id, version)
         if text is not None:
             yield Study.from_json(text)
     if current.version < study.version:

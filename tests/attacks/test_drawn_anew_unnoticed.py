@@ -131,6 +131,29 @@ def test_without_a_key_the_command_knows_the_version_of_now(asked, empty, tmp_pa
     assert "than in version 1" in capsys.readouterr().err
 
 
+def test_versions_numbered_by_their_days_are_not_asked_for_one_by_one(
+    asked, empty, tmp_path, capsys, monkeypatch
+):
+    """Up to the first lie 261,000 numbers, each a request; the collector knows which there are."""
+    asked(empty)
+    days = [version_of(261001, "en", "de"), version_of(261101, "en"), version_of(261201, "en", "es")]
+    for one in days[:-1]:
+        assert empty.publish(one).status_code == 201
+    genuine, seen = RemoteCollector.published, []
+
+    def published(self, study_id, version=None):
+        seen.append(version)
+        return genuine(self, study_id, version)
+
+    monkeypatch.setattr(RemoteCollector, "published", published)
+    file = tmp_path / "study.json"
+    file.write_bytes(days[-1].canonical())
+    at("publish", str(file))
+    assert 261001 in seen
+    assert len(seen) < 200
+    assert "than in version 261001" in capsys.readouterr().err
+
+
 SOME = [one for size in (1, 2, 3, 4) for one in combinations(FOUR, size)]
 
 
