@@ -147,6 +147,15 @@ def test_another_study_than_was_sent_is_not_said_to_be_published(says, tmp_path,
     says(said)
     assert main(["publish", str(path), "--to", URL]) == 0
     assert study.digest in capsys.readouterr().out
+    for notes in ("none", [1], None):
+        says({**said, "notes": notes})
+        assert main(["publish", str(path), "--to", URL]) == 5
+        assert capsys.readouterr().out == ""
+    says({**said, "notes": [f"note: {CLEAR}"]})
+    assert main(["publish", str(path), "--to", URL]) == 0
+    told = capsys.readouterr()
+    assert "note: " in told.err
+    assert "\x1b" not in told.err + told.out
 
 
 def test_a_server_without_such_an_address_is_told_from_an_unknown_study(capsys):
