@@ -270,8 +270,9 @@ def test_mechanisms_are_compared_on_the_same_truths(monkeypatch):
         {"coefficient[age]": pytest.approx(0.9 * width)} for width in (1, 2, 2)
     ]
     lines = offer_lines("salary", found)
-    asked.document["questions"][0]["mechanism"] |= {"epsilon": "4", "products": 2}
-    several = offers(Study(asked.document), "salary", truths, 500, 1, 101, (0.05, 0.95))
+    larger = asked.document
+    larger["questions"][0]["mechanism"] |= {"epsilon": "4", "products": 2}
+    several = offers(Study(larger), "salary", truths, 500, 1, 101, (0.05, 0.95))
     assert [one.mechanism for one in several][:3] == [
         "sampled_products",
         "sampled_products, 2 products a report",
