@@ -2,8 +2,10 @@
 
 A fetch keeps a report from its relay for an hour or two. A command that runs daily would keep it for good,
 so that it fetches nothing that was answered while a report waits. A relay that is gone would then hold the
-fetches for good instead: after so many days chance takes turns. What is kept for that decides no answer,
-and is forgotten once the report is concluded, at the next flush.
+fetches for good instead: after so many days chance takes turns. Right after a request through a relay nothing
+is fetched, whether it succeeded or not. What is kept for that decides no answer, and is forgotten at the next
+flush once the report is concluded, or its deletion is asked for, and the hours after a request are over: so
+that the ledger's seal leaves it out, and a ledger that was made without these tables gets them here.
 """
 
 import random
@@ -25,51 +27,67 @@ MOST_DAYS = 30
 DAY = 86_400
 
 
-def note_overdue(connection: sqlite3.Connection, report_id: str) -> None:
-    """Note the first day on which a report, or its deletion, was due to leave through its relay."""
-    _make(connection)
-    row = (report_id, clock.now() // DAY)
-    connection.execute("INSERT OR IGNORE INTO overdue VALUES (?, ?, 0)", row)
+def note_overdue(connection: sqlite3.Connection) -> None:
+    """Note the first day of whatever is due to leave through its relay now, and forget what waits no more.
+
+    A report and its deletion have a day each: the relay may be gone since the report left.
+    """
+    _forget(connection)
+    today = clock.now() // DAY
+    rows = [(one.report_id, not one.body, today) for one in _relayed(connection) if one.due <= clock.now()]
+    connection.executemany("INSERT OR IGNORE INTO overdue VALUES (?, ?, ?)", rows)
 
 
-def note_relayed(connection: sqlite3.Connection, report_id: str) -> None:
+def note_relayed(connection: sqlite3.Connection) -> None:
     """Note until when nothing of the device's is seen, as a request leaves through a relay now."""
-    note_overdue(connection, report_id)
+    _forget(connection)
+    connection.execute("DELETE FROM unseen")
     until = clock.within(clock.now() + APART_SECONDS, APART_SECONDS)
-    connection.execute("UPDATE overdue SET until = ? WHERE report = ?", (until, report_id))
-
-
-def forget_concluded(connection: sqlite3.Connection) -> None:
-    """Delete the days of what waits no more."""
-    _make(connection)
-    waits = "SELECT id FROM reports WHERE state IN ('queued', 'trying', 'withdrawn')"
-    connection.execute(f"DELETE FROM overdue WHERE report NOT IN ({waits})")
+    connection.execute("INSERT INTO unseen VALUES (?)", (until,))
 
 
 def holds_fetches(ledger: "Ledger", collector: str) -> bool:
-    """Whether anything waits for a relay that a fetch at this collector would keep waiting, or tell of."""
+    """Whether anything waits for a relay that a fetch at this collector would keep waiting, or tell of; or
+    has just left through one.
+    """
     with ledger.writing() as connection:
-        forget_concluded(connection)
-        channels = Channels(connection)
-        waiting = [*pending(connection), *withdrawn(connection)]
-        relayed = [one for one in waiting if one.collector == collector and channels.is_relayed(one)]
-        held = connection.execute("SELECT report, since, until FROM overdue").fetchall()
-    known = {report: (since, until) for report, since, until in held}
-    return any([_holds(report, known.get(report.report_id)) for report in relayed])
+        _forget(connection)
+        # A fetch would tell whose that was, whatever still waits, and wherever it went.
+        if connection.execute("SELECT COUNT(*) FROM unseen").fetchone()[0]:
+            return True
+        relayed = [one for one in _relayed(connection) if one.collector == collector]
+        rows = connection.execute("SELECT report, is_deletion, since FROM overdue").fetchall()
+    days = {(report, bool(is_deletion)): since for report, is_deletion, since in rows}
+    return any([_holds(one, days.get((one.report_id, not one.body))) for one in relayed])
 
 
-def _holds(report: "Queued", known: "Optional[tuple[int, float]]") -> bool:
+def _relayed(connection: sqlite3.Connection) -> "list[Queued]":
+    """What waits to leave through a relay."""
+    channels = Channels(connection)
+    return [one for one in (*pending(connection), *withdrawn(connection)) if channels.is_relayed(one)]
+
+
+def _holds(report: "Queued", since: "Optional[int]") -> bool:
     now = clock.now()
     # A day that is still to come was noted before the clock was moved back.
-    if known is None or now - min(known[0] * DAY, now) < MOST_DAYS * DAY:
-        return True
-    # Right after a request through a relay, which may have arrived, a fetch would tell whose it was.
-    if now < known[1] <= now + 2 * APART_SECONDS:
+    if since is None or now - min(since * DAY, now) < MOST_DAYS * DAY:
         return True
     # Nor may a command that runs daily keep it from its relay for good: chance has either go first.
     return report.due <= now and bool(random.getrandbits(1))
 
 
-def _make(connection: sqlite3.Connection) -> None:
-    columns = "report TEXT PRIMARY KEY, since INTEGER NOT NULL, until REAL NOT NULL"
-    connection.execute(f"CREATE TABLE IF NOT EXISTS overdue ({columns})")
+def _forget(connection: sqlite3.Connection) -> None:
+    """Delete the days of what waits no more, and the moment that is over.
+
+    One that lies too far ahead was noted before the clock was moved back.
+    """
+    connection.execute(
+        "CREATE TABLE IF NOT EXISTS overdue (report TEXT, is_deletion INTEGER, since INTEGER NOT NULL,"
+        " PRIMARY KEY (report, is_deletion))"
+    )
+    connection.execute("CREATE TABLE IF NOT EXISTS unseen (until REAL NOT NULL)")
+    waits = "state IN ('queued', 'trying', 'withdrawn') AND (state = 'withdrawn') = is_deletion"
+    known = f"SELECT 1 FROM reports WHERE id = report AND {waits}"
+    connection.execute(f"DELETE FROM overdue WHERE NOT EXISTS ({known})")
+    now = clock.now()
+    connection.execute("DELETE FROM unseen WHERE until <= ? OR until > ?", (now, now + 2 * APART_SECONDS))

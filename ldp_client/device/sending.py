@@ -10,7 +10,7 @@ from ldp_client.device.beside import Apart
 from ldp_client.device.channels import Channels, postpone
 from ldp_client.device.exchange import backoff, exchange
 from ldp_client.device.flushed import Flushed
-from ldp_client.device.held_back import forget_concluded, note_overdue, note_relayed
+from ldp_client.device.held_back import note_overdue, note_relayed
 from ldp_client.device.known_studies import note_publisher, publisher_of
 from ldp_client.device.ledger import Ledger
 from ldp_client.device.locking import BusyError, locked, mark
@@ -72,7 +72,7 @@ class Sender:
             with locked(self._ledger.folder, 0) as lock:
                 with self._ledger.writing() as connection:
                     forget_moments(connection, clock.now())
-                    forget_concluded(connection)
+                    note_overdue(connection)
                 asked = self._withdrawn(set())
                 deletions = self._deletable(asked, now, result)
                 self._in_turn(*self._apart(deletions, self._due(now, result), result), attempts, result)
@@ -130,9 +130,6 @@ class Sender:
         """Whether the time of a report, or of its deletion, is still to come; then it is counted."""
         wait = self._channels.longest_wait(report)
         ahead = report.due - clock.now()
-        if ahead <= 0 and self._channels.is_relayed(report):
-            with self._ledger.writing() as connection:
-                note_overdue(connection, report.report_id)
         if wait and (ahead > wait or (-ahead > wait // 2 + 2 * APART_SECONDS and self._is_late(report))):
             # The clock was moved: at once would perhaps be right behind its token.
             self._postpone(report, Outcome("kept"))
@@ -312,7 +309,7 @@ class Sender:
         if self._channels.is_shown(report):
             note_visit(connection)
         if self._channels.is_relayed(report):
-            note_relayed(connection, report.report_id)
+            note_relayed(connection)
         leaves = not is_deletion and not self._channels.awaits_token(report)
         if leaves and not outbox.try_now(connection, report.report_id, self._collector):
             return Outcome("withdrawn")

@@ -6,7 +6,12 @@ import pytest
 
 from ldp_client.cli import main
 from ldp_client.device import beside, clock, held_back, sending
+from ldp_client.device.exchange import exchange
 from ldp_client.device.held_back import DAY, MOST_DAYS, holds_fetches
+from ldp_client.device.ledger import Ledger
+from ldp_client.device.pacing import note_visit
+from ldp_client.device.relayed import Relayed
+from ldp_client.documents.errors import TransferError
 from schemas import Study
 from tests import studies
 from tests.ldp_client.devices import Server, consenting
@@ -104,12 +109,102 @@ def test_a_command_that_runs_daily_reads_its_study_after_a_month(
 def test_nothing_is_read_in_the_hour_after_a_try(tmp_path, collector, relay, keys, at):
     folder = tmp_path / "device"
     device = waiting(folder, collector, relayed_study(relay.url, keys))
-    _, tried = daily([0, 1, 2, *range(33, 45)], collector, relay, folder, at)
-    moment = START + tried[-1] * DAY + HOUR
+    daily([0, 1, 2], collector, relay, folder, at)
+    day = next(day for day in range(33, 99) if daily([day], collector, relay, folder, at)[1])
+    moment = START + day * DAY + HOUR
     at(moment + HOUR - 1)
     assert always_holds(device, collector)
     at(moment + 2 * HOUR)
     assert not always_holds(device, collector)
+
+
+@pytest.fixture
+def behind(monkeypatch, relay):
+    """The collector of what the relay takes, as that one sees it; any other relay is gone."""
+    with Server() as behind:
+        behind.serves = True
+
+        def arrive(through, request, _most=0):
+            if through._relay != relay.url:
+                raise TransferError("gone")
+            request.full_url = behind.url + request.selector
+            return exchange(request)
+
+        monkeypatch.setattr(Relayed, "exchange", arrive)
+        yield behind
+
+
+@pytest.mark.parametrize("has_other", [True, False])
+def test_nothing_is_read_in_the_hour_after_a_report_that_arrived(
+    tmp_path, collector, relay, behind, keys, at, has_other
+):
+    """What waits for another relay, long gone, held nothing back; what had arrived did not."""
+    folder = tmp_path / "device"
+    device = waiting(folder, collector, relayed_study(relay.url, keys))
+    if has_other:
+        gone = {**relayed_study(GONE, keys).document, "id": "gone"}
+        at(START - 50 * DAY)
+        device.answer(Study(gone), YES)
+        for day in range(-49, 0):
+            at(START + day * DAY)
+            device.flush(1)
+    for moment in range(START + DAY, START + 20 * DAY, DAY):
+        at(moment)
+        device.flush(1)
+        if behind.asked("PUT"):
+            break
+    # As the command does that runs next.
+    at(moment + 60)
+    device.flush(1)
+    assert not fetched(collector, folder)
+    at(moment + HOUR - 1)
+    assert always_holds(device, collector)
+    at(moment + 2 * HOUR)
+    assert not always_holds(device, collector)
+
+
+def test_a_deletion_is_waited_for_as_long_as_its_report(tmp_path, collector, relay, keys, at):
+    study = relayed_study(relay.url, keys)
+    device = waiting(tmp_path / "device", collector, study)
+    for day in range(40):
+        at(START + day * DAY)
+        device.flush(1)
+    at(START + 40 * DAY)
+    assert not always_holds(device, collector)
+    device.withdraw(study.id)
+    for day in (40, 41, 42, 43):
+        at(START + day * DAY)
+        device.flush(1)
+    at(START + (MOST_DAYS + 40) * DAY)
+    assert always_holds(device, collector)
+    at(START + (MOST_DAYS + 44) * DAY)
+    assert not always_holds(device, collector)
+
+
+def test_a_flush_writes_no_more_often_where_more_wait(tmp_path, collector, relay, keys, at, monkeypatch):
+    written, genuine = [], Ledger.writing
+
+    def writing(ledger):
+        written[-1] += 1
+        return genuine(ledger)
+
+    document = relayed_study(relay.url, keys).document
+    for number in (1, 6):
+        at(START)
+        device = consenting(tmp_path / str(number), "9", collector.url)
+        for place in range(number):
+            device.answer(Study({**document, "id": f"study-{place}"}), YES)
+        at(max(report.due for report in device.ledger.queued()))
+        with device.ledger.writing() as connection:
+            # All of them are held back.
+            note_visit(connection)
+        written.append(0)
+        with monkeypatch.context() as context:
+            context.setattr(Ledger, "writing", writing)
+            device.flush(1)
+        with device.ledger.reading() as connection:
+            assert connection.execute("SELECT COUNT(*) FROM overdue").fetchone() == (number,)
+    assert written[0] == written[1]
 
 
 def test_a_clock_that_was_moved_back_holds_for_no_longer(tmp_path, collector, relay, keys, at):
@@ -145,4 +240,4 @@ def test_the_refusal_says_how_it_ends(tmp_path, collector, relay, keys, at, caps
 def test_a_relay_that_is_away_is_named_and_the_collector_is_not_blamed(tmp_path, collector, keys, at):
     device = waiting(tmp_path / "device", collector, relayed_study(GONE, keys))
     at(device.ledger.queued()[0].due + 3 * HOUR)
-    assert f"its relay {GONE} does not answer (" in device.flush(1).reason
+    assert f"nothing came through its relay {GONE} (" in device.flush(1).reason
