@@ -161,8 +161,11 @@ def quantity_lines(found: Any, interval: Any = None) -> Iterator[str]:
 
 def _check(arguments: argparse.Namespace) -> None:
     """Raises InputError for options that are missing, or do not go together."""
-    if (arguments.formula is None) == (arguments.cross is None):
-        raise UsageError('an analysis needs --formula "outcome ~ terms", or --cross A,B, and not both')
+    if arguments.formula is None and arguments.cross is None:
+        why = 'is for an analysis: give --formula "outcome ~ terms", or --cross A,B, too'
+        _refuse(arguments, OPTIONS, f"{why}, or leave it out for a study's own models")
+    if arguments.cross is not None:
+        _refuse(arguments, ("formula",), "is one analysis and --cross another: give one of them")
     _refuse(arguments, ("question",), "is for a study's own models, without --formula or --cross")
     method = arguments.method or "nuts"
     if method not in SAMPLERS or SAMPLERS[method].tables_alone:

@@ -188,3 +188,24 @@ def test_the_command_crosses_and_poststratifies(tmp_path, monkeypatch):
         ["--cross", "a,b", "--prior", "flat"],
     ):
         assert main([*common, "z", *wrong]) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            ["s.json", "r.ndjson", "--question", "a", "--prior", "flat"],
+            "--prior is for an analysis: give --form",
+        ),
+        (["s.json", "r.ndjson", "--by", "place"], "--by is for an analysis: give --formula"),
+        (
+            ["--table", "s.csv", "--cross", "a,b", "--formula", "a ~ 1"],
+            "--formula is one analysis and --cross",
+        ),
+        (["s.json", "r.ndjson", "--formula", "a ~ 1", "--question", "a"], "--question is for a study's own"),
+    ],
+)
+def test_the_option_that_does_not_go_with_the_others_is_named(tmp_path, capsys, options, said):
+    assert main(["fit", *options, "--out", str(tmp_path / "x")]) == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "x").exists()
