@@ -82,11 +82,13 @@ class Database:
     def _file(self) -> Path | None:
         return _file_of(self.url)
 
-    def require_file(self) -> None:
-        """Raises InputError where an SQLite file would have to be made, or would take in another's log."""
+    def require_file(self, advice: str) -> None:
+        """Raises InputError where an SQLite file would have to be made, or would take in another's log.
+
+        advice: where else the file may be.
+        """
         if self._file is not None and not self._file.is_file():
-            wanted = "start in the folder that `ldpkit init` made, or name it in --database or ldpkit.toml"
-            raise InputError(f"there is no {self.shown}: {wanted}; `ldpkit init` makes a new one")
+            raise InputError(f"there is no {self.shown}: {advice}")
         self._refuse_foreign_log()
 
     def make_file(self) -> None:

@@ -31,7 +31,8 @@ SUMS_REVISION = "0013"
 LOCK = 5_132_781_660_174
 LEAVING_SECONDS = 1.0
 WHERE_ELSE = (
-    "start in the folder that `ldpkit init` made, name its --database, or make a new one: ldpkit init"
+    "start in the folder that `ldpkit init` made, or name it in --database or ldpkit.toml; `ldpkit init` "
+    "makes a new one"
 )
 CONNECTED = """
 SELECT count(*) FROM pg_stat_activity
@@ -83,7 +84,7 @@ def make(
 
 def check(database: Database, or_earlier: bool = False, schema: Schema = COLLECTOR) -> None:
     """Raises InputError unless the tables are there and of this release, or an earlier one; makes nothing."""
-    database.require_file()
+    database.require_file(schema.advice)
     try:
         with database.engine.connect() as connection:
             _require_unicode(database, connection)
@@ -108,7 +109,7 @@ def migrate(database: Database, count: Callable[[Session], None] | None, schema:
     Raises InputError where there are none, where they belong to a later release, and while anything else
     is connected: a server of the earlier release would go on as if nothing had changed.
     """
-    database.require_file()
+    database.require_file(schema.advice)
     # Its own connections are not others'.
     database.engine.dispose()
     _require_alone(database)

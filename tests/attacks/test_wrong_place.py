@@ -33,6 +33,15 @@ COMMANDS = [
     ["posteriors", "--once"],
 ]
 
+OF_ISSUERS = [
+    ["issuer", "key", "habits"],
+    ["issuer", "invite", "habits", "--count", "1", "--out", "codes.csv"],
+    ["issuer", "serve", "--port", "0"],
+    ["issuer", "status"],
+    ["issuer", "migrate"],
+    ["issuer", "backup", "--out", "copy"],
+]
+
 
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path, monkeypatch):
@@ -52,6 +61,16 @@ def test_no_command_makes_a_database(arguments, elsewhere, capsys):
     assert f"there is no database {elsewhere}/ldpkit.sqlite3" in error
     assert "ldpkit init" in error
     assert error.count("\n") == 1
+    assert os.listdir(elsewhere) == []
+
+
+@pytest.mark.parametrize("arguments", OF_ISSUERS, ids=" ".join)
+def test_an_issuers_operator_is_not_sent_to_the_collectors_command(arguments, elsewhere, capsys):
+    assert main(arguments) == 3
+    error = capsys.readouterr().err
+    assert f"there is no database {elsewhere}/issuer.sqlite3" in error
+    assert "`ldpkit issuer init`" in error
+    assert "ldpkit init" not in error
     assert os.listdir(elsewhere) == []
 
 
