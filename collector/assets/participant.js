@@ -20,6 +20,9 @@ const TIMEOUT_MS = 10_000;
 // After this long what waits is left to the browser, too.
 const LATE_MS = 2_000;
 
+// The report that the person sees. Not read from the page, whose text other programs may change.
+let bodyShown;
+
 const find = (id) => document.getElementById(id);
 
 /** Run a step, say what went wrong if it did, and show what the device then holds. */
@@ -73,6 +76,8 @@ function mark({ name, problem }) {
 function beside(problem) {
   const said = entry("span", problem);
   said.className = "wrong";
+  // It may repeat what was typed.
+  said.translate = false;
   return said;
 }
 
@@ -263,7 +268,7 @@ async function start() {
   on("consent", "submit", async () => {
     // In another tab a later round may have been answered meanwhile: its report is shown first.
     const { report } = await device.status(study);
-    if (report?.body !== find("body").textContent) return find("consent").reset();
+    if (report?.body !== bodyShown) return find("consent").reset();
     await device.consent(report);
     await show();
     await flush();
@@ -303,6 +308,7 @@ function invitation(form) {
 
 /** The report's bytes, and what they say in the words of the version that it answers; ask: as versions.js has it. */
 async function showReport(study, { version, body }, ask) {
+  bodyShown = body;
   find("body").textContent = body;
   find("size").textContent = say("script.size", { count: new TextEncoder().encode(body).length });
   const { digest } = JSON.parse(body);
@@ -311,7 +317,7 @@ async function showReport(study, { version, body }, ask) {
   if (!known) find("in-words").replaceChildren();
   const its = await versionOf(study.id, version, digest, ask);
   // Another report may be shown by now.
-  if (find("body").textContent !== body) return;
+  if (bodyShown !== body) return;
   find("version").textContent = `${say("script.another_version")} ${its ? "" : say("script.bytes_only")}`;
   find("in-words").replaceChildren(...(its ? said(inWords(await shownIn(its, find("study").dataset.language), body, its)) : []));
 }

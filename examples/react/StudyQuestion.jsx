@@ -116,7 +116,7 @@ function NumberInput({ asked: { bounds, measured_in } }) {
   const keys = low < 0 ? "text" : "decimal";
   return (
     <label>
-      <input name="answer" inputMode={keys} pattern={NUMBER} title={FORM} required /> {measured_in} ({low} to {high}; beyond counts as the end)
+      <input name="answer" inputMode={keys} pattern={NUMBER} title={FORM} spellCheck={false} required /> {measured_in} ({low} to {high}; beyond counts as the end)
     </label>
   );
 }
@@ -130,7 +130,7 @@ const choiceOf = (label) => (
 const Held = ({ report, onSend }) => (
   <form onSubmit={onSend}>
     <p>This is all that would leave. Chance decided what it says.</p>
-    <pre>{report.body}</pre>
+    <pre translate="no">{report.body}</pre>
     <button>I agree: send it</button>
   </form>
 );

@@ -10,6 +10,8 @@ import { LdpkitError, openDevice } from "./ldpkit/index.js";
 
 const { collector, study: id, maxEpsilon } = document.body.dataset;
 const show = (name, text) => (document.getElementById(name).textContent = text);
+// The report that the visitor sees. Not read from the page, whose text a translator may change.
+let shown;
 const reveal = (name, seen) => (document.getElementById(name).hidden = !seen);
 
 /** Show what the state of this browser's one report asks for: an answer, consent, or patience. */
@@ -17,7 +19,8 @@ async function refresh(device, study) {
   const { answered, report } = await device.status(study);
   reveal("ask", !answered);
   reveal("send", report?.state === "held");
-  show("report", report?.body ?? "");
+  shown = report?.body ?? "";
+  show("report", shown);
   const said = { held: "", queued: "It waits, and is sent when you come back.", sent: "It was sent. Thank you.",
     uninvited: "It waits for an invitation.", refused: "The collector refused it." };
   show("said", answered ? (said[report?.state] ?? "You answered here before. A question is asked once.") : "");
@@ -51,7 +54,7 @@ async function main() {
   onSubmit("send", async () => {
     // Of an earlier version, too. In another tab a later one may have been answered meanwhile: its report is shown first.
     const { report } = await device.status(study);
-    if (report?.body === document.getElementById("report").textContent) {
+    if (report?.body === shown) {
       await device.consent(report);
       await device.flush();
     }
