@@ -58,13 +58,16 @@ class Normal(NumberLaw):
 
 @register
 class Exponential(NumberLaw):
-    """The mean is about a quarter of the upper bound; the rate may be near zero."""
+    """The mean is a quarter of the upper bound, give or take a factor of four.
+
+    As heavy on either side: a gamma law of the rate would rule out means far below a generous bound.
+    """
 
     name = "exponential"
     measures = measured(rate=RATE)
 
     def priors(self, question: Question) -> Priors:
-        return {"rate": state("gamma", shape=2.0, rate=top_of(question) / 2)}
+        return {"rate": state("log_normal", loc=math.log(4 / top_of(question)), scale=1.5)}
 
     def law(self, *, rate: Any) -> Distribution:
         return dist.Exponential(rate)

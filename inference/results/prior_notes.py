@@ -13,9 +13,9 @@ from inference.results.verdict import BAD, PARTIAL, Part
 
 Parameters = Mapping[str, NDArray[np.float64]]
 
-# A posterior sd above this share of the prior's, about where the prior is: the reports taught almost nothing.
+# A posterior sd above this share of the prior's: about where the prior is the reports taught almost nothing.
 DROWNED = 0.8
-# In the prior's sds: farther off, the reports have moved the posterior.
+# In the prior's sds: farther off, the reports have moved the posterior, and the prior holds it back.
 NEAR = 1.0
 # A posterior median with less of the prior than this beyond it, on its side, is far out. Of many parameters
 # one is there by chance, so all share it.
@@ -35,16 +35,24 @@ def knowledge(parameters: Parameters, prior: Parameters) -> Part:
     A method without a prior has learnt all that it says.
     """
     moving = _moving(parameters)
-    drowned = [name for name, draws in moving.items() if name in prior and _drowned(draws, prior[name])]
-    if not drowned:
-        return Part()
-    return Part(
-        BAD if len(drowned) == len(moving) else PARTIAL,
-        (
+    wide = [name for name, draws in moving.items() if name in prior and _is_wide(draws, prior[name])]
+    drowned = [name for name in wide if _is_near(moving[name], prior[name])]
+    held = [name for name in wide if name not in drowned]
+    reasons = []
+    if drowned:
+        reasons.append(
             f"the noise drowns the signal of {listed(drowned)}: the posterior is hardly narrower than the "
-            "prior; more devices or a larger epsilon are needed",
-        ),
-    )
+            "prior; more devices or a larger epsilon are needed"
+        )
+    if held:
+        reasons.append(
+            f"the prior holds {listed(held)} back: the reports move the posterior away from it, and make it "
+            f"hardly narrower, so that the prior says as much as they do; {WIDER} if that one is wrong, or "
+            "have more devices or a larger epsilon"
+        )
+    if not reasons:
+        return Part()
+    return Part(BAD if len(drowned) == len(moving) else PARTIAL, tuple(reasons))
 
 
 def contradictions(parameters: Parameters, prior: Parameters, remedy: str = WIDER) -> tuple[str, ...]:
@@ -137,10 +145,12 @@ def _contradicts(draws: NDArray[np.float64], prior: NDArray[np.float64] | None) 
     return bool(abs(middle - centre) > CONTRADICTED * max(float(away.max()), 1e-300))
 
 
-def _drowned(draws: NDArray[np.float64], prior: NDArray[np.float64]) -> bool:
-    spread = prior.std()
-    near = abs(draws.mean() - prior.mean()) < NEAR * spread
-    return bool(near and draws.std() > DROWNED * spread)
+def _is_wide(draws: NDArray[np.float64], prior: NDArray[np.float64]) -> bool:
+    return bool(draws.std() > DROWNED * prior.std())
+
+
+def _is_near(draws: NDArray[np.float64], prior: NDArray[np.float64]) -> bool:
+    return bool(abs(draws.mean() - prior.mean()) < NEAR * prior.std())
 
 
 def _beyond(draws: NDArray[np.float64], prior: NDArray[np.float64]) -> float:
