@@ -60,10 +60,9 @@ def keys_in(canonical: bytes) -> frozenset[bytes]:
 
 def has_key_of(other: str, study: Study) -> StudyError:
     """The refusal of a study that states a key of the other."""
-    problem = (
-        f"have a token key of study {other}, and no other study's people get a token of it: state what "
-        f"`ldpkit issuer key {study.id}` prints (with --show where its keys are made)"
-    )
+    # Short, as the command shows so much of a refusal.
+    told = f"state what `ldpkit issuer key {study.id}` prints"
+    problem = f"have a token key of study {other}, good for no other one: {told}"
     return StudyError("channel.tokens.keys", problem)
 
 

@@ -167,5 +167,6 @@ def test_the_command_says_which_study_has_the_key(published, asked, tmp_path, ca
     assert main(["publish", str(path), "--to", URL, *more]) != 0
     (line,) = [one for one in capsys.readouterr().err.splitlines() if "token key" in one]
     assert "have a token key of study wave-1" in line
+    assert line.endswith("state what `ldpkit issuer key wave-2` prints")
     path.write_text(copied(first, first.id, version=2).to_json())
     assert main(["publish", str(path), "--to", URL, *more]) == 0
