@@ -88,6 +88,8 @@ def run_publish(arguments: argparse.Namespace) -> int:
     said, links = [], []
     if arguments.dry_run:
         said = [_what_would_happen(study, before, _state_of(collector, study.id))]
+        if is_new:
+            _refuse_keys_there(collector, study, before or b"", arguments.study)
     # Before it is published, as a version never changes.
     notes = _told(_anew(collector, study, before) if before and is_new else [])
     if not arguments.dry_run:
@@ -126,6 +128,25 @@ def _require_keys(study: Study, path: str) -> None:
         require_keys(study)
     except StudyError as error:
         raise InputError(f"{path}: {error}") from None
+
+
+def _refuse_keys_there(collector: RemoteCollector, study: Study, before: bytes, path: str) -> None:
+    """Raises InputError for a token key of another study of now, as far as the key may know; publishing looks
+    at all versions. before: the current one of this study.
+    """
+    from collector.remote.client import RefusalError
+    from collector.studies.token_keys import has_key_of, keys_in, keys_of
+
+    new = keys_of(study) - keys_in(before)
+    try:
+        listed = collector.studies() if new and collector.has_key else []
+    except RefusalError as error:
+        if error.status != FORBIDDEN:
+            raise
+        return
+    for other in [one["id"] for one in listed if one["id"] != study.id]:
+        if new & keys_in(collector.published(other) or b""):
+            raise InputError(f"{path}: {has_key_of(other, study)}")
 
 
 def _state_of(collector: RemoteCollector, study_id: str) -> str:

@@ -159,11 +159,12 @@ def unfinished_documents(session: Session) -> list[tuple[bytes, bool]]:
     return [(canonical, not closed) for canonical, closed in rows]
 
 
-def all_versions(session: Session) -> list[tuple[int, int, str]]:
-    """(number, version, digest) of every version of every study that is not deleted, in their order."""
+def all_versions(session: Session, deleted: bool = False) -> list[tuple[int, int, str]]:
+    """(number, version, digest) of every version of every study that is not deleted, or of all, in order."""
     columns = (DocumentRow.study, DocumentRow.version, DocumentRow.digest)
     joined = select(*columns).join(StudyRow, DocumentRow.study == StudyRow.number)
-    rows = session.execute(joined.where(StudyRow.deleted.is_(False)).order_by(*columns[:2]))
+    chosen = joined if deleted else joined.where(StudyRow.deleted.is_(False))
+    rows = session.execute(chosen.order_by(*columns[:2]))
     return [(study, version, digest) for study, version, digest in rows]
 
 

@@ -32,6 +32,7 @@ from collector.storage.invitations import count_unused
 from collector.storage.models import StudyRow
 from collector.storage.queries import StudyState
 from collector.studies.origins import require_room
+from collector.studies.token_keys import refuse_keys_of_others
 from ldp_client.core.public_keys import PublicKey
 from ldp_client.device.policy import verify_study
 from ldp_client.documents.errors import InputError, RefusedError
@@ -98,7 +99,7 @@ def publish(session: Session, study: Study) -> bool:
 
     A version that is current already may be published again as it is. Raises ProblemError for
     another document under that version, for an earlier version, for a closed or deleted study, and where
-    issuers and relays have no room on all pages.
+    issuers and relays have no room on all pages; StudyError for a token key of another study.
     """
     row = queries.locked_or_new_study(session, study.id)
     if row.deleted:
@@ -115,6 +116,7 @@ def publish(session: Session, study: Study) -> bool:
             "version",
         )
     _refuse_both(session, row, study)
+    refuse_keys_of_others(session, row.number, study)
     require_room(session, row.number, study.channel)
     queries.add_document(session, row.number, study.version, study.digest, study.canonical())
     _make_current(row, study)

@@ -166,13 +166,18 @@ def _leaves_unseen(device: "Device", study_id: str) -> bool:
 
 def _send_earlier(device: "Device", study_id: str, arguments: argparse.Namespace, is_answered: bool) -> None:
     """Send what an earlier call could not, whatever keeps this study from being answered."""
+    from ldp_client.commands.late_invitations import give_instead, give_uninvited
+
     _tell_waiting(device, study_id)
+    given, out = arguments.invitation if is_answered else "", sys.stderr if arguments.json else sys.stdout
     try:
-        if is_answered and arguments.invitation:
-            device.invite(study_id, arguments.invitation)
+        has_it = not given or give_uninvited(device, study_id, given)
     finally:
         if device.ledger.queued() or is_answered:
-            print(_sent(_flush(device)), file=sys.stderr if arguments.json else sys.stdout)
+            print(_sent(_flush(device)), file=out)
+    # Not before its own was tried: that may be as good as ever.
+    if not has_it and give_instead(device, study_id, given, not arguments.yes):
+        print(_sent(_flush(device)), file=out)
 
 
 def _answer(device: "Device", study_id: str, arguments: argparse.Namespace) -> str:

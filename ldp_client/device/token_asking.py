@@ -115,6 +115,8 @@ def _refusal(answer: "Answer", tokens: "Tokens") -> Outcome:
         return Outcome("kept", say("device.token_invitation"))
     if problem == "token-issued":
         return Outcome("stuck", say("device.token_issued"))
+    if problem == "token-key-unknown":
+        return Outcome("stuck", say("device.token_key"))
     if problem == "token-key-other" and _is_unnamed(document, tokens):
         return Outcome("stuck", say("device.token_stratum"))
     detail = printable(document.get("detail", ""), MOST_CHARACTERS)

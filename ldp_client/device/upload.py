@@ -167,7 +167,11 @@ def pause_of(status: int) -> str:
 
 
 def media_type_of(answer: "Answer") -> str:
-    """What an answer says that it is, without parameters."""
+    """What an answer says that it is, without parameters; of a compressed one, that instead: no device asks
+    for it, and what came is not what was sent."""
+    coding = answer.headers.get("Content-Encoding", "").lower()
+    if coding in ("gzip", "br"):
+        return f"Content-Encoding {coding}"
     return printable(answer.headers.get("Content-Type", "").partition(";")[0].strip().lower())
 
 

@@ -8,7 +8,7 @@ import { fail } from "./errors.js";
 
 const X25519 = { name: "X25519" };
 const REQUEST_TYPE = "message/ohttp-req";
-const ANSWER_TYPE = "message/ohttp-res";
+const ANSWER_TYPE = /^message\/ohttp-res\s*(;|$)/i;
 const POINT_AT = 3;
 const POINT_END = 35;
 const SECRET_BYTES = 16;
@@ -49,7 +49,7 @@ export const through = ({ body, size = utf8(body).length, digest, channel: { obl
       referrerPolicy: "no-referrer",
       signal,
     });
-    const isAnswer = outer.status === 200 && outer.headers.get("Content-Type") === ANSWER_TYPE;
+    const isAnswer = outer.status === 200 && ANSWER_TYPE.test(outer.headers.get("Content-Type"));
     // What a relay says itself is about no report.
     return isAnswer ? plain(await open(new Uint8Array(await outer.arrayBuffer()))) : new Response(null, { status: outer.status });
   };

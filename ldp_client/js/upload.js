@@ -81,7 +81,7 @@ export async function exchange(url, { send = fetch, ...options }, report) {
     });
     const { status, headers } = response;
     const bytes = await response.arrayBuffer();
-    const [type] = /^[^;]*/.exec(headers.get("Content-Type"));
+    const [type] = /^[^;\s]*/.exec(headers.get("Content-Type")?.toLowerCase());
     const publisher = headers.get("LDPKit-Collector");
     // Without a header it is null.
     const said = publisher == report?.publisher ? read(bytes) : {};

@@ -8,14 +8,18 @@ import os
 
 import pytest
 
+from collector.storage import queries
+from collector.studies import publishing
 from inference.projection.token_keys import second_tokens, with_tokens
 from ldp_client.cli import main
 from ldp_client.documents.channel import SPKI_HEAD, SPKI_TAIL
 from ldp_client.documents.errors import InputError, UsageError
 from schemas import Study
+from tests.collector.test_operating import URL, asked
 from tests.ldp_client.issuers import channel_of
 from tests.secure_sum.test_two_rounds import first_study, write_posterior
 
+__all__ = ["asked"]
 ADVICE = "run `ldpkit issuer key again > tokens.json`, and add --tokens tokens.json"
 
 
@@ -85,3 +89,84 @@ def test_a_study_without_tokens_takes_none():
     with pytest.raises(UsageError, match="takes no tokens"):
         second_tokens(first_study(), "again", "tokens.json")
     assert second_tokens(first_study(), "again", None) is None
+
+
+def copied(first, new_id="wave-2", **changes):
+    """What an author makes who copies the first study's document."""
+    return Study({**first.document, "id": new_id, **changes})
+
+
+def refused(response, first):
+    said = response.get_json()
+    assert response.status_code == 422
+    assert said["field"] == "channel.tokens.keys"
+    assert f"have a token key of study {first.id}" in said["detail"]
+    return said["detail"]
+
+
+@pytest.fixture
+def published(empty, make_study):
+    study = make_study(id="wave-1", channel=channel_of("https://issuer.example"))
+    assert empty.publish(study).status_code == 201
+    return empty, study
+
+
+def test_a_collector_refuses_a_copied_study(published):
+    harness, first = published
+    said = refused(harness.publish(copied(first)), first)
+    assert "state what `ldpkit issuer key wave-2` prints" in said
+    with harness.collector.database.read() as session:
+        assert not queries.published_versions(session, "wave-2")
+    tokens = {"issuer": "https://issuer.example", "keys": [{"key": other_key()}]}
+    own = copied(first, channel={"batches": {"hours": 24}, "tokens": tokens})
+    assert harness.publish(own).status_code == 201
+
+
+@pytest.mark.parametrize("end", [{}, {"deleted": True}, {"final": True}])
+def test_a_study_that_is_over_keeps_its_keys(published, end):
+    harness, first = published
+    with harness.collector.database.write() as session:
+        publishing.close(session, first.id, **end)
+    refused(harness.publish(copied(first)), first)
+
+
+def test_the_keys_of_an_earlier_version_are_another_studys_too(published):
+    harness, first = published
+    tokens = {"issuer": "https://issuer.example", "keys": [{"key": other_key()}]}
+    changed = {"version": 2, "channel": {"batches": {"hours": 24}, "tokens": tokens}}
+    assert harness.publish(copied(first, first.id, **changed)).status_code == 201
+    refused(harness.publish(copied(first)), first)
+
+
+def test_a_new_version_states_the_keys_of_its_own_study(published):
+    harness, first = published
+    assert harness.publish(copied(first, first.id, version=2)).status_code == 201
+    assert harness.publish(copied(first, first.id, version=2)).status_code == 200
+
+
+def test_a_new_version_of_an_untokened_study_states_no_others(published, make_study):
+    harness, first = published
+    assert harness.publish(make_study(id="plain")).status_code == 201
+    refused(harness.publish(copied(first, "plain", version=2)), first)
+
+
+def test_a_key_that_stands_in_a_text_is_nobodys(empty, make_study):
+    """Only what a document states as a key counts, not what somebody writes into one."""
+    channel = channel_of("https://issuer.example")
+    quoted = json.dumps(channel["tokens"]["keys"], separators=(",", ":"))
+    assert empty.publish(make_study(id="wave-0", purpose=quoted)).status_code == 201
+    assert empty.publish(make_study(id="wave-1", channel=channel)).status_code == 201
+
+
+@pytest.mark.parametrize("more", [[], ["--dry-run"]])
+def test_the_command_says_which_study_has_the_key(published, asked, tmp_path, capsys, more):
+    harness, first = published
+    asked(harness)
+    path = tmp_path / "two.json"
+    path.write_text(copied(first).to_json())
+    assert main(["publish", str(path), "--to", URL, *more]) != 0
+    (line,) = [one for one in capsys.readouterr().err.splitlines() if "token key" in one]
+    assert "have a token key of study wave-1" in line
+    assert line.endswith("state what `ldpkit issuer key wave-2` prints")
+    path.write_text(copied(first, first.id, version=2).to_json())
+    assert main(["publish", str(path), "--to", URL, *more]) == 0

@@ -95,6 +95,17 @@ def test_the_command_says_of_a_code_that_answered_elsewhere_what_ends_it(stratum
     assert (flushed.batched, flushed.waiting) == (1, 0)
 
 
+def test_the_command_says_of_a_key_that_the_issuer_lacks_whom_to_ask(stratum, capsys):
+    device, issuer, _ = stratum
+    issuer.answers = [refusing(422, "token-key-unknown")]
+    folder = str(Path(device.ledger.path).parent)
+    main(["answer", f"{device.collector}/v1/studies/{studies.document()['id']}", "--folder", folder])
+    said = capsys.readouterr().err
+    assert "a key that its issuer does not have for this invitation: ask the study's contact" in said
+    assert "run again" not in said
+    assert device.flush(attempts=1).batched == 1
+
+
 @pytest.mark.parametrize("closes", ["", "2999-01-01"])
 def test_the_command_says_of_a_deleted_study_to_withdraw(tmp_path, server, capsys, closes):
     study = Study({**PLAIN.document, **({"closes": closes} if closes else {})})

@@ -168,7 +168,7 @@ LIES = {
     "HTML": (lambda body, _: (200, "text/html", keys()[0].sign(body[3:])), "no answer of a collector"),
     "another invitation's": (refusing(409, "token-issued"), "no second token"),
     "unknown invitation": (refusing(403, "invitation-needed"), "does not know this invitation"),
-    "unknown key": (refusing(422, "token-key-unknown"), "token-key-unknown"),
+    "unknown key": (refusing(422, "token-key-unknown"), "a key that its issuer does not have"),
     "a key that there is not": (refusing(409, "token-key-other", key=1), "token-key-other"),
     "no index": (refusing(409, "token-key-other", key=True), "token-key-other"),
     "the same key": (refusing(409, "token-key-other", key=0), "token-key-other"),

@@ -1,0 +1,75 @@
+"""A token key is one study's: its issuer signs nothing with it for the invitations of any other."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from typing import TYPE_CHECKING
+
+from sqlalchemy import select
+
+from collector.storage import queries
+from collector.storage.models import DocumentRow, StudyRow
+from ldp_client.documents.errors import StudyError
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+    from schemas import Study
+
+# As canonical JSON has a field: in a text its quotes would have backslashes.
+STATED = re.compile(rb'"key":"([A-Za-z0-9+/=]+)"')
+# By digest: a document never changes.
+_OF_DOCUMENTS: dict[str, frozenset[bytes]] = {}
+
+
+def refuse_keys_of_others(session: Session, number: int, study: Study) -> None:
+    """Refuse a version that states a token key of another study: its people would pay, and get no token.
+
+    A study that is closed or deleted keeps its keys. What earlier versions of this one state may stay.
+
+    Args:
+        session: in which the version is published.
+        number: its study's.
+        study: the version.
+
+    Raises:
+        StudyError: with the study that has the key.
+    """
+    new = keys_of(study)
+    versions = queries.all_versions(session, deleted=True) if new else []
+    for one, version, digest in versions:
+        if one == number:
+            new -= _stated(session, one, version, digest)
+    for one, version, digest in versions if new else ():
+        if new & _stated(session, one, version, digest):
+            other = session.scalars(select(StudyRow.id).where(StudyRow.number == one)).one()
+            raise has_key_of(other, study)
+
+
+def keys_of(study: Study) -> set[bytes]:
+    """The token keys of a study, in base64."""
+    tokens = study.channel.tokens if study.channel is not None else None
+    return {b64encode(key.spki) for key in tokens.keys} if tokens is not None else set()
+
+
+def keys_in(canonical: bytes) -> frozenset[bytes]:
+    """The same of a study's canonical JSON, which is not parsed for it."""
+    return frozenset(STATED.findall(canonical))
+
+
+def has_key_of(other: str, study: Study) -> StudyError:
+    """The refusal of a study that states a key of the other."""
+    # Short, as the command shows so much of a refusal.
+    told = f"state what `ldpkit issuer key {study.id}` prints"
+    problem = f"have a token key of study {other}, good for no other one: {told}"
+    return StudyError("channel.tokens.keys", problem)
+
+
+def _stated(session: Session, number: int, version: int, digest: str) -> frozenset[bytes]:
+    """The token keys in a document, in base64, which is read once in a process."""
+    if digest not in _OF_DOCUMENTS:
+        wanted = (DocumentRow.study == number, DocumentRow.version == version)
+        text = session.scalars(select(DocumentRow.canonical).where(*wanted)).one()
+        _OF_DOCUMENTS[digest] = keys_in(text)
+    return _OF_DOCUMENTS[digest]

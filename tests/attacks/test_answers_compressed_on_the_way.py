@@ -1,0 +1,67 @@
+"""Has a proxy compress what an issuer or a collector answers, and the device blame them for what it reads."""
+
+from __future__ import annotations
+
+import gzip
+from email.message import Message
+
+import pytest
+
+from ldp_client.device import sending, token_asking
+from ldp_client.device.exchange import Answer
+from schemas import Study
+from tests import studies
+from tests.attacks.test_strata_without_keys import device, server
+from tests.ldp_client.devices import Server, consenting
+
+__all__ = ["device", "server"]
+exchange = token_asking.exchange
+
+
+def coding(*codings):
+    """A proxy that always compresses, and says so in turn."""
+    said = list(codings)
+
+    def passed_on(*arguments):
+        answer = exchange(*arguments)
+        headers = Message()
+        for name, value in answer.headers.items():
+            headers[name] = value
+        named = said.pop(0) if said else ""
+        headers["Content-Encoding"] = named
+        packed = named.lower() in ("gzip", "br")
+        return Answer(answer.status, headers, gzip.compress(answer.body) if packed else answer.body)
+
+    return passed_on
+
+
+@pytest.mark.parametrize("named", ["gzip", "GZIP", "br"])
+def test_the_issuer_is_not_said_to_have_signed_wrongly(device, monkeypatch, named):
+    asking, issuer, _ = device
+    issuer.answers = []
+    monkeypatch.setattr(token_asking, "exchange", coding(named))
+    flushed = asking.flush(attempts=1)
+    assert flushed.waiting == 1
+    assert f"with Content-Encoding {named.lower()}: " in flushed.reason
+    assert "did not sign" not in flushed.reason
+    # Without the proxy it is the very same request, which is answered.
+    assert asking.flush(attempts=1).batched == 1
+
+
+@pytest.mark.parametrize("named", ["identity", "utf-8", ""])
+def test_what_is_as_it_was_sent_is_read(device, monkeypatch, named):
+    asking, issuer, _ = device
+    issuer.answers = []
+    monkeypatch.setattr(token_asking, "exchange", coding(named))
+    assert asking.flush(attempts=1).batched == 1
+
+
+def test_a_receipt_that_cannot_be_read_says_why(tmp_path, monkeypatch):
+    with Server() as collector:
+        plain = consenting(tmp_path, "8", collector.url)
+        study = Study(studies.document(studies.YES_NO))
+        plain.answer(study, {"ever": True})
+        monkeypatch.setattr(sending, "exchange", coding("gzip"))
+        flushed = plain.flush(attempts=1)
+        assert flushed.waiting == 1
+        assert "with Content-Encoding gzip: " in flushed.reason
