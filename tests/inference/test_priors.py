@@ -137,7 +137,7 @@ def test_the_prior_of_the_centre_is_the_response_at_the_middle_of_the_bounds():
 
 
 DEFAULT_LAWS = {
-    "hours": {"rate": stats.gamma(2, scale=1 / 6)},
+    "hours": {"rate": stats.lognorm(1.5, scale=4 / 12)},
     "age": {"mean": stats.norm(30, 30), "sd": stats.gamma(2, scale=30 / 4)},
     "ever": {"p": stats.uniform()},
     "occupation": {"p[worker]": stats.beta(1, 2)},
@@ -162,8 +162,10 @@ def test_defaults_of_laws_from_zero_reach_bounds_that_lie_far_from_it(model, par
     """Bounds 1,000 and 1,100: answers are about 1,050, however near the bounds are to each other."""
     far = question_of({**studies.NUMBER, "bounds": ["1000", "1100"], "model": {"name": model}})
     stated = priors_of(far)[parameter]
-    law = stats.gamma(stated["shape"], scale=1 / stated["rate"])
-    place = 1 / 1050 if model == "exponential" else 1050.0
+    if model == "exponential":
+        place, law = 1 / 1050, stats.lognorm(stated["scale"], scale=np.exp(stated["loc"]))
+    else:
+        place, law = 1050.0, stats.gamma(stated["shape"], scale=1 / stated["rate"])
     assert 0.05 < law.cdf(place) < 0.95
     near = priors_of(question_of({**studies.NUMBER, "bounds": ["0", "1100"], "model": {"name": model}}))
     assert near[parameter] == stated
