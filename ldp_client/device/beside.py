@@ -2,7 +2,8 @@
 
 A request for a token has the person's invitation, whatever leaves in the clear their address. In a batch,
 that is with a token or through a relay, nothing leaves beside the former; through a relay nothing beside
-either nor in the hour after, and one request alone, as two are one person's.
+either nor in the hour after, and one request alone, as two are one person's. Nor is the address shown in the
+hour after that by what was tried before.
 
 What is never settled holds nothing else up for good. What was never tried goes first. Of what was, chance
 takes what waits; while a relay is waited for, all that was tried in the clear waits with it.
@@ -32,24 +33,36 @@ class Apart:
         self.postponed: "list[Queued]" = []
         self.yielding: "list[Queued]" = []
 
-    def going(self, due: "list[Queued]", was_seen: bool, has_relayed: bool) -> "list[Queued]":
-        """Those of `due` that leave. was_seen: the address, lately; has_relayed: in this flush already."""
+    def going(
+        self, due: "list[Queued]", was_seen: bool, has_relayed: bool, is_unseen: bool
+    ) -> "list[Queued]":
+        """Those of `due` that leave. was_seen: the address, lately; has_relayed: in this flush already;
+        is_unseen: after something did lately.
+        """
         relayed = [report for report in due if self._channels.is_relayed(report) and self._may_wait(report)]
         clear = [report for report in due if self._channels.is_shown(report)]
         others = [report for report in due if report not in relayed and report not in clear]
         is_seen = was_seen or any([self._channels.is_relayed(report) for report in others])
-        relayed, clear = self._one_kind(relayed, clear, is_seen, has_relayed)
+        relayed, clear = self._one_kind(relayed, clear, is_seen, has_relayed, is_unseen)
         left = random.sample(relayed, len(relayed))
         self.postponed += left[1:]
         return [*others, *self._unasked(clear), *left[:1]]
 
     def _one_kind(
-        self, relayed: "list[Queued]", clear: "list[Queued]", was_seen: bool, has_relayed: bool
+        self,
+        relayed: "list[Queued]",
+        clear: "list[Queued]",
+        was_seen: bool,
+        has_relayed: bool,
+        is_unseen: bool,
     ) -> "tuple[list[Queued], list[Queued]]":
         """What goes through a relay, or what leaves in the clear."""
         urgent = [report for report in clear if self._is_fresh(report) or not self._may_wait(report)]
         if has_relayed:
             urgent = [report for report in clear if not self._may_wait(report)]
+        elif is_unseen and len(urgent) < len(clear):
+            # The relay waits too, else one that is never reached would keep the others for good.
+            pass
         elif not relayed:
             return [], clear
         elif not was_seen and not urgent and (not clear or random.getrandbits(1)):

@@ -2,10 +2,10 @@
 
 A fetch keeps a report from its relay for an hour or two. A command that runs daily would keep it for good,
 so that it fetches nothing that was answered while a report waits. A relay that is gone would then hold the
-fetches for good instead: after so many days chance takes turns. Right after a request through a relay nothing
-is fetched, whether it succeeded or not. What is kept for that decides no answer, and is forgotten at the next
-flush once the report is concluded, or its deletion is asked for, and the hours after a request are over: so
-that the ledger's seal leaves it out, and a ledger that was made without these tables gets them here.
+fetches for good instead: after so many days chance takes turns. Right after a request through one nothing is
+fetched, whether it succeeded or not. What is kept for that decides no answer, so that the ledger's seal
+leaves it out; it is forgotten at the next flush once the report is concluded, or its deletion is asked for.
+A ledger that was made without this table gets it here.
 """
 
 import random
@@ -14,7 +14,7 @@ import sqlite3
 from ldp_client.device import clock
 from ldp_client.device.channels import Channels
 from ldp_client.device.outbox import pending, withdrawn
-from ldp_client.device.pacing import APART_SECONDS
+from ldp_client.device.pacing import unseen_until
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,14 +38,6 @@ def note_overdue(connection: sqlite3.Connection) -> None:
     connection.executemany("INSERT OR IGNORE INTO overdue VALUES (?, ?, ?)", rows)
 
 
-def note_relayed(connection: sqlite3.Connection) -> None:
-    """Note until when nothing of the device's is seen, as a request leaves through a relay now."""
-    _forget(connection)
-    connection.execute("DELETE FROM unseen")
-    until = clock.within(clock.now() + APART_SECONDS, APART_SECONDS)
-    connection.execute("INSERT INTO unseen VALUES (?)", (until,))
-
-
 def holds_fetches(ledger: "Ledger", collector: str) -> bool:
     """Whether anything waits for a relay that a fetch at this collector would keep waiting, or tell of; or
     has just left through one.
@@ -53,7 +45,7 @@ def holds_fetches(ledger: "Ledger", collector: str) -> bool:
     with ledger.writing() as connection:
         _forget(connection)
         # A fetch would tell whose that was, whatever still waits, and wherever it went.
-        if connection.execute("SELECT COUNT(*) FROM unseen").fetchone()[0]:
+        if unseen_until(connection):
             return True
         relayed = [one for one in _relayed(connection) if one.collector == collector]
         rows = connection.execute("SELECT report, is_deletion, since FROM overdue").fetchall()
@@ -77,17 +69,11 @@ def _holds(report: "Queued", since: "Optional[int]") -> bool:
 
 
 def _forget(connection: sqlite3.Connection) -> None:
-    """Delete the days of what waits no more, and the moment that is over.
-
-    One that lies too far ahead was noted before the clock was moved back.
-    """
+    """Delete the days of what waits no more."""
     connection.execute(
         "CREATE TABLE IF NOT EXISTS overdue (report TEXT, is_deletion INTEGER, since INTEGER NOT NULL,"
         " PRIMARY KEY (report, is_deletion))"
     )
-    connection.execute("CREATE TABLE IF NOT EXISTS unseen (until REAL NOT NULL)")
     waits = "state IN ('queued', 'trying', 'withdrawn') AND (state = 'withdrawn') = is_deletion"
     known = f"SELECT 1 FROM reports WHERE id = report AND {waits}"
     connection.execute(f"DELETE FROM overdue WHERE NOT EXISTS ({known})")
-    now = clock.now()
-    connection.execute("DELETE FROM unseen WHERE until <= ? OR until > ?", (now, now + 2 * APART_SECONDS))

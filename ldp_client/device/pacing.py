@@ -15,7 +15,7 @@ PERIOD_SECONDS = 60.0
 # Of all requests, and of the deletions among them.
 _TABLES = ("attempts", "deletions")
 # After the collector saw this device's address nothing leaves through a relay for so long, and for up to as
-# long again, as chance has it: its time would tell whose it is.
+# long again, as chance has it: its time would tell whose it is. Nor is the address shown after that did.
 APART_SECONDS = 3600.0
 
 
@@ -43,26 +43,39 @@ def forget_moments(connection: sqlite3.Connection, now: float) -> None:
 
 def note_visit(connection: sqlite3.Connection) -> None:
     """Note until when nothing is relayed, as the collector is about to see this device's address."""
-    _forget_visit(connection)
-    connection.execute("DELETE FROM apart")
-    until = clock.within(clock.now() + APART_SECONDS, APART_SECONDS)
-    connection.execute("INSERT INTO apart VALUES (?)", (until,))
+    _note(connection, "apart")
 
 
 def apart_until(connection: sqlite3.Connection) -> float:
     """Until when nothing may leave through a relay, as the collector saw this device lately; else 0."""
-    _forget_visit(connection)
-    until: float = connection.execute("SELECT TOTAL(until) FROM apart").fetchone()[0]
-    return until
+    return _until(connection, "apart")
 
 
-def _forget_visit(connection: sqlite3.Connection) -> None:
-    """Delete what is over. What lies too far ahead was noted before the clock was moved back."""
+def note_relayed(connection: sqlite3.Connection) -> None:
+    """Note until when nothing of the device's is seen, as a request leaves through a relay now."""
+    _note(connection, "unseen")
+
+
+def unseen_until(connection: sqlite3.Connection) -> float:
+    """Until when nothing may show this device's address, as something left through a relay lately; else 0."""
+    return _until(connection, "unseen")
+
+
+def _note(connection: sqlite3.Connection, table: str) -> None:
+    _until(connection, table)
+    connection.execute(f"DELETE FROM {table}")
+    until = clock.within(clock.now() + APART_SECONDS, APART_SECONDS)
+    connection.execute(f"INSERT INTO {table} VALUES (?)", (until,))
+
+
+def _until(connection: sqlite3.Connection, table: str) -> float:
+    """What was noted, 0 once it is over. What lies too far ahead was before the clock was moved back."""
     now = clock.now()
-    connection.execute("CREATE TABLE IF NOT EXISTS apart (until REAL NOT NULL)")
-    connection.execute("DELETE FROM apart WHERE until <= ?", (now,))
-    longest = now + 2 * APART_SECONDS
-    connection.execute("UPDATE apart SET until = MIN(until, ?)", (longest,))
+    connection.execute(f"CREATE TABLE IF NOT EXISTS {table} (until REAL NOT NULL)")
+    connection.execute(f"DELETE FROM {table} WHERE until <= ?", (now,))
+    connection.execute(f"UPDATE {table} SET until = MIN(until, ?)", (now + 2 * APART_SECONDS,))
+    until: float = connection.execute(f"SELECT TOTAL(until) FROM {table}").fetchone()[0]
+    return until
 
 
 def is_late(connection: sqlite3.Connection, report_id: str) -> bool:

@@ -10,7 +10,7 @@ from ldp_client.device.beside import Apart
 from ldp_client.device.channels import Channels, postpone
 from ldp_client.device.exchange import backoff, exchange
 from ldp_client.device.flushed import Flushed
-from ldp_client.device.held_back import note_overdue, note_relayed
+from ldp_client.device.held_back import note_overdue
 from ldp_client.device.known_studies import note_publisher, publisher_of
 from ldp_client.device.ledger import Ledger
 from ldp_client.device.locking import BusyError, locked, mark
@@ -22,7 +22,9 @@ from ldp_client.device.pacing import (
     apart_until,
     forget_moments,
     is_late,
+    note_relayed,
     note_visit,
+    unseen_until,
 )
 from ldp_client.device.relayed import KeyGoneError, way_of
 from ldp_client.device.shares import delete_shares, put_shares
@@ -153,9 +155,10 @@ class Sender:
         """Both without what has to leave at another time."""
         with self._ledger.writing() as connection:
             fresh, until = outbox.untried(connection), apart_until(connection)
+            is_unseen = unseen_until(connection) > 0
         forced = {report.report_id for report in deletions} if self._now else set()
         apart = Apart(self._channels, fresh, forced)
-        going = apart.going([*deletions, *uploads], until > 0, self._has_relayed)
+        going = apart.going([*deletions, *uploads], until > 0, self._has_relayed, is_unseen)
         self._has_relayed |= any([self._channels.is_relayed(report) for report in going])
         for report in apart.postponed:
             self._postpone(report, Outcome("kept"))
@@ -163,10 +166,7 @@ class Sender:
             result.count_batched()
         if until and apart.held:
             result.reason = result.reason or _seen(until)
-        for report in apart.yielding:
-            result.reason = result.reason or say("device.unseen")
-            result.waiting += bool(report.body)
-            result.undeleted += not report.body
+        result.later += len(apart.yielding)
         left = [[report for report in kind if report in going] for kind in (deletions, uploads)]
         return left[0], left[1]
 

@@ -39,7 +39,7 @@ export async function decide(reports, write, isIts, now) {
 const leaveNow = (isIts, now) => (memory) => {
   const moment = Date.now();
   // What lies too far ahead was noted before the clock was moved back.
-  memory.apart = Math.min(memory.apart ?? 0, moment + 2 * HOUR_MS);
+  for (const until of ["apart", "unseen"]) memory[until] = Math.min(memory[until] ?? 0, moment + 2 * HOUR_MS);
   const isForced = ({ body }) => now && !body;
   const putOff = (one) => (one.due = drawDue(one.channel));
 
@@ -66,7 +66,10 @@ const leaveNow = (isIts, now) => (memory) => {
   const goes = new Set(due);
   const isSeen = memory.apart > moment || due.some((one) => isRelayed(one) && isForced(one));
   const urgent = clear.filter((one) => isForced(one) || isFresh(one));
-  const isRelaysTurn = !isSeen && !urgent[0] && (!clear[0] || coin());
+  // What was tried in the clear shows no address in the hour after a relay's turn; the relay waits too, else one that is never
+  // reached would keep it for good.
+  const tried = memory.unseen > moment ? clear.filter((one) => !urgent.includes(one)) : [];
+  const isRelaysTurn = !isSeen && !urgent[0] && !tried[0] && (!clear[0] || coin());
   // Two at once through a relay are one person's.
   const [leaves] = isRelaysTurn ? relayed.splice(Math.floor((relayed.length * randomUint32(systemRandom)) / 2 ** 32), 1) : [];
   for (const one of relayed) {
@@ -77,6 +80,7 @@ const leaveNow = (isIts, now) => (memory) => {
   }
   // All that was tried in the clear waits while a relay is waited for.
   if (leaves || (relayed[0] && isSeen)) for (const one of clear) if (leaves || !urgent.includes(one)) goes.delete(one);
+  for (const one of tried) goes.delete(one);
 
   // Nothing in a batch leaves beside a request for a token, which says who somebody is. One that is never granted keeps no
   // report for good.
@@ -89,5 +93,6 @@ const leaveNow = (isIts, now) => (memory) => {
     }
   }
   if (shown[0]) memory.apart = drawApart();
+  if (due.some((one) => goes.has(one) && isRelayed(one))) memory.unseen = drawApart();
   return new Set([...goes].map(({ id }) => id));
 };

@@ -36,6 +36,8 @@ export function drawPayloads(
   mechanisms = study.questions.map(mechanismFor),
   place = -1,
 ) {
+  // A copy may have been changed.
+  if (!Object.isFrozen(study)) fail("input", "is a copy", "study");
   const ids = study.questions.map((asked) => asked.id);
   const [asked, clear, hidden = 0] = study.split?.(answers) ?? [answers];
   const isAsked = (_, index) => place < 0 || index === place;

@@ -71,7 +71,14 @@ async function parsed(source) {
     if (asked.model?.prior !== undefined) (await import("./priors.js")).checkPriors(asked);
   }
   const canonical = canonicalJson(document);
-  return { ...study, document, canonical, digest: await sha256(utf8(canonical)) };
+  return frozen({ ...study, document, canonical, digest: await sha256(utf8(canonical)) });
+}
+
+/** Choices that are sorted to be shown would be others under the same digest. */
+function frozen(value) {
+  // Bytes cannot be; what is no object is.
+  if (!ArrayBuffer.isView(value) && !Object.isFrozen(value)) Object.values(Object.freeze(value)).forEach(frozen);
+  return value;
 }
 
 async function readParts(document) {

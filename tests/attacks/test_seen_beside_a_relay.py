@@ -44,6 +44,30 @@ def test_nothing_leaves_through_the_relay_beside_a_report_in_the_clear(tmp_path,
     assert not (collector.requests and relay.requests)
 
 
+def test_what_was_tried_in_the_clear_does_not_leave_minutes_after_what_was_relayed(
+    tmp_path, places, keys, at, monkeypatch
+):
+    """Neither is settled, and whoever flushes every ten minutes: each has its turn."""
+    collector, relay = places
+    collector.stuck = "PUT"
+    monkeypatch.setattr(beside, "random", random.Random(30))
+    device = consenting(tmp_path / "device", "9", collector.url)
+    device.answer(relayed_study(relay.url, keys), YES)
+    device.answer(Study({**studies.document(studies.YES_NO), "id": "plain"}), YES)
+    start = max(queued.due for queued in device.ledger.queued())
+    seen, relayed = [], []
+    for step in range(200):
+        at(start + 600 * step)
+        before = len(collector.requests), len(relay.requests)
+        flushed = device.flush(1)
+        seen += [step] if len(collector.requests) > before[0] else []
+        relayed += [step] if len(relay.requests) > before[1] else []
+        assert flushed.likely + flushed.later == 2
+    assert len(seen) > 5
+    assert len(relayed) > 5
+    assert not [step for step in seen if {*range(step - 5, step + 1)} & {*relayed}]
+
+
 def test_a_device_since_restarted_knows_of_its_fetch(tmp_path, places, keys, at):
     collector, relay = places
     study = relayed_study(relay.url, keys)

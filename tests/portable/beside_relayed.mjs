@@ -66,6 +66,8 @@ for (const [more, options] of [[{}], [{ state: "withdrawn", body: "", size: 2 }]
 const stuck = await device(relayed(), {});
 const long = [];
 for (let step = 0; step < 400; step++) long.push(new Set(await stuck.flush(6e5)));
+// Within an hour: the five before.
+const behindIt = long.filter((hosts, step) => hosts.has("collector.example") && long.slice(Math.max(0, step - 5), step).some((one) => one.has("relay.example")));
 const both = long.filter(({ size }) => size > 1).length;
 const [through, clear] = ["relay", "collector"].map((name) => long.filter((hosts) => hosts.has(`${name}.example`)).length);
-console.log(JSON.stringify({ together, alone, minutes, jumped, fetched, since, both, turns: [through > 0, clear > 0] }));
+console.log(JSON.stringify({ together, alone, minutes, jumped, fetched, since, both, seenAfter: behindIt.length, turns: [through > 0, clear > 0] }));

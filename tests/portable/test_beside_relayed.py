@@ -46,3 +46,7 @@ def test_an_attempt_to_come_knows_of_what_another_tab_fetched_since(found):
 def test_what_is_never_settled_keeps_neither_kind_for_good(found):
     assert found["turns"] == [True, True]
     assert found["both"] == 0
+
+
+def test_what_was_tried_in_the_clear_shows_no_address_in_the_hour_after(found):
+    assert found["seenAfter"] == 0

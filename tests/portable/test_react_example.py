@@ -51,7 +51,7 @@ while (left.length) {
 return [seen.size, found.sort()];
 """
 THANKED = 'document.body.classList.add("done")'
-CONTROLLED = '<input name="answer" inputMode={keys} pattern={NUMBER} title={FORM} required'
+CONTROLLED = '<input name="answer" inputMode={keys} pattern={NUMBER} title={FORM} spellCheck={false} required'
 KEPT = CONTROLLED + " value={kept} onChange={({ target }) => keep(target.value)}"
 
 

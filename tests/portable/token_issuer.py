@@ -45,7 +45,7 @@ class Key:
 
 @cache
 def keys() -> tuple[Key, Key]:
-    """Two of one process, whose short ids differ."""
+    """Two, whose short ids differ, until the next issuer opens."""
     first, second = Key(), Key()
     while first.short_id == second.short_id:
         second = Key()
@@ -60,6 +60,8 @@ class TokenIssuer:
     """
 
     def __init__(self) -> None:
+        # No collector takes a study that has another one's.
+        keys.cache_clear()
         self.strata: dict[str, int] = {}
         self.asked: list[tuple[str, bytes]] = []
         self.told: list[Any] = []
