@@ -76,8 +76,8 @@ async function parsed(source) {
 
 /** Choices that are sorted to be shown would be others under the same digest. */
 function frozen(value) {
-  // Bytes cannot be; what is no object is.
-  if (!ArrayBuffer.isView(value) && !Object.isFrozen(value)) Object.values(Object.freeze(value)).forEach(frozen);
+  // Bytes and modules have a tag, and cannot be; what is no object is.
+  if (!(value?.[Symbol.toStringTag] ?? Object.isFrozen(value))) Object.values(Object.freeze(value)).forEach(frozen);
   return value;
 }
 

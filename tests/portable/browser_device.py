@@ -29,7 +29,8 @@ const [document, answers, bytes, name] = args;
 const random = (size) => Uint8Array.from(bytes.splice(0, size));
 random.forTests = true;
 const study = await parseStudy(JSON.stringify({ ...document, opens: undefined, closes: undefined }));
-const dated = { ...study, digest: (await parseStudy(JSON.stringify(document))).digest };
+const { digest } = await parseStudy(JSON.stringify(document));
+const dated = Object.freeze({ ...study, digest });
 const device = await openDevice({ maxEpsilon: "64", name, random });
 return device.answer(dated, answers);
 """

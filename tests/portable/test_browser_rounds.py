@@ -98,7 +98,7 @@ def test_a_memoized_report_follows_the_permanent_answer_and_not_the_true_one(pag
     const payloads = [];
     for (let version = 1; version <= versions; version++) {
       const brand = version % 2 ? "worker" : "teacher";
-      const { body } = await device.answer({ ...study, version }, { brand });
+      const { body } = await device.answer(Object.freeze({ ...study, version }), { brand });
       payloads.push(JSON.parse(body).payloads.brand);
     }
     return payloads;
