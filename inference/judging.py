@@ -62,7 +62,7 @@ def judged(study: Study, question: Question, drawing: Drawing, n: int, seed: int
             SAMPLERS[method].remedy if method in SAMPLERS else OTHER_REMEDY,
             drawing.drawn.chained,
             Part.of(contradictions(drawing.parameters, drawing.prior_draws)),
-            knowledge(drawing.parameters, drawing.prior_draws),
+            knowledge(drawing.parameters, drawing.prior_draws, drawing.prior),
             drawing.drawn.may_diverge,
         ),
         study=study.digest,

@@ -76,8 +76,8 @@ function mark({ name, problem }) {
 function beside(problem) {
   const said = entry("span", problem);
   said.className = "wrong";
-  // It may repeat what was typed. A translator takes new text to its servers: neither is any other place that repeats answers,
-  // or shows a report that nobody agreed to yet, for it.
+  // It may repeat what was typed, and a translator takes new text to its servers. So are all places marked that show answers, or
+  // a report that nobody agreed to yet.
   said.translate = false;
   return said;
 }

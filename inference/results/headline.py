@@ -142,8 +142,7 @@ def _middle(question: Question, posterior: Posterior) -> str:
 
 def _learnt(posterior: Posterior, name: str) -> bool:
     """Whether the reports made it narrower than its prior."""
-    before = posterior.prior_sd.get(name, float("inf"))
-    return bool(posterior.draws[name].std() <= DROWNED * before)
+    return posterior.narrowing(name) <= DROWNED
 
 
 def _one(question: Question, posterior: Posterior, name: str, called: str, interval: Interval) -> str:

@@ -16,6 +16,7 @@ from inference.results.identified import IdentifiedSets
 from inference.results.intervals import AT_MOST, REFUSED, USUAL, interval_of
 from inference.results.predictive import Predictive
 from inference.results.printed import frame_of, html_of, text_of
+from inference.results.prior_notes import is_log_normal
 from inference.results.quantity import QUANTILES, Quantity
 from inference.results.tree import Axis, Layout, axes_of, layout_of, tree_of
 from inference.results.verdict import Verdict
@@ -215,9 +216,23 @@ class Posterior:
         """
         return {name: self._row(name, draws) for name, draws in self.draws.items()}
 
+    def narrowing(self, name: str) -> float:
+        """Compare the sd of a parameter with its prior's, of logs where that is log-normal.
+
+        Args:
+            name: of the parameter.
+
+        Returns:
+            The ratio; 0 without a prior.
+        """
+        draws = self.draws[name]
+        if name in self.prior_draws and is_log_normal(self.prior.get(name)):
+            return float(np.log(draws).std(ddof=1) / np.log(self.prior_draws[name]).std())
+        return float(draws.std(ddof=1) / self.prior_sd.get(name, np.inf))
+
     def _row(self, name: str, draws: NDArray[np.float64]) -> dict[str, float]:
         row = {"mean": float(draws.mean()), "sd": float(draws.std(ddof=1))}
-        row["sd_over_prior_sd"] = row["sd"] / self.prior_sd[name] if name in self.prior_sd else float("nan")
+        row["sd_over_prior_sd"] = self.narrowing(name) if name in self.prior_sd else float("nan")
         levels = np.quantile(draws, list(QUANTILES.values()))
         row |= dict(zip(QUANTILES, map(float, levels), strict=True))
         found = self.diagnostics
@@ -240,7 +255,7 @@ class Posterior:
         """
         needed = {}
         for name, draws in self.draws.items():
-            share = 1 - draws.var() / self.prior_sd[name] ** 2
+            share = 1 - self.narrowing(name) ** 2
             needed[name] = (
                 (self.holders or self.n) * self.questions * (1 + 3 / share)
                 if share > 0.05 and not is_fixed(draws)

@@ -29,12 +29,19 @@ LEANING = 0.36
 WIDER = "state a wider prior"
 
 
-def knowledge(parameters: Parameters, prior: Parameters) -> Part:
+def is_log_normal(stated: Any) -> bool:
+    """Whether a prior, as stated, is log-normal: there logs are compared, as a few draws make up its sd."""
+    return isinstance(stated, Mapping) and stated.get("distribution") == "log_normal"
+
+
+def knowledge(parameters: Parameters, prior: Parameters, stated: Mapping[str, Any] | None = None) -> Part:
     """What was learnt, from draws (chains, draws) of each parameter beside draws (draws,) of its prior.
 
-    A method without a prior has learnt all that it says.
+    A method without a prior has learnt all that it says. stated: {parameter: its prior, as stated}.
     """
-    moving = _moving(parameters)
+    logs = {name for name, one in (stated or {}).items() if is_log_normal(one)}
+    prior = {name: np.log(draws) if name in logs else draws for name, draws in prior.items()}
+    moving = {name: np.log(draws) if name in logs else draws for name, draws in _moving(parameters).items()}
     wide = [name for name, draws in moving.items() if name in prior and _is_wide(draws, prior[name])]
     drowned = [name for name in wide if _is_near(moving[name], prior[name])]
     held = [name for name in wide if name not in drowned]

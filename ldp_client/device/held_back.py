@@ -35,7 +35,7 @@ def note_overdue(connection: sqlite3.Connection) -> None:
     _forget(connection)
     today = clock.now() // DAY
     rows = [(one.report_id, not one.body, today) for one in _relayed(connection) if one.due <= clock.now()]
-    connection.executemany("INSERT OR IGNORE INTO overdue VALUES (?, ?, ?)", rows)
+    connection.executemany("INSERT OR IGNORE INTO due_since VALUES (?, ?, ?)", rows)
 
 
 def holds_fetches(ledger: "Ledger", collector: str) -> bool:
@@ -48,7 +48,7 @@ def holds_fetches(ledger: "Ledger", collector: str) -> bool:
         if unseen_until(connection):
             return True
         relayed = [one for one in _relayed(connection) if one.collector == collector]
-        rows = connection.execute("SELECT report, is_deletion, since FROM overdue").fetchall()
+        rows = connection.execute("SELECT report, is_deletion, since FROM due_since").fetchall()
     days = {(report, bool(is_deletion)): since for report, is_deletion, since in rows}
     return any([_holds(one, days.get((one.report_id, not one.body))) for one in relayed])
 
@@ -71,9 +71,9 @@ def _holds(report: "Queued", since: "Optional[int]") -> bool:
 def _forget(connection: sqlite3.Connection) -> None:
     """Delete the days of what waits no more."""
     connection.execute(
-        "CREATE TABLE IF NOT EXISTS overdue (report TEXT, is_deletion INTEGER, since INTEGER NOT NULL,"
+        "CREATE TABLE IF NOT EXISTS due_since (report TEXT, is_deletion INTEGER, since INTEGER NOT NULL,"
         " PRIMARY KEY (report, is_deletion))"
     )
     waits = "state IN ('queued', 'trying', 'withdrawn') AND (state = 'withdrawn') = is_deletion"
     known = f"SELECT 1 FROM reports WHERE id = report AND {waits}"
-    connection.execute(f"DELETE FROM overdue WHERE NOT EXISTS ({known})")
+    connection.execute(f"DELETE FROM due_since WHERE NOT EXISTS ({known})")

@@ -166,7 +166,10 @@ class Sender:
             result.count_batched()
         if until and apart.held:
             result.reason = result.reason or _seen(until)
-        result.later += len(apart.yielding)
+        for report in apart.yielding:
+            result.reason = result.reason or say("device.unseen")
+            result.waiting += bool(report.body)
+            result.undeleted += not report.body
         left = [[report for report in kind if report in going] for kind in (deletions, uploads)]
         return left[0], left[1]
 

@@ -39,7 +39,7 @@ export async function decide(reports, write, isIts, now) {
 const leaveNow = (isIts, now) => (memory) => {
   const moment = Date.now();
   // What lies too far ahead was noted before the clock was moved back.
-  for (const until of ["apart", "unseen"]) memory[until] = Math.min(memory[until] ?? 0, moment + 2 * HOUR_MS);
+  for (const until of ["apart", "unseen"]) memory[until] = Math.min(memory[until] > moment ? memory[until] : 0, moment + 2 * HOUR_MS);
   const isForced = ({ body }) => now && !body;
   const putOff = (one) => (one.due = drawDue(one.channel));
 

@@ -203,7 +203,7 @@ def test_a_flush_writes_no_more_often_where_more_wait(tmp_path, collector, relay
             context.setattr(Ledger, "writing", writing)
             device.flush(1)
         with device.ledger.reading() as connection:
-            assert connection.execute("SELECT COUNT(*) FROM overdue").fetchone() == (number,)
+            assert connection.execute("SELECT COUNT(*) FROM due_since").fetchone() == (number,)
     assert written[0] == written[1]
 
 
@@ -222,11 +222,11 @@ def test_no_day_is_kept_of_what_is_concluded(tmp_path, collector, relay, keys, a
     device = waiting(folder, collector, relayed_study(relay.url, keys))
     daily(range(5), collector, relay, folder, at)
     with device.ledger.writing() as connection:
-        assert connection.execute("SELECT COUNT(*) FROM overdue").fetchone() == (1,)
+        assert connection.execute("SELECT COUNT(*) FROM due_since").fetchone() == (1,)
         connection.execute("UPDATE reports SET state = 'sent'")
     device.flush(1)
     with device.ledger.reading() as connection:
-        assert connection.execute("SELECT COUNT(*) FROM overdue").fetchone() == (0,)
+        assert connection.execute("SELECT COUNT(*) FROM due_since").fetchone() == (0,)
 
 
 def test_the_refusal_says_how_it_ends(tmp_path, collector, relay, keys, at, capsys):

@@ -11,7 +11,10 @@ from tests import studies
 from tests.portable import npm
 from tests.portable.platforms import JAVASCRIPT
 
-STUDY = Study(studies.document(studies.CHOICE, studies.NUMBER))
+# What a question with a refusal is read by is a module, which nothing freezes.
+ASKED = {**studies.YES_NO, "refusal": True}
+SALARY = {**studies.NUMBER, "id": "salary", "refusal": {"share": "0.5"}}
+STUDY = Study(studies.document(studies.CHOICE, studies.NUMBER, ASKED, SALARY))
 CHOICES = studies.CHOICE["choices"]
 SCRIPT = """
 const { openDevice, parseStudy } = await import("{folder}/index.js");
@@ -37,13 +40,13 @@ EDITS = {
     "study.questions[1].bounds = [[0n, 1n], [99n, 1n]]": "TypeError",
     "study.questions[0].mechanism.epsilon[0] = 20n": "TypeError",
     "answered = { ...study }": "a copy",
-    "answered = structuredClone(study)": "a copy",
+    "answered = structuredClone(study)": "DataCloneError",
     "answered = { ...study, questions: study.questions.toReversed() }": "a copy",
 }
 
 
 def tried(edit: str) -> tuple[str, float]:
-    answers = json.dumps({"occupation": CHOICES[0], "hours": 3})
+    answers = json.dumps({"occupation": CHOICES[0], "hours": 3, "ever": "yes", "salary": None})
     script = SCRIPT.replace("{folder}", JAVASCRIPT.as_uri()).replace("EDIT", edit).replace("ANSWERS", answers)
     said, spent = json.loads(npm.node("--input-type=module", "-e", script, STUDY.canonical().decode()))
     return said, spent
