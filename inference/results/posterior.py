@@ -227,12 +227,12 @@ class Posterior:
         """
         draws = self.draws[name]
         if name in self.prior_draws and is_log_normal(self.prior.get(name)):
-            return float(np.log(draws).std(ddof=1) / np.log(self.prior_draws[name]).std())
-        return float(draws.std(ddof=1) / self.prior_sd.get(name, np.inf))
+            return float(np.log(draws).std() / np.log(self.prior_draws[name]).std())
+        return float(draws.std() / self.prior_sd.get(name, np.inf))
 
     def _row(self, name: str, draws: NDArray[np.float64]) -> dict[str, float]:
         row = {"mean": float(draws.mean()), "sd": float(draws.std(ddof=1))}
-        row["sd_over_prior_sd"] = self.narrowing(name) if name in self.prior_sd else float("nan")
+        row["sd_over_prior_sd"] = row["sd"] / self.prior_sd[name] if name in self.prior_sd else float("nan")
         levels = np.quantile(draws, list(QUANTILES.values()))
         row |= dict(zip(QUANTILES, map(float, levels), strict=True))
         found = self.diagnostics
