@@ -8,12 +8,11 @@ from __future__ import annotations
 import json
 from urllib.parse import urlsplit
 
-from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from collector.problems import STUDY_INVALID, ProblemError
 from collector.storage import queries
-from collector.storage.models import DocumentRow
+from collector.studies.reading_once import ReadOnce
 from ldp_client.documents.channel import CHANNEL, Channel
 from ldp_client.documents.errors import StudyError
 
@@ -23,8 +22,6 @@ MOST_IN_ALL = 2048
 MOST_OF_A_STUDY = 600
 # Every document with a channel has it, and some without.
 CHANNEL_KEY = b'"channel":{'
-# By a document's digest.
-_OF_DOCUMENTS: dict[str, tuple[str, ...]] = {}
 
 
 def origins_of(channel: Channel | None) -> list[str]:
@@ -42,12 +39,8 @@ def published_origins(session: Session) -> dict[int, set[str]]:
     A document is read once in a process: a key of one study may publish very many, and long ones.
     """
     found: dict[int, set[str]] = {}
-    for study, version, digest in queries.all_versions(session):
-        if digest not in _OF_DOCUMENTS:
-            wanted = (DocumentRow.study == study, DocumentRow.version == version)
-            text = session.scalars(select(DocumentRow.canonical).where(*wanted)).one()
-            _OF_DOCUMENTS[digest] = tuple(origins_of(_channel_in(text)))
-        found.setdefault(study, set()).update(_OF_DOCUMENTS[digest])
+    for study, origins in _ORIGINS.of(session, queries.all_versions(session)):
+        found.setdefault(study, set()).update(origins)
     return found
 
 
@@ -92,3 +85,6 @@ def _channel_in(text: bytes) -> Channel | None:
         return None if found is None else Channel(CHANNEL.read(found, "channel", StudyError))
     except (ValueError, AttributeError, StudyError):
         return None
+
+
+_ORIGINS = ReadOnce(lambda text: origins_of(_channel_in(text)))

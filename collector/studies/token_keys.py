@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from sqlalchemy import select
 
 from collector.storage import queries
-from collector.storage.models import DocumentRow, StudyRow
+from collector.storage.models import StudyRow
+from collector.studies.reading_once import ReadOnce
 from ldp_client.documents.errors import StudyError
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
 # As canonical JSON has a field: in a text its quotes would have backslashes.
 STATED = re.compile(rb'"key":"([A-Za-z0-9+/=]+)"')
-# By digest: a document never changes.
-_OF_DOCUMENTS: dict[str, frozenset[bytes]] = {}
 
 
 def refuse_keys_of_others(session: Session, number: int, study: Study) -> None:
@@ -38,11 +37,10 @@ def refuse_keys_of_others(session: Session, number: int, study: Study) -> None:
     """
     new = keys_of(study)
     versions = queries.all_versions(session, deleted=True) if new else []
-    for one, version, digest in versions:
-        if one == number:
-            new -= _stated(session, one, version, digest)
-    for one, version, digest in versions if new else ():
-        if new & _stated(session, one, version, digest):
+    for _, keys in _KEYS.of(session, [one for one in versions if one[0] == number]):
+        new -= keys
+    for one, keys in _KEYS.of(session, versions if new else ()):
+        if new & keys:
             other = session.scalars(select(StudyRow.id).where(StudyRow.number == one)).one()
             raise has_key_of(other, study)
 
@@ -66,10 +64,4 @@ def has_key_of(other: str, study: Study) -> StudyError:
     return StudyError("channel.tokens.keys", problem)
 
 
-def _stated(session: Session, number: int, version: int, digest: str) -> frozenset[bytes]:
-    """The token keys in a document, in base64, which is read once in a process."""
-    if digest not in _OF_DOCUMENTS:
-        wanted = (DocumentRow.study == number, DocumentRow.version == version)
-        text = session.scalars(select(DocumentRow.canonical).where(*wanted)).one()
-        _OF_DOCUMENTS[digest] = keys_in(text)
-    return _OF_DOCUMENTS[digest]
+_KEYS = ReadOnce(keys_in)

@@ -63,7 +63,7 @@ def test_a_document_that_cannot_be_read_costs_no_other_its_pages(relayed, damage
         session.execute(text(statement), {"text": damaged})
     # As a process that starts now.
     relayed.app.extensions.pop("ldpkit-origins")
-    origins._OF_DOCUMENTS.clear()
+    origins._ORIGINS._found.clear()
     for policy in policies(relayed):
         assert policy.split(";")[0] == f"'self' {RELAY}"
 
@@ -73,7 +73,7 @@ def test_a_document_is_read_once_however_often_pages_are_asked_for(relayed, monk
     read = []
     plain = origins._channel_in
     monkeypatch.setattr(origins, "_channel_in", lambda text: read.append(text) or plain(text))
-    origins._OF_DOCUMENTS.clear()
+    origins._ORIGINS._found.clear()
     for version in (1, 2, 3):
         sales = Study(studies.document(SALES, id="sales", version=version))
         assert relayed.publish(sales).status_code == 201
