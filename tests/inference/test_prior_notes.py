@@ -64,6 +64,22 @@ def test_of_many_parameters_some_are_far_out_by_chance():
         assert prior_notes(draws, prior) == ()
 
 
+@pytest.mark.parametrize(
+    ("place", "spread", "says"),
+    [(3.0, 0.3, []), (3.0, 1.4, ["holds x back"]), (0.5, 1.4, ["drowns the signal"])],
+)
+def test_beside_a_log_normal_prior_logs_are_compared(place, spread, says):
+    """Its sd is made up by the farthest few of its draws, and with it the verdict would be."""
+    for seed in range(20):
+        random = np.random.default_rng(seed)
+        prior = {"x": np.exp(1.5 * random.normal(size=1000))}
+        draws = {"x": np.exp(place + spread * chains(random))}
+        reasons = knowledge(
+            draws, prior, {"x": {"distribution": "log_normal", "loc": 0, "scale": 1.5}}
+        ).reasons
+        assert [part in reason for part, reason in zip(says, reasons, strict=True)] == [True] * len(says)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("mean", [1.5, 15])
 def test_a_mean_far_below_a_generous_bound_is_what_the_reports_say(mean):
