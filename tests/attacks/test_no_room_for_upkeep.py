@@ -51,7 +51,7 @@ def test_a_server_without_room_stores_reports_and_says_what_to_do(start_server, 
     assert server.request("POST", "/v1/studies", study.document) == 201
     assert [server.put(make_report(study)) for _ in range(3)] == [201] * 3
     assert server.request("GET", "/readyz") == 200
-    (line,) = [one for one in server.log.read_text().splitlines() if SAID in one]
+    (line,) = server.logged(SAID)
     assert str(disk.root) in line
     assert "SQLITE_TMPDIR" in line
     assert "MiB" in line

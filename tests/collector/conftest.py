@@ -254,6 +254,16 @@ class Server:
                 time.sleep(0.05)
         raise AssertionError("the server did not come back")
 
+    def logged(self, words: str) -> list[str]:
+        """The log's lines with these words, once there is one: some are written after an answer is."""
+        deadline = time.monotonic() + START_SECONDS
+        while True:
+            lines = [line for line in self.log.read_text().splitlines() if words in line]
+            if lines:
+                return lines
+            assert time.monotonic() < deadline, f"the log has no {words!r}"
+            time.sleep(0.05)
+
     def children(self) -> list[int]:
         """The workers' process ids. The list may lack some while processes start and end (man 5 proc)."""
         deadline = time.monotonic() + 10

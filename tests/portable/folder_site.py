@@ -14,9 +14,22 @@ POLL_SECONDS = 0.02
 
 
 class Quiet(SimpleHTTPRequestHandler):
-    """Says nothing, and knows modules by their ending."""
+    """Says nothing, knows modules by their ending, and gives each file as it is now.
+
+    Its base says "not modified" of what changed within the second in which the browser was given it.
+    """
 
     extensions_map: ClassVar = {**SimpleHTTPRequestHandler.extensions_map, ".mjs": "text/javascript"}
+
+    def send_head(self) -> Any:
+        """The file's, whatever the browser has of it."""
+        del self.headers["If-Modified-Since"]
+        return super().send_head()
+
+    def end_headers(self) -> None:
+        """With one that keeps the answer out of caches."""
+        self.send_header("Cache-Control", "no-store")
+        super().end_headers()
 
     def log_message(self, *_arguments: Any) -> None:
         """Nothing."""
