@@ -8,8 +8,17 @@ from scipy import stats
 from inference import fit
 from inference.models import model_for
 from inference.sampling import gaussian_approximation as laplace
-from inference.sampling.gaussian_approximation import _factor, approximate, resample, weigh
+from inference.sampling.gaussian_approximation import (
+    DEGREES_OF_FREEDOM,
+    _factor,
+    approximate,
+    propose,
+    resample,
+    weigh,
+)
 from ldp_client import mechanism_for
+from ldp_client.bulk import perturb_many
+from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.errors import InputError
 from schemas import Study
 from summaries import QuestionSummary, Summary
@@ -77,13 +86,46 @@ def test_weights_tell_a_wrong_width(width, good):
     weights = weigh(stats.norm(0, width).logpdf(x) - stats.norm(0, 1).logpdf(x))
     assert weights.good == good
     if good:
-        found = x[resample(weights, 3, 4)]
+        found = x[resample(weights, 3, 4, 4000)]
         assert found.std() == pytest.approx(width, rel=0.06)
         assert len(found) % 4 == 0
 
 
-def test_ratios_that_are_not_finite_are_poor():
+def test_ratios_that_are_not_finite_are_poor_where_they_are_many():
     assert not weigh(np.asarray([0.0, np.nan] * 2000)).good
+    ratios = np.random.default_rng(1).normal(size=4000) / 10
+    ratios[7] = -np.inf
+    assert weigh(ratios).good
+    assert weigh(ratios).values[7] == 0
+
+
+@pytest.mark.parametrize("dimension", [1, 3, 40])
+def test_draws_have_the_density_that_is_said_of_them(dimension):
+    draws = propose(300, dimension, seed=1)
+    parts = [
+        stats.multivariate_normal(np.zeros(dimension)).logpdf(draws.white),
+        stats.multivariate_t(np.zeros(dimension), df=DEGREES_OF_FREEDOM).logpdf(draws.white),
+    ]
+    exact = np.logaddexp(parts[0] + np.log(2 / 3), parts[1] + np.log(1 / 3))
+    assert draws.log_density - dimension / 2 * np.log(2 * np.pi) == pytest.approx(exact)
+    # And as many of each.
+    if dimension == 1:
+        law = propose(40_000, 1, seed=2).white
+        expected = (2 * stats.norm.cdf(-1.7) * 2 + 2 * stats.t(DEGREES_OF_FREEDOM).cdf(-1.7)) / 3
+        assert np.mean(np.abs(law) > 1.7) == pytest.approx(expected, abs=0.006)
+
+
+@pytest.mark.slow
+def test_a_ridge_whose_ends_no_gaussian_reaches_is_never_ok():
+    """Hours 0-168 of people at 12: a Gaussian's draws said ok in a seed of four."""
+    question = {**studies.AGE, "bounds": ["0", "168"]}
+    question = Study(studies.document(studies.with_epsilon(question, "1"))).questions[0]
+    random = np.random.default_rng(1)
+    answers = np.clip(random.normal(12, 5, 5000), 0, 168)
+    mechanism = mechanism_for(question)
+    reports = perturb_many(mechanism, answers, NotForRealAnswers(random.bytes))
+    model = model_for(question, QuestionSummary.of(mechanism, reports))
+    assert [seed for seed in range(12) if not approximate(model, seed).reasons] == []
 
 
 def with_reports_of_ever(study, no, yes):
