@@ -29,6 +29,7 @@ from inference.models.replicates import correlated_supports, supports
 from ldp_client import Mechanism
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.hadamard import Hadamard
+from ldp_client.mechanisms.olh import Olh
 from ldp_client.mechanisms.subset_selection import SubsetSelection
 from summaries import QuestionSummary
 from summaries.reductions import REDUCTIONS, sets_of
@@ -70,7 +71,9 @@ def form_of(mechanism: Mechanism, summary: QuestionSummary) -> Form:
     if counted == "choices":
         return _randomized_response(choice, summary)
     if keeps_patterns(choice.choices):
-        return _any_patterns(choice, summary) if counted == "sets" else _patterns(choice, summary)
+        # The hashes of four choices depend on one another.
+        has_law = counted != "sets" and not isinstance(choice, Olh)
+        return _patterns(choice, summary) if has_law else _any_patterns(choice, summary)
     if counted == "subsets" and cast(SubsetSelection, choice).size == 1:
         return _randomized_response(choice, summary)
     return _counts(choice, summary)

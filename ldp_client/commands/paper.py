@@ -5,6 +5,7 @@ from math import log
 
 from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import InputError, UsageError
+from ldp_client.documents.sections import title_above
 from ldp_client.files.disk import load_study, replacing
 from ldp_client.words.public import public_line
 from ldp_client.words.text import ENGLISH, Words, rounded_up, say, visible
@@ -131,8 +132,8 @@ def _odds(epsilon: float, words: Words) -> str:
 
 
 def _question(study: "Study", one: "PaperQuestion", words: Words) -> "list[str]":
-    text = study.question(one.id).text
-    lines = [words.say("study.question", id=one.id, text=visible(text) if text else one.id)]
+    text = study.question(one.id).full_text or title_above(study.document, one.id)
+    lines = [words.say("study.question", id=one.id, text=visible(text))]
     lines += [f"  {visible(one.instructions)}"]
     lines += [f"  {words.say('paper.reports', reports=_listed(one.reports))}"]
     for answer, row in zip(one.answers, one.matrix):

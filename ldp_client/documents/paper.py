@@ -77,6 +77,8 @@ def check_paper(parsed: "dict[str, Any]", error: "Error") -> None:
             raise error(
                 f"{path}.id", f"must be a question of the study with 2 to {MOST_REPORTS} labels, or yes or no"
             )
+        if asked[one["id"]]["mechanism"]["name"] == "memoized":
+            raise error(f"{path}.id", "does not go with 'memoized': dice keep no first answer to repeat")
         _check_matrix(one["matrix"], len(choices), len(one["reports"] or choices), f"{path}.matrix", error)
 
 

@@ -40,9 +40,10 @@ export function read(study) {
   check(!study.ask_one, "paper");
   for (const [index, { id, matrix, reports }] of questions.entries()) {
     const path = `paper.questions[${index}]`;
-    const { choices, refusal, path: of } = study.questions.find((asked) => asked.id === id) ?? {};
+    const { choices, refusal, mechanism, path: of } = study.questions.find((asked) => asked.id === id) ?? {};
     check(!refusal, `${of}.refusal`);
-    check(Array.isArray(choices) && choices.length <= MOST, `${path}.id`);
+    // A memoized mechanism alone is `of` another; dice keep no first answer.
+    check(Array.isArray(choices) && choices.length <= MOST && !mechanism.of, `${path}.id`);
     check(matrix.length === choices.length, `${path}.matrix`);
     for (const [place, row] of matrix.entries()) {
       const [sum, unit] = row.reduce(add);

@@ -20,7 +20,7 @@ from ldp_client.answering import perturb_answers
 from ldp_client.cli import main
 from ldp_client.core.randomness import NotForRealAnswers
 from schemas import Report, Study
-from summaries import QuestionSummary, summarize
+from summaries import QuestionSummary, Summary, summarize
 from summaries.reductions import REDUCTIONS
 from tests import studies
 from tests.inference.simulation import seeded
@@ -107,6 +107,27 @@ def test_rows_and_patterns_have_one_posterior(name: str, monkeypatch) -> None:
     shares = np.random.default_rng(0).dirichlet(np.ones(9), 4)
     gaps = [joint(exact, p) - joint(patterns, p) for p in shares]
     assert np.ptp(gaps) < 1e-6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("choices", "epsilon", "n"), [(5, "2", 60_000), (5, "1", 10_000), (8, "2", 60_000)])
+def test_hashes_of_few_choices_that_depend_on_one_another_are_no_misfit(choices, epsilon, n) -> None:
+    """Those of four choices do: sets of all five came eight times as often as independent ones would."""
+    study = study_of("olh", choices, epsilon)
+    mechanism, random = mechanism_for(study.questions[0]), np.random.default_rng(1)
+    payloads = mechanism.perturb_many(random.integers(choices, size=n), NotForRealAnswers(random.bytes))
+    part = QuestionSummary.of(mechanism, payloads)
+
+    def model_of(part: QuestionSummary) -> str:
+        summary = Summary(study.id, study.version, study.digest, {"occupation": part})
+        found = fit(study, summary, method="laplace", false_reports=0)["occupation"]
+        return found.verdict.model.state
+
+    assert model_of(part) == "good"
+    # One report in ten that supports every choice is none of the mechanism's.
+    values = part.values.copy()
+    values[-1] += n // 10
+    assert model_of(QuestionSummary(n + n // 10, values)) == "bad"
 
 
 def test_many_reports_are_not_kept() -> None:

@@ -66,5 +66,9 @@ def paper_studies() -> Iterator[dict[str, Any]]:
         texts[name] = json.dumps(studies.document(*asked, paper=paper), separators=(",", ":"))
     one = studies.document(*asked[:2], paper={"questions": [EVER]}, ask_one=True)
     texts["one-asked"] = json.dumps(one, separators=(",", ":"))
+    repeated = studies.document(
+        studies.YES_NO, studies.MEMOIZED, paper={"questions": [{**EVER, "id": "habit"}]}
+    )
+    texts["memoized"] = json.dumps(repeated, separators=(",", ":"))
     for name, text in texts.items():
         yield {"name": name, "text": text, **study_outcome(text)}

@@ -25,7 +25,7 @@ STUDIES: dict[str, dict[str, Any]] = {
     "offered": studies.document(YES_NO),
     "not-offered": studies.document({**YES_NO, "refusal": False}),
     "beside-paper": studies.document(
-        YES_NO, studies.MEMOIZED, paper={"questions": [{**EVER, "id": "habit"}]}
+        YES_NO, {**studies.YES_NO, "id": "habit"}, paper={"questions": [{**EVER, "id": "habit"}]}
     ),
     "a-prior": studies.document({**YES_NO, "model": MODEL}),
     "a-prior-of-none": studies.document({**studies.YES_NO, "model": MODEL}),

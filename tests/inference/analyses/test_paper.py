@@ -365,3 +365,18 @@ def test_few_records_of_a_rare_trait_are_not_called_apart(dice, records):
         counts = np.asarray([2000 - yes, yes, records - on_paper, on_paper])
         apart += often * bool(arms_of(Table(public, {"q": column}, counts), column)[1])
     assert apart <= 6
+
+
+def test_what_a_box_of_a_list_asks_is_read_out():
+    """The list's title is the question, and a section's that of one without words: dice had "Aspirin" alone."""
+    wordless = {name: value for name, value in studies.YES_NO.items() if name != "text"}
+    boxes = [{**studies.YES_NO, "id": "ever", "text": "Aspirin"}, {**wordless, "id": "bare"}]
+    sections = [
+        {"title": "Which do you take?", "questions": ["ever"], "any_of": True},
+        {"title": "Do you smoke?", "questions": ["bare"]},
+    ]
+    bare = {**DICE["questions"][0], "id": "bare"}
+    document = studies.document(*boxes, sections=sections, paper={"questions": [*DICE["questions"], bare]})
+    said = paper_lines(Study(document))
+    assert any("Which do you take? Aspirin" in line for line in said)
+    assert any("bare: Do you smoke?" in line for line in said)
