@@ -368,7 +368,7 @@ def test_few_records_of_a_rare_trait_are_not_called_apart(dice, records):
 
 
 def test_what_a_box_of_a_list_asks_is_read_out():
-    """The list's title is the question, and a section's that of one without words: dice had "Aspirin" alone."""
+    """The list's title is the question, and a section's that of one without words: "Aspirin" alone was."""
     wordless = {name: value for name, value in studies.YES_NO.items() if name != "text"}
     boxes = [{**studies.YES_NO, "id": "ever", "text": "Aspirin"}, {**wordless, "id": "bare"}]
     sections = [
