@@ -65,10 +65,7 @@ def check_paper(parsed: "dict[str, Any]", error: "Error") -> None:
     if parsed["paper"] is None:
         return
     if parsed["ask_one"] or parsed["route"] is not None or parsed["unit"] == "holder":
-        problem = (
-            "goes with neither ask_one, nor a secure sum, nor data holders: nobody would roll dice for it"
-        )
-        raise error("paper", problem)
+        raise error("paper", "goes with neither ask_one, nor a secure sum, nor data holders")
     asked = {question["id"]: question for question in parsed["questions"]}
     for index, one in enumerate(parsed["paper"]["questions"]):
         path = f"paper.questions[{index}]"
@@ -78,7 +75,7 @@ def check_paper(parsed: "dict[str, Any]", error: "Error") -> None:
                 f"{path}.id", f"must be a question of the study with 2 to {MOST_REPORTS} labels, or yes or no"
             )
         if asked[one["id"]]["mechanism"]["name"] == "memoized":
-            raise error(f"{path}.id", "does not go with 'memoized': dice keep no first answer to repeat")
+            raise error(f"{path}.id", "does not go with 'memoized': dice keep no answer")
         _check_matrix(one["matrix"], len(choices), len(one["reports"] or choices), f"{path}.matrix", error)
 
 
