@@ -9,6 +9,11 @@ import sys
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
+
+# A busy machine stands still for longer than an example may take.
+settings.register_profile("busy", deadline=None)
+settings.load_profile("busy")
 
 
 def pytest_configure(config: pytest.Config) -> None:

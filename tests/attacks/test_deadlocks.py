@@ -28,7 +28,7 @@ from tests.collector.conftest import build_report, build_study
 def test_two_processes_never_wait_in_a_circle_for_uploads_and_deletions(make_harness, postgresql):
     """One has upload x and a deletion of y in hand, the other upload y and a deletion of x, at once."""
     study, url = build_study(), postgresql.new_database()
-    harnesses = [make_harness(database=url), make_harness(database=url)]
+    harnesses = [make_harness(database=url, busy_timeout=10) for _ in range(2)]
     harnesses[0].publish(study)
     reports = sorted((build_report(study) for _ in range(2)), key=lambda report: report.id)
     both_uploaded = threading.Barrier(2, timeout=10)

@@ -6,13 +6,17 @@ import os
 
 import pytest
 
+from collector.reports import withdrawing
+from collector.reports.limits import TokenBucket
 from ldp_client.documents.report import report_id_of
 from tests.collector.answered import problem
 from tests.collector.conftest import Harness, build_report, build_study
 
 
 @pytest.fixture
-def collecting(tmp_path):
+def collecting(tmp_path, monkeypatch):
+    # Nothing is gained back while the requests are made.
+    monkeypatch.setattr(withdrawing, "TokenBucket", lambda rate, _clock: TokenBucket(rate, lambda: 0.0))
     harness = Harness(f"sqlite:///{tmp_path / 'collector.sqlite3'}", deletion_rate="5")
     harness.publish(build_study())
     yield harness

@@ -6,6 +6,8 @@ import logging
 
 import pytest
 
+from collector.reports import withdrawing
+from collector.reports.limits import TokenBucket
 from ldp_client.documents.report import report_id_of
 from tests.collector.answered import problem
 from tests.collector.conftest import TOKEN, Harness, build_report, build_study
@@ -79,7 +81,9 @@ def test_the_secret_is_in_no_document_log_or_address(collected, caplog):
     assert mine.id not in caplog.text
 
 
-def test_deletions_are_counted_logged_as_counts_and_limited(tmp_path, caplog):
+def test_deletions_are_counted_logged_as_counts_and_limited(tmp_path, caplog, monkeypatch):
+    # Nothing is gained back while the requests are made.
+    monkeypatch.setattr(withdrawing, "TokenBucket", lambda rate, _clock: TokenBucket(rate, lambda: 0.0))
     harness = Harness(f"sqlite:///{tmp_path / 'limited.sqlite3'}", deletion_rate="0.5")
     harness.publish(build_study())
     reports = [build_report(build_study()) for _ in range(8)]

@@ -70,9 +70,9 @@ def test_a_command_that_ends_before_its_signal_is_raised_again_has_ended_well():
     ends = WORK.format(signal="SIGINT").replace("time.sleep(300)", "return 0")
     # Later than a busy machine needs to end the command.
     later = ends.replace(
-        "cli._run", "from ldp_client.commands import signals\nsignals.AGAIN_SECONDS = 2\ncli._run"
+        "cli._run", "from ldp_client.commands import signals\nsignals.AGAIN_SECONDS = 6\ncli._run"
     )
     waits = later.replace("sys.exit(cli.main", "code = cli.main").replace('["budget"]))', '["budget"])')
-    command = [sys.executable, "-c", waits + "\ntime.sleep(3)\nsys.exit(code)"]
+    command = [sys.executable, "-c", waits + "\ntime.sleep(7)\nsys.exit(code)"]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert ended.returncode == 0, ended.stderr

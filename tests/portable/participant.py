@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from selenium import webdriver
+from selenium.common.exceptions import StaleElementReferenceException, TimeoutException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
@@ -100,7 +101,16 @@ class Participant:
         return f"{self.server.url}/v1/studies/{self.study.id}/reports/{report_id}"
 
     def _until(self, condition: Any) -> None:
-        WebDriverWait(self.browser, WAIT_SECONDS, 0.02).until(lambda _: condition(), self.text)
+        # After a click on a link, what was found may be of the page before.
+        wait = WebDriverWait(self.browser, WAIT_SECONDS, 0.02, [StaleElementReferenceException])
+        try:
+            wait.until(lambda _: condition())
+        except TimeoutException as error:
+            raise TimeoutException(self.text) from error
+
+    def hold_on(self) -> None:
+        """Have the page wait as long as it may between what it tries to send: chance is never small."""
+        self.browser.execute_script("Math.random = () => 0.99")
 
     def find(self, selector: str) -> Any:
         return self.browser.find_element(By.CSS_SELECTOR, selector)

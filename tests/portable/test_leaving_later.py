@@ -55,6 +55,7 @@ def test_a_report_leaves_when_its_page_is_closed(meet, cut_off):
     body = person.body
     cut_off("*/reports/*")
     address = person.browser.current_url
+    person.hold_on()
     person.send()
     until(lambda: workers(person.browser) == [["ldpkit"]])
     assert person.stored() == []
@@ -76,6 +77,7 @@ def test_a_deletion_too(meet, cut_off):
     person.send()
     until(lambda: person.stored())
     cut_off("*/reports/*")
+    person.hold_on()
     person.click("#withdraw")
     until(lambda: workers(person.browser) == [["ldpkit"]])
     assert person.stored()

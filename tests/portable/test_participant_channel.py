@@ -13,7 +13,8 @@ from tests.portable.token_issuer import TokenIssuer
 
 ASKED = {**studies.YES_NO, "text": "Have you ever?"}
 # A moment that the clock has not reached by then is one a test waits for.
-SOON_MS = 3000
+# A busy browser loads a page within it.
+SOON_MS = 12_000
 SHIFTED = "const now = Date.now; Date.now = () => now() + {shift};"
 MOVE_DUE = """
 const [due, done] = arguments;
