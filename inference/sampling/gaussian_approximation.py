@@ -117,19 +117,19 @@ class Proposals:
 
 
 def propose(draws: int, dimension: int, seed: int) -> Proposals:
-    """So many draws of a Gaussian, and half as many beside them of a Student t with the same scale."""
+    """So many draws of a Gaussian, then about half as many of a Student t with the same scale.
+
+    In all a multiple of CHAINS, where `draws` is one.
+    """
     random = np.random.default_rng(seed)
-    beside, nu = draws // 2, DEGREES_OF_FREEDOM
+    beside, nu = draws // (2 * CHAINS) * CHAINS, DEGREES_OF_FREEDOM
     white = random.normal(size=(draws + beside, dimension))
     white[draws:] /= np.sqrt(random.chisquare(nu, size=(beside, 1)) / nu)
     squared = np.sum(white**2, axis=1)
     scale = gammaln((nu + dimension) / 2) - gammaln(nu / 2) + dimension / 2 * np.log(2 / nu)
     student = scale - (nu + dimension) / 2 * np.log1p(squared / nu)
     shares = np.log(np.asarray([draws, beside]) / len(white))
-    # The chains evaluate as many each.
-    order = random.permutation(len(white))
-    density = np.logaddexp(shares[0] - squared / 2, shares[1] + student)
-    return Proposals(white[order], density[order])
+    return Proposals(white, np.logaddexp(shares[0] - squared / 2, shares[1] + student))
 
 
 MAX_PARETO_K = 0.7
@@ -206,6 +206,8 @@ DRAWS_AT_ONCE = 250
 def approximate(model: Model, seed: int, draws: int = CHAINS * KEPT, chains: int = CHAINS) -> Sampled:
     """Draws from the Gaussian at the mode, resampled, as chains; reasons say when it is poor.
 
+    Then they are those of the Gaussian as they are. draws: a multiple of CHAINS.
+
     Raises InputError beyond 12,000 parameters, where the Hessian would not fit into memory.
     """
     with jax.enable_x64(True):
@@ -247,4 +249,5 @@ def _evaluated(space: Space, vectors: Vector, data: Arrays) -> tuple[Vector, dic
 
 def draw(model: Model, seed: int, draws: int, chains: int = CHAINS) -> Sampled:
     """Approximate from as many draws as NUTS keeps by default, or more: fewer weights could not be judged."""
-    return approximate(model, seed, max(chains * draws, CHAINS * KEPT), chains)
+    several = -(-chains * draws // CHAINS) * CHAINS
+    return approximate(model, seed, max(several, CHAINS * KEPT), chains)

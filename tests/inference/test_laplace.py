@@ -101,7 +101,7 @@ def test_ratios_that_are_not_finite_are_poor_where_they_are_many():
 
 @pytest.mark.parametrize("dimension", [1, 3, 40])
 def test_draws_have_the_density_that_is_said_of_them(dimension):
-    draws = propose(300, dimension, seed=1)
+    draws = propose(320, dimension, seed=1)
     parts = [
         stats.multivariate_normal(np.zeros(dimension)).logpdf(draws.white),
         stats.multivariate_t(np.zeros(dimension), df=DEGREES_OF_FREEDOM).logpdf(draws.white),
@@ -144,6 +144,26 @@ def test_a_posterior_without_reports_is_never_ok():
         assert all(np.isfinite(draws).all() for draws in posterior.draws.values())
         assert posterior.to_document()["method"] == "laplace"
     jax.clear_caches()
+
+
+def test_any_number_of_draws_and_chains_is_taken():
+    study = Study(studies.document(studies.with_epsilon(studies.YES_NO, "20")))
+    model = model_for(study.questions[0], QuestionSummary(400, np.asarray([280, 120])))
+    for chains, draws in ((5, 1001), (3, 1337), (2, 10)):
+        drawn = laplace.draw(model, 1, draws, chains)
+        assert drawn.reasons == ()
+        assert drawn.sites["p"].shape[0] == chains
+
+
+def test_where_it_is_poor_the_gaussian_s_own_draws_are_given(monkeypatch):
+    """Not those of the Student t, whose tails are wide on purpose."""
+    study = Study(studies.document(studies.with_epsilon(studies.YES_NO, "20")))
+    model = model_for(study.questions[0], QuestionSummary(400, np.asarray([280, 120])))
+    monkeypatch.setattr(laplace, "MAX_PARETO_K", -9.0)
+    poor = approximate(model, seed=1)
+    assert poor.reasons
+    logit = np.log(poor.sites["p"] / (1 - poor.sites["p"]))
+    assert np.abs(logit - logit.mean()).max() < 5 * logit.std()
 
 
 def test_too_many_parameters_are_refused(monkeypatch):
