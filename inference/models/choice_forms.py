@@ -29,7 +29,7 @@ from inference.models.replicates import correlated_supports, supports
 from ldp_client import Mechanism
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.hadamard import Hadamard
-from ldp_client.mechanisms.olh import Olh
+from ldp_client.mechanisms.olh import COEFFICIENTS, Olh
 from ldp_client.mechanisms.subset_selection import SubsetSelection
 from summaries import QuestionSummary
 from summaries.reductions import REDUCTIONS, sets_of
@@ -38,6 +38,8 @@ from summaries.reductions.choice import keeps_patterns, pattern_bits
 Values = NDArray[np.float64]
 # A binomial count is near enough to normal when its variance is at least this.
 FEWEST_VARIANCE = 10.0
+# Hashes of `olh` that are independent; those of four choices depend on one another.
+MOST_INDEPENDENT = COEFFICIENTS
 EXACT = "the likelihood is exact"
 TOO_FEW = (
     "the reports are too few for so many choices at this epsilon: their sums are taken as normal, which "
@@ -71,8 +73,7 @@ def form_of(mechanism: Mechanism, summary: QuestionSummary) -> Form:
     if counted == "choices":
         return _randomized_response(choice, summary)
     if keeps_patterns(choice.choices):
-        # The hashes of four choices depend on one another.
-        has_law = counted != "sets" and not isinstance(choice, Olh)
+        has_law = counted != "sets" and not (isinstance(choice, Olh) and choice.choices > MOST_INDEPENDENT)
         return _patterns(choice, summary) if has_law else _any_patterns(choice, summary)
     if counted == "subsets" and cast(SubsetSelection, choice).size == 1:
         return _randomized_response(choice, summary)

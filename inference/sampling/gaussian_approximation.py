@@ -172,7 +172,7 @@ def weigh(log_ratios: Vector) -> ImportanceWeights:
     """Pareto-smoothed weights of log importance ratios (draws,): 0 where one is not finite, if few are."""
     equal = np.full(len(log_ratios), 1 / len(log_ratios))
     finite_ones = np.isfinite(log_ratios)
-    if np.mean(~finite_ones) > MAX_NOT_FINITE:
+    if np.mean(~finite_ones) > MAX_NOT_FINITE or np.isposinf(log_ratios).any():
         return ImportanceWeights(equal, float("inf"))
     log_ratios = np.where(finite_ones, log_ratios, log_ratios[finite_ones].min() - NOTHING)
     if np.ptp(log_ratios) < SAME_RATIO:

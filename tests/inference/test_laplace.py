@@ -97,6 +97,8 @@ def test_ratios_that_are_not_finite_are_poor_where_they_are_many():
     ratios[7] = -np.inf
     assert weigh(ratios).good
     assert weigh(ratios).values[7] == 0
+    ratios[7] = np.inf
+    assert not weigh(ratios).good
 
 
 @pytest.mark.parametrize("dimension", [1, 3, 40])
