@@ -145,7 +145,8 @@ def test_a_study_is_silent_once_it_was_open_for_three_days(
         "alert_rule_test": [{"eval_time": f"{minutes}m", **SILENT, "exp_alerts": told}],
     }
     (tmp_path / "case.yml").write_text(
-        json.dumps({"rule_files": [str(FILES / "alerts.yml")], "tests": [case]})
+        # The rules look back over days: they are evaluated every ten minutes, not every one.
+        json.dumps({"rule_files": [str(FILES / "alerts.yml")], "evaluation_interval": "10m", "tests": [case]})
     )
     command = ["promtool", "test", "rules", tmp_path / "case.yml"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
