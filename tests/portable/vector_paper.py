@@ -66,9 +66,15 @@ def paper_studies() -> Iterator[dict[str, Any]]:
         texts[name] = json.dumps(studies.document(*asked, paper=paper), separators=(",", ":"))
     one = studies.document(*asked[:2], paper={"questions": [EVER]}, ask_one=True)
     texts["one-asked"] = json.dumps(one, separators=(",", ":"))
-    repeated = studies.document(
-        studies.YES_NO, studies.MEMOIZED, paper={"questions": [{**EVER, "id": "habit"}]}
-    )
-    texts["memoized"] = json.dumps(repeated, separators=(",", ":"))
+    for name, question in {"memoized": studies.MEMOIZED, "memoized-choice": studies.MEMOIZED_BITS}.items():
+        labels = question.get("choices", [False, True])
+        even = [
+            [f"{1 + (row == column)}/{len(labels) + 1}" for column in range(len(labels))]
+            for row in range(len(labels))
+        ]
+        paper = {"questions": [{**EVER, "id": question["id"], "matrix": even}]}
+        texts[name] = json.dumps(
+            studies.document(studies.YES_NO, question, paper=paper), separators=(",", ":")
+        )
     for name, text in texts.items():
         yield {"name": name, "text": text, **study_outcome(text)}
