@@ -29,7 +29,7 @@ from collector.storage.failures import problem_of
 from collector.storage.keys import Role, add_key
 from collector.storage.packing import PackedReport
 from collector.storage.queries import OtherReleaseError
-from tests.collector.conftest import build_report, build_study
+from tests.collector.conftest import build_report, build_study, wait_for
 
 # A busy machine answers within it.
 PATIENCE = 1.5
@@ -184,7 +184,7 @@ def test_a_flood_of_deletions_splits_no_commit(make_harness):
         time.sleep(0.05)
         unknown = [pool.submit(collector.writer.change, bytes([n] * 16), fail) for n in range(30)]
         uploads = [pool.submit(harness.put, report) for report in reports[1:]]
-        _wait_until(lambda: collector.writer.depth >= len(unknown) + len(uploads))
+        wait_for(lambda: collector.writer.depth >= len(unknown) + len(uploads))
         other.execute("ROLLBACK")
         assert {one.result(20).status_code for one in (first, *uploads)} == {201}
         for one in unknown:
@@ -192,13 +192,6 @@ def test_a_flood_of_deletions_splits_no_commit(make_harness):
                 one.result(20)
     assert len(commits) < 15
     assert len(harness.exported()) == 41
-
-
-def _wait_until(condition):
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def fail(session):

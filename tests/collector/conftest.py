@@ -256,13 +256,8 @@ class Server:
 
     def logged(self, words: str) -> list[str]:
         """The log's lines with these words, once there is one: some are written after an answer is."""
-        deadline = time.monotonic() + START_SECONDS
-        while True:
-            lines = [line for line in self.log.read_text().splitlines() if words in line]
-            if lines:
-                return lines
-            assert time.monotonic() < deadline, f"the log has no {words!r}"
-            time.sleep(0.05)
+        wait_for(lambda: words in self.log.read_text())
+        return [line for line in self.log.read_text().splitlines() if words in line]
 
     def children(self) -> list[int]:
         """The workers' process ids. The list may lack some while processes start and end (man 5 proc)."""
@@ -285,6 +280,14 @@ class Server:
         except ProcessLookupError:
             return False
         return True
+
+
+def wait_for(condition: Callable[[], object], seconds: float = START_SECONDS) -> None:
+    """Wait until it holds."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 @pytest.fixture(autouse=True)

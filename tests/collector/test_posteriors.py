@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from datetime import timedelta
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from collector.operator.retention import delete_reports, delete_study
 from collector.reports.paging import Opened
 from tests import studies
 from tests.collector.answered import basic
-from tests.collector.conftest import REPOSITORY, build_report
+from tests.collector.conftest import REPOSITORY, build_report, wait_for
 
 # Stands in for `ldpkit fit STUDY SUMMARY --out DIR`: writes down that it ran, and a posterior.
 STAND_IN = """
@@ -300,13 +299,6 @@ def test_it_ends_with_its_fit_when_it_is_told_to(habits, study, tmp_path):
 
 def command_line(pid):
     return Path(f"/proc/{pid}/cmdline").read_bytes()
-
-
-def wait_for(condition, seconds=60):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 @pytest.mark.slow
