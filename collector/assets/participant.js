@@ -256,14 +256,15 @@ async function start() {
   on("confirm", "submit", async () => {
     // Asks the browser not to throw the ledger away when space is short.
     navigator.storage?.persist();
+    const confirmed = entries;
     await visit();
     if (await isClosed(study.id)) throw refusal("closed");
-    if (!entries) {
+    if (!confirmed || entries !== confirmed) {
       // Another tab has answered while this one asked; else the person went back to the questions.
       if ((await device.status(study)).answered) throw refusal("answered");
       return;
     }
-    const answers = inOwnLabels(answersIn(entries, asked), shownHere, study);
+    const answers = inOwnLabels(answersIn(confirmed, asked), shownHere, study);
     await device.answer(study, answers, invitation("answers"));
   });
   on("consent", "submit", async () => {

@@ -19,12 +19,14 @@ export const send = (
     const longestMs = 3e5;
     const until = Date.now() + longestMs;
     // What is to be deleted has no body.
-    const left = await read(({ reports }) => reports.sort((a, b) => !b.body - !a.body));
-    const isBatched = left.some(({ channel }) => channel);
+    const reports = await read(({ reports }) => reports.sort((a, b) => !b.body - !a.body));
+    const isBatched = reports.some(({ channel }) => channel);
     const leaving = isBatched && (await import("./leaving.js").catch(unloaded));
     // What would tell, beside something else, whose it is waits.
     const goes =
-      isBatched && (await (await import("./beside.js").catch(unloaded)).decide(left, write, (one) => isAt(collector, one), now));
+      isBatched && (await (await import("./beside.js").catch(unloaded)).decide(reports, write, (one) => isAt(collector, one), now));
+    // Of a panel of years most were sent long ago, and each look writes the ledger.
+    const left = reports.filter((one) => REQUESTS[one.state] && isAt(collector, one));
     // Each once before any a second time: what is never settled holds nothing else up.
     let attempt = 0;
     for (; left[0] && attempt < attempts; attempt++) {
@@ -38,7 +40,7 @@ export const send = (
     async function isSettled(id) {
       const report = await move(id, {});
       const request = REQUESTS[report?.state];
-      if (!request || !isAt(collector, report) || (goes && !goes.has(id))) return true;
+      if (!request || (goes && !goes.has(id))) return true;
       const step = report.publisher ? request : findPublisher;
       const isSeen = () => read(({ apart }) => apart > Date.now());
       const its = report.channel ? leaving.inBatches(step, move, attempts - attempt, now, isSeen) : step;

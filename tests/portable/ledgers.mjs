@@ -58,7 +58,12 @@ await Promise.all([device.flush({ attempts: 1 }), other.flush({ attempts: 1 })])
 found.states = [(await other.status(numbers)).report.state, (await device.status(bits)).report.state];
 found.bodies = [report.body];
 found.withdrawn = await other.withdraw("survey");
-await device.flush({ attempts: 1 });
+// A look and what came of it: for the report that waits alone, however many a panel of years has kept.
+found.writes = 0;
+const counted = { ...again, write: (change) => again.write((memory) => { found.writes++; return change(memory); }) };
+const looking = await openDevice({ ledger: counted, collector, maxEpsilon: "20" });
+found.writes = 0;
+await looking.flush({ attempts: 1 });
 found.gone = (await device.status(numbers)).report === undefined;
 found.told = (await other.told()).studies.map(({ study }) => study);
 

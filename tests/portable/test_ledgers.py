@@ -62,6 +62,7 @@ def test_a_ledger_keeps_answers_once_exactly_and_in_turn(kind, node, site, tmp_p
     assert found["most"] == 1
     assert found["states"] == ["sent", "held"]
     assert site.bodies() == found["bodies"]
+    assert found["writes"] == 2
     assert (found["withdrawn"], found["gone"]) == (1, True)
     assert found["told"] == ["survey", "bits"]
     # What was promised to be deleted is asked for once.

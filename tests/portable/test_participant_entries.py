@@ -5,10 +5,11 @@ import json
 import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.wait import WebDriverWait
 
 from tests import studies
 from tests.portable import chromium
-from tests.portable.participant import MENU, TEXT
+from tests.portable.participant import MENU, TEXT, WAIT_SECONDS
 
 HOURS = {**studies.NUMBER, **TEXT, "bounds": ["-10", "5000"]}
 TWO_READINGS = "is {} the number {}, or one with a fraction?"
@@ -287,3 +288,38 @@ def test_no_answer_is_an_answer_in_plain_sight(meet):
         "month": 4,
         "hours": 8,
     }
+
+
+HELD = """
+const ask = fetch;
+const held = new Promise((resolve) => (window.answerNow = resolve));
+fetch = async (url, options) => {
+  if (!String(url).endsWith(arguments[0])) return ask(url, options);
+  window.isAsked = true;
+  await held;
+  return ask(url, options).finally(() => setTimeout(() => (window.isAnswered = true), 500));
+};
+"""
+
+
+def test_what_was_changed_while_the_page_still_asked_takes_another_press(meet):
+    """The first press confirmed other answers than those that the page shows when the collector answers."""
+    person = meet()
+    person.browser.execute_script(HELD, f"/v1/studies/{person.study.id}")
+    person.fill(hours="3.5", ever="yes")
+    person.click("#answers button[type=submit]")
+    person.until("check")
+    person.click("#confirm button")
+    wait = WebDriverWait(person.browser, WAIT_SECONDS)
+    wait.until(lambda browser: browser.execute_script("return window.isAsked"))
+    person.click("#change")
+    person.until("ask")
+    person.fill(hours="9")
+    person.click("#answers button[type=submit]")
+    person.until("check")
+    person.browser.execute_script("answerNow()")
+    wait.until(lambda browser: browser.execute_script("return window.isAnswered"))
+    assert person.ledger() == ([], [])
+    assert person.find("#entered").text.splitlines()[1] == "3.59"
+    person.click("#confirm button")
+    person.until("report")
