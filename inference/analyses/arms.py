@@ -162,14 +162,9 @@ def _crossed(first: Private, second: Private) -> Private:
 
 def _waves(table: Table) -> Iterator[tuple[str, Mask]]:
     """The rows of each wave that has both arms, and what to call it; of no waves all rows."""
-    if not table.waves:
-        yield "", np.ones(len(table.public), bool)
-        return
-    column = table.public[table.waves]
-    for wave in column.unique():
-        rows = (column == wave).to_numpy()
-        if set(table.public[ARM][rows]) == {DEVICE, PAPER}:
-            yield f"{table.waves} = {wave}", rows
+    for where, rows in table.samples:
+        if not table.waves or set(table.public[ARM][rows]) == {DEVICE, PAPER}:
+            yield where, rows
 
 
 def has_arms(table: Table) -> bool:

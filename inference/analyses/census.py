@@ -10,7 +10,7 @@ import pandas as pd
 from inference.analyses.formula import levels_in
 from inference.analyses.program import Assembled
 from inference.analyses.public_columns import as_labels, looks
-from inference.analyses.table import Values
+from inference.analyses.table import Codes, Values
 from inference.analyses.varying import level_text
 from ldp_client.documents.errors import InputError
 from ldp_client.words.text import counted
@@ -122,8 +122,8 @@ def in_kind_of(census: pd.Series, table: pd.Series, name: str) -> pd.Series:
     return census.map(level_text) if numbers and not pd.api.types.is_bool_dtype(census) else census
 
 
-def notes_of(census: pd.DataFrame, counts: Values, reports: int) -> Iterator[str]:
-    """What looks like a slip in its rows and counts."""
+def notes_of(census: pd.DataFrame, counts: Values, asked: pd.DataFrame, reports: Codes) -> Iterator[str]:
+    """What looks like a slip in its rows and counts. asked: cells of public columns, of so many reports."""
     twice = sum(1 for one in _often(census) if one > 1)
     # Of one person each, or of a sample with one weight, rows may well be alike.
     if twice and len(set(counts)) > 1:
@@ -137,8 +137,24 @@ def notes_of(census: pd.DataFrame, counts: Values, reports: int) -> Iterator[str
             f"{broken:,} of {len(counts):,} counts of the census are not whole numbers of people: write "
             "numbers without marks between thousands; of shares or estimates, totals are these"
         )
-    if counts.sum() < reports:
+    if counts.sum() < reports.sum():
         yield (
-            f"the census counts {counts.sum():,.6g} people, fewer than the {reports:,} that reports came "
-            "from: its totals are of so few"
+            f"the census counts {counts.sum():,.6g} people, fewer than the {reports.sum():,} that reports "
+            "came from: its totals are of so few"
         )
+    else:
+        yield from _fewer(census, counts, asked, reports)
+
+
+def _fewer(census: pd.DataFrame, counts: Values, asked: pd.DataFrame, reports: Codes) -> Iterator[str]:
+    """A note for each column of labels of which the census counts too few people of some level."""
+    for name in labels_of(asked):
+        people = pd.Series(counts).groupby(census[name].map(level_text).to_numpy()).sum()
+        came = pd.Series(reports).groupby(asked[name].map(level_text).to_numpy()).sum()
+        few = [level for level, many in came.items() if 0 < people.get(level, 0) < many]
+        if few:
+            more = f" (and too few of {counted(len(few) - 1, 'more level')} of it)" if few[1:] else ""
+            yield (
+                f"the census counts {people[few[0]]:,.6g} people of {name} {few[0]}, fewer than the "
+                f"{came[few[0]]:,} that reports came from{more}: weights and totals there are of so few"
+            )

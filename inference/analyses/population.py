@@ -35,22 +35,18 @@ from inference.analyses.samples import Sampled, sampled_of
 from inference.analyses.table import Table, Values
 from inference.analyses.uncounted import uncounted
 from inference.analyses.varying import levels_of
+from inference.analyses.weight_notes import heavy, scaled, unlike
 from inference.analyses.weights import ReplicateWeights, of_others, positive, probabilities
 from inference.models.base import Draws as Sites
 from inference.results.diagnostics import listed
 from inference.results.quantity import Quantity
+from ldp_client.commands.study_warnings import WAVE
 from ldp_client.documents.errors import InputError, UsageError
 
 # Of a census, how many people a row stands for; where the formula names a column `count`, the other one.
 COUNT, PEOPLE = "count", "people"
 People = tuple[pd.DataFrame, Values]
 MOST_LEVELS = 200
-# Few reports carry much where this part of them has more than that of the weight, or where Kish's effective
-# number is less than this part of theirs.
-FEW, MUCH, LEAST_EFFECTIVE = 0.01, 0.25, 0.2
-# Weights whose mean is so near to 1, or to these, were scaled to it. A smaller power of ten may be a plain
-# sample's: one in 100 of a register.
-SCALED, SCALES = 1e-3, (1e5, 1e6, 1e7, 1e8)
 
 
 @dataclass(frozen=True)
@@ -98,50 +94,18 @@ class Population:
             return table.public[self.weights].to_numpy(np.float64)
         return np.ones(len(table.counts))
 
-    def heavy(self, table: Table) -> tuple[str, ...]:
-        """A note where few reports carry much of the weight."""
-        weights, counts = self.weights_of(table), table.counts.astype(np.float64)
-        n, whole = float(counts.sum()), float(counts @ weights)
-        effective = whole**2 / float(counts @ weights**2)
-        order = np.argsort(-weights)
-        before = np.cumsum(counts[order]) - counts[order]
-        carried = float(np.clip(FEW * n - before, 0, counts[order]) @ weights[order]) / whole
-        if carried <= MUCH and effective >= LEAST_EFFECTIVE * n:
-            return ()
-        return (
-            f"few reports carry much of the weight: the heaviest {100 * FEW:g} % of them have "
-            f"{100 * carried:.0f} % of it, so that weighted averages are worth those of {effective:,.0f} "
-            f"reports of equal weight (Kish's effective number), not {n:,.0f}: look at whose they are, as "
-            "a few false ones could move these averages at will",
-        )
-
     def notes(self, table: Table) -> tuple[str, ...]:
         """What a reader must know of weights, and of what replicate weights were used for."""
-        found = (*self.heavy(table), *self._scaled(table.everybody))
+        found = tuple(heavy(table, self.weights_of(table)))
+        if self.weights is not None:
+            everybody = table.everybody
+            weights = self.weights_of(everybody)
+            totals = {at: float(everybody.counts[rows] @ weights[rows]) for at, rows in everybody.samples}
+            found += (*scaled(everybody, weights, self.weights), *unlike(table.waves, self.weights, totals))
         found += of_others(table) if self.weighted else ()
         if self.replicates is None or self.weights is None:
             return found
         return (*found, self.replicates.of(table, self.weights).in_words(self.replicates.kind))
-
-    def _scaled(self, table: Table) -> Iterator[str]:
-        """A note where weights look as if they had been scaled, so that totals are no numbers of people."""
-        n = int(table.counts.sum())
-        if self.weights is None or not n:
-            return
-        whole = float(table.counts @ self.weights_of(table))
-        mean = whole / n
-        if mean < 1 + SCALED:
-            yield (
-                f"{self.weights} is {mean:.4g} on average, as weights that were normalised: shares do not "
-                f"mind, but a total of {whole:,.6g} counts reports, not people; for numbers of people give "
-                "how many each row stands for"
-            )
-        elif any(abs(mean / scale - 1) < SCALED for scale in SCALES):
-            yield (
-                f"{self.weights} is {mean:,.6g} on average, as in files that keep weights without a decimal "
-                "point: shares do not mind, but a total is no number of people; for that give how many each "
-                "row stands for"
-            )
 
     def sampled(self, table: Table) -> Sampled:
         """How the table was drawn. Raises InputError for a cluster in two strata."""
@@ -305,8 +269,13 @@ def notes_over(analysis: Assembled, people: People, population: Population) -> t
 
 def _slips(analysis: Assembled, people: People, by: str | None) -> Iterator[str]:
     """Notes of what looks like a slip in a census."""
-    yield from notes_of(*people, int(analysis.cells.sizes.sum()))
+    yield from notes_of(*people, analysis.cells.frame, analysis.cells.sizes)
     yield from uncounted(analysis, *people, by).notes
+    frame, counts = people
+    if WAVE in analysis.cells.frame.columns:
+        codes, waves = levels_of(frame[WAVE])
+        totals = np.bincount(codes, counts, len(waves))
+        yield from unlike(WAVE, "the census", {f"{WAVE} = {one}": n for one, n in zip(waves, totals) if n})
 
 
 def left_out_of(analysis: Assembled, people: People, population: Population) -> tuple[str, ...]:

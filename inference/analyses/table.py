@@ -117,6 +117,14 @@ class Table:
         return int(self.counts.sum())
 
     @property
+    def samples(self) -> list[tuple[str, NDArray[np.bool_]]]:
+        """What each sample is called, and its rows: each wave is one; of no waves all rows, called ""."""
+        if not self.waves:
+            return [("", np.ones(len(self.public), bool))]
+        column = self.public[self.waves]
+        return [(f"{self.waves} = {wave}", (column == wave).to_numpy(bool)) for wave in column.unique()]
+
+    @property
     def everybody(self) -> Table:
         """The table with those who answered another question, as rows without a report."""
         if self.others is None:

@@ -33,6 +33,8 @@ OWN_MULTIPLE, STATED_MULTIPLE = (2 / 3, 3 / 2), (1 / 50, 3 / 2)
 NOTHING = 1e-10
 # What all replicates together weigh, of what as many times all rows do.
 ALIKE = (1 / 2, 2.0)
+# By how much more than chance does the replicates' mean is away from a row's weight, in squares.
+BY_CHANCE = 9
 
 
 def positive(column: pd.Series, name: str, least: float = 1 / MOST_WEIGHT) -> Values:
@@ -131,11 +133,13 @@ class ReplicateWeights:
         columns = [positive(table.public[name], name, 0.0) for name in names]
         weights = table.public[base].to_numpy(np.float64)
         whole = np.column_stack(columns)
+        samples = table.samples
         # Of samples of their own, those of the one that has least.
-        samples = table.public[table.waves].to_numpy(object) if table.waves else np.zeros(len(weights))
-        degrees = min(_degrees(whole[samples == one]) for one in pd.unique(samples))
+        degrees = min(_degrees(whole[rows]) for _, rows in samples)
         found = Replicates(whole, weights, self._scales(len(names)), tuple(names), degrees)
-        self._check(found, table.counts, base)
+        for where, rows in samples:
+            own = replace(found, weights=whole[rows], base=weights[rows])
+            self._check(own, table.counts[rows], base, f"where {where}, " if where else "")
         return found
 
     def _scales(self, count: int) -> Values:
@@ -147,25 +151,39 @@ class ReplicateWeights:
             )
         return np.broadcast_to(scales, (count,)).copy()
 
-    def _check(self, found: Replicates, counts: Codes, base: str) -> None:
-        """Raises InputError for weights that are not whole, or that move by other than their type says."""
+    def _check(self, found: Replicates, counts: Codes, base: str, where: str) -> None:
+        """Raises InputError for weights that are not whole, or that move by other than their type says.
+
+        found: of one sample. where: what to call it.
+        """
+        factors = f"where they are factors, multiply them by {base}"
         whole = float(counts @ found.base)
         each = counts @ found.weights
         if not each.all():
-            raise InputError(f"{found.names[int(np.argmin(each))]} is 0 in every row: it weighs nobody")
+            name = found.names[int(np.argmin(each))]
+            raise InputError(f"{where}{name} is 0 in every row: it weighs nobody")
         if not ALIKE[0] <= float(each.mean()) / whole <= ALIKE[1]:
             raise InputError(
-                f"replicate weights add up to {each.mean():,.6g} on average, and {base} to {whole:,.6g}: "
-                f"each must be a whole weight; where they are factors, multiply them by {base}"
+                f"{where}replicate weights add up to {each.mean():,.6g} on average, and {base} to "
+                f"{whole:,.6g}: each must be a whole weight; {factors}"
             )
-        squares = (found.weights - found.base[:, None]) ** 2 @ found.scales
-        ratio = float(counts @ squares) / float(counts @ found.base**2)
+        moves = (found.weights - found.base[:, None]) ** 2
+        # Of many replicates a row's mean is its weight; of factors it is 1, whatever the row weighs.
+        apart = float(counts @ (found.weights.mean(axis=1) - found.base) ** 2)
+        spread = float(counts @ (found.base - whole / counts.sum()) ** 2)
+        if apart > max(spread / 2, BY_CHANCE * float(counts @ moves.mean(axis=1)) / len(found.scales)):
+            raise InputError(
+                f"{where}replicate weights are not {base} on average, row by row, as whole weights are: "
+                f"{factors}"
+            )
+        ratio = float(counts @ (moves @ found.scales)) / float(counts @ found.base**2)
         low, high = OWN_MULTIPLE if self.scale is None else STATED_MULTIPLE
         if not low <= ratio <= high:
+            alone = "; where waves are of several types, fit each alone" if where else ""
             raise InputError(
-                f"replicate weights move {base} by {ratio:.2g} times what {self.kind} does, in squares: they "
-                "are of another type, or need another scale (Fay's: brr, 1/(R (1 − ρ)²); successive "
-                "differences: bootstrap, 4/R)"
+                f"{where}replicate weights move {base} by {ratio:.2g} times what {self.kind} does, in "
+                "squares: they are of another type, or need another scale (Fay's: brr, 1/(R (1 − ρ)²); "
+                f"successive differences: bootstrap, 4/R){alone}"
             )
 
 

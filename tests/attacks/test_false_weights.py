@@ -16,6 +16,7 @@ from inference.analyses.predicted import Predicted
 from inference.analyses.prior_sites import prior_sites
 from inference.analyses.table import Table, known_channel
 from inference.analyses.weighing import weights_apart
+from inference.analyses.weight_notes import heavy
 from inference.analyses.weights import ReplicateWeights
 from ldp_client.documents.errors import InputError
 from tests.inference.analyses.simulated import YES_NO
@@ -66,7 +67,7 @@ def test_the_words_are_those_of_what_has_no_set():
 @pytest.mark.parametrize("over", [Population(weights="w"), Population(inclusion="p")], ids=str)
 def test_few_reports_that_carry_the_weight_are_noted(over):
     table, _ = attacked()
-    (note,) = over.heavy(table)
+    (note,) = heavy(table, over.weights_of(table))
     assert "the heaviest 1 % of them have 91 % of it" in note
     assert "worth those of 242 reports of equal weight" in note
 
@@ -77,7 +78,7 @@ def test_usual_weights_are_not_noted():
     for weights in (np.ones(3), np.ones(500), random.lognormal(0, 0.83, 5000)):
         private = known_channel("ever", ("no", "yes"), np.zeros(len(weights), int), YES_NO)
         table = Table(pd.DataFrame({"w": weights}), {"ever": private}, np.ones(len(weights), np.int64))
-        assert Population(weights="w").heavy(table) == ()
+        assert list(heavy(table, weights)) == []
 
 
 @pytest.mark.parametrize(
@@ -214,7 +215,8 @@ def test_replicate_weights_of_another_type_are_refused(file, kind):
         {"ever": known_channel("ever", ("no", "yes"), said, YES_NO)},
         np.ones(len(base), np.int64),
     )
-    with pytest.raises(InputError, match="of another type, or need another scale"):
+    why = "multiply them by w" if file == "factors" else "of another type, or need another scale"
+    with pytest.raises(InputError, match=why):
         Population(weights="w", replicates=ReplicateWeights("r", kind)).checked(table)
     if file in ("jackknife", "halves"):
         own = "jk1" if file == "jackknife" else "brr"
