@@ -204,7 +204,7 @@ def run_fit(arguments: argparse.Namespace) -> int:
         f"{line.question}: {line.what}: {line.state or 'no verdict'}: {visible(line.says)}"
         for line in joined.lines
     ]
-    return _told(arguments, posteriors, interval, more, is_good=joined.ok)
+    return _told(arguments, joined.on(posteriors), interval, more, is_good=joined.ok)
 
 
 def _refuse_earlier(arguments: argparse.Namespace) -> None:

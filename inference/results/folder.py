@@ -74,7 +74,9 @@ def save_report(
 
     QUESTION.nc has its draws, QUESTION.png its intervals, QUESTION-chains.png its traces and ranks.
     """
+    # There the fit's own verdict stands apart from what was done before it: only the fit is ever repeated.
     save_posteriors(posteriors, folder, made, earlier)
+    posteriors = earlier.on(posteriors)
     known = raw or {}
     pictures = {name: pictures_of(found, known.get(name), interval) for name, found in posteriors.items()}
     # First, so that a question named like another one's chains still has its own picture.

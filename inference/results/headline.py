@@ -73,7 +73,7 @@ def headline(question: Question, posterior: Posterior, interval: Interval = USUA
 def judged_line(text: str, says: str, posterior: Posterior) -> Headline:
     """A line with its verdict. says: its numbers, in whose place stands why there are none, where it must."""
     verdict = posterior.verdict
-    shown = OK if verdict.ok else WRONG if verdict.parts[verdict.worst].state == BAD else NOTE
+    shown = OK if verdict.ok else WRONG if verdict.bad else NOTE
     words = verdict.headline()
     why = [said for name, said in NO_NUMBER.items() if verdict.parts[name].state == BAD]
     return Headline(posterior.question, text, (why or [says])[0], f"{words[0].upper()}{words[1:]}", shown)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -45,10 +45,15 @@ class Earlier:
         """Whether nothing of it speaks against the result."""
         return all(line.state != "bad" for line in self.lines)
 
-    def against(self, question: str) -> tuple[str, ...]:
-        """What speaks against the result of a question."""
+    def on(self, posteriors: Mapping[str, Posterior]) -> dict[str, Posterior]:
+        """The posteriors, whose verdicts know what of it speaks against them."""
+        return {name: self._on(name, posterior) for name, posterior in posteriors.items()}
+
+    def _on(self, question: str, posterior: Posterior) -> Posterior:
         about = (line for line in self.lines if line.question in (question, WHOLE))
-        return tuple(line.says for line in about if line.state == "bad")
+        before = tuple(f"{line.what}: {line.says}" for line in about if line.state == "bad")
+        found = posterior.diagnostics
+        return replace(posterior, diagnostics=replace(found, verdict=replace(found.verdict, before=before)))
 
     def to_document(self) -> dict[str, Any]:
         """JSON of what it says."""

@@ -45,9 +45,8 @@ def render_page(
     pictures: {question id: Pictures} where they are drawn already. made: how; None for what is known of any
     fit. earlier: what was done before it.
     """
-    return PAGES.get_template("report.html.j2").render(
-        _shown(study, posteriors, raw, pictures, interval, made, earlier)
-    )
+    shown = _shown(study, earlier.on(posteriors), raw, pictures, interval, made, earlier)
+    return PAGES.get_template("report.html.j2").render(shown)
 
 
 def report_files(

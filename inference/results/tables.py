@@ -10,7 +10,6 @@ from typing import Any
 from inference.results import rendering
 from inference.results.identified import set_of
 from inference.results.intervals import USUAL, Interval
-from inference.results.joined import NOTHING, Earlier
 from inference.results.posterior import Posterior
 from ldp_client.files.tables import no_formula
 from ldp_client.words.text import visible
@@ -25,18 +24,13 @@ def tables_of(
     """{file name: its text}. shown: what the templates of Markdown and LaTeX read."""
     return {
         MARKDOWN: rendering.MARKDOWN.get_template("report.md.j2").render(shown),
-        CSV: csv_of(posteriors, interval, shown["earlier"]),
+        CSV: csv_of(posteriors, interval),
         LATEX: rendering.LATEX.get_template("tables.tex.j2").render(shown),
     }
 
 
-def csv_of(
-    posteriors: Mapping[str, Posterior], interval: Interval = USUAL, earlier: Earlier = NOTHING
-) -> str:
-    """A row for each parameter of each question, numbers in full: shares as shares, not in per cent.
-
-    Where what was done before the fit speaks against it, that leads.
-    """
+def csv_of(posteriors: Mapping[str, Posterior], interval: Interval = USUAL) -> str:
+    """A row for each parameter of each question, numbers in full: shares as shares, not in per cent."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     low, high = interval.columns
@@ -45,9 +39,8 @@ def csv_of(
         "if_false_high", "prior_sd", "r_hat", "ess_bulk", "ess_tail", "ok", "verdict",
     ])  # fmt: skip
     for name, posterior in posteriors.items():
-        against = earlier.against(name)
-        is_ok = str(posterior.verdict.ok and not against).lower()
-        verdict = (is_ok, "; ".join(against) or posterior.verdict.headline())
+        found = posterior.verdict
+        verdict = (str(found.ok).lower(), "; ".join(found.before) or found.headline())
         for parameter, row in posterior.rows().items():
             ends = interval.of(posterior.draws[parameter])
             possible = set_of(posterior.identified, parameter) or ("", "")

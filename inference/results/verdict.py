@@ -30,6 +30,7 @@ MEANINGS = {
     ("knowledge", GOOD): "the posterior is narrower than the prior",
 } | _HEADLINES
 ALL_GOOD = "no check speaks against these numbers"
+BEFORE = "what was done before speaks against these numbers"
 
 
 @dataclass(frozen=True)
@@ -55,11 +56,12 @@ UNTOUCHED = Part()
 
 @dataclass(frozen=True)
 class Verdict:
-    """The three parts. ok: whether all are good."""
+    """The three parts. before: what was done before the fit, and speaks against these numbers."""
 
     chains: Part = UNTOUCHED
     model: Part = UNTOUCHED
     knowledge: Part = UNTOUCHED
+    before: tuple[str, ...] = ()
 
     @property
     def parts(self) -> dict[str, Part]:
@@ -68,8 +70,13 @@ class Verdict:
 
     @property
     def ok(self) -> bool:
-        """Whether all three are good."""
-        return all(part.state == GOOD for part in self.parts.values())
+        """Whether all three are good, and nothing that was done before speaks against it."""
+        return not self.before and all(part.state == GOOD for part in self.parts.values())
+
+    @property
+    def bad(self) -> bool:
+        """Whether the numbers are not to be believed, rather than with care."""
+        return bool(self.before) or self.parts[self.worst].state == BAD
 
     @property
     def worst(self) -> str:
@@ -78,13 +85,16 @@ class Verdict:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why parts are not good, the worst part's first."""
+        """Why parts are not good, the worst part's first, and what was done before."""
         ordered = sorted(self.parts.values(), key=lambda part: _WORST_FIRST.index(part.state))
-        return tuple(reason for part in ordered for reason in part.reasons)
+        return (*(reason for part in ordered for reason in part.reasons), *self.before)
 
     def headline(self) -> str:
         """What leads, in a few words."""
-        return _HEADLINES.get((self.worst, self.parts[self.worst].state), ALL_GOOD)
+        state = self.parts[self.worst].state
+        if self.before and state != BAD:
+            return BEFORE
+        return _HEADLINES.get((self.worst, state), ALL_GOOD)
 
     def lines(self) -> list[tuple[str, str, str]]:
         """Of each part its name, its state, and what that means."""

@@ -11,11 +11,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from inference.cli import verdict_lines
 from inference.results import methods, references
 from inference.results.defence import defence_of
 from inference.results.diagnostics import diagnose
 from inference.results.folder import save_report
 from inference.results.headline import headline, lists_in_words
+from inference.results.intervals import USUAL
 from inference.results.joined import read_earlier
 from inference.results.made import Input, made_now
 from inference.results.page import render_page
@@ -282,8 +284,23 @@ def test_what_failed_before_is_in_the_files_that_programs_read(tmp_path):
     assert (bad["question"], bad["what"]) == ("ever", "calibration")
     rows = list(csv.DictReader((tmp_path / "tables.csv").read_text().splitlines()))
     of_ever = [row for row in rows if row["question"] == "ever"]
-    assert {(row["ok"], row["verdict"]) for row in of_ever} == {("false", bad["says"])}
-    assert all(row["verdict"] != bad["says"] for row in rows if row["question"] != "ever")
+    told = f"calibration: {bad['says']}"
+    assert {(row["ok"], row["verdict"]) for row in of_ever} == {("false", told)}
+    assert all(row["verdict"] != told for row in rows if row["question"] != "ever")
+    # Where people look first, too: beside the number.
+    page = (tmp_path / "report.md").read_text()
+    (line,) = [
+        one
+        for one in page.splitlines()
+        if one.endswith("What was done before speaks against these numbers |")
+    ]
+    assert line.startswith("| Ever")
+    assert (
+        "Do not use these numbers as they stand: what was done before speaks against these numbers." in page
+    )
+    printed = "\n".join(verdict_lines(found.on(POSTERIORS), USUAL))
+    assert "NOT OK: what was done before speaks against these numbers\n" in printed
+    assert printed.count(told) == 1
 
 
 def test_what_was_done_before_is_neither_repeated_nor_taken_for_part_of_the_fit(tmp_path):
