@@ -129,7 +129,7 @@ def _ask(
     try:
         answer = way(request, MOST_BYTES)
     except TransferError as error:
-        return Outcome("waiting", say("device.no_answer", reason=error))
+        return Outcome("waiting", say("device.no_answer", place=request.host, reason=error))
     document = document_of(answer)
     identity = identity_of(answer)
     if _is_receipt(answer, document, request.full_url.rsplit("/", 1)[1], results):
@@ -271,7 +271,7 @@ def ask_publisher(place: str, report: "Queued", way: "Exchange" = exchange) -> O
     try:
         answer = way(request, MAX_BYTES)
     except TransferError as error:
-        return Outcome("waiting", say("device.no_answer", reason=error))
+        return Outcome("waiting", say("device.no_answer", place=request.host, reason=error))
     same = hashlib.sha256(answer.body).hexdigest() == report.document and answer.status == 200
     unchanged = answer.status == 304 and answer.headers.get("ETag") == tag
     identity = identity_of(answer) if same or unchanged else ""
