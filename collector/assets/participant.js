@@ -122,7 +122,7 @@ async function start() {
   const shownHere = await shownIn(study, find("study").dataset.language);
   const device = await openDevice({ maxEpsilon: find("study").dataset.budget });
   // The collector, which the page came from, has just seen this address.
-  const visit = () => device.visited(study);
+  const visit = () => device.visited();
   await visit();
   keep(study);
   let isLeft = false;

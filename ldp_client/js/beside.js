@@ -14,12 +14,11 @@ const coin = () => randomUint32(systemRandom) & 1;
 const drawApart = () => Math.floor(Date.now() + HOUR_MS * (1 + randomUint32(systemRandom) / 2 ** 32));
 
 /**
- * The collector sees this device's address now, of who opens the page of this study, say: nothing leaves through a relay
- * for a while.
+ * The collector sees this device's address now: nothing leaves through a relay for a while, also of a study that this device
+ * is still to answer.
  */
-export function visited(memory, _, study) {
-  if ([study, ...memory.reports].some((one) => one?.channel?.oblivious)) memory.apart = drawApart();
-  else delete memory.apart;
+export function visited(memory) {
+  memory.apart = drawApart();
 }
 
 const awaits = ({ body, channel, token }) => body && channel?.tokens && !token;
@@ -28,7 +27,7 @@ const isFresh = (one) => (awaits(one) ? !one.asked : !one.reason);
 
 /**
  * The ids of the reports and deletions that leave now, of those that `isIts` says are this collector's; draws the moments of
- * the others. reports: all; write: of their ledger; now: deletions leave whatever that tells.
+ * the others, and forgets those that are over. reports: all; write: of their ledger; now: deletions leave whatever that tells.
  */
 export async function decide(reports, write, isIts, now) {
   const isRelayed = reports.some(({ channel }) => channel?.oblivious);
@@ -38,8 +37,11 @@ export async function decide(reports, write, isIts, now) {
 
 const leaveNow = (isIts, now) => (memory) => {
   const moment = Date.now();
-  // What lies too far ahead was noted before the clock was moved back.
-  for (const until of ["apart", "unseen"]) memory[until] = Math.min(memory[until] > moment ? memory[until] : 0, moment + 2 * HOUR_MS);
+  for (const until of ["apart", "unseen"]) {
+    // What lies too far ahead was noted before the clock was moved back.
+    if (memory[until] > moment) memory[until] = Math.min(memory[until], moment + 2 * HOUR_MS);
+    else delete memory[until];
+  }
   const isForced = ({ body }) => now && !body;
   const putOff = (one) => (one.due = drawDue(one.channel));
 

@@ -131,8 +131,9 @@ export async function openDevice({
 
     /** Ask for what is to be deleted, then send this collector's queued reports, byte for byte as they were written. */
     async flush(options) {
-      // What is queued, uninvited or withdrawn waits for something.
-      if (await read(({ reports }) => reports.some(({ state }) => /^[quw]/.test(state)))) {
+      const now = Date.now();
+      // What is queued, uninvited or withdrawn waits for something; when requests were made is forgotten.
+      if (await read(({ reports, apart, unseen }) => apart < now || unseen < now || reports.some(({ state }) => /^[quw]/.test(state)))) {
         await (await import("./sending.js").catch(unloaded)).send({ ...kept, collector, move: changing("move") }, options);
       }
     },

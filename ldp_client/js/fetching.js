@@ -18,6 +18,5 @@ export async function fetchStudy(collector, id, device) {
   if (!ok) fail("input", `was not found: HTTP status ${status}`, "study");
   const study = await parseStudy(await response.text());
   if (study.id !== id) fail("input", `is another: ${study.id}`, "study");
-  await device?.visited(study);
   return study;
 }

@@ -367,9 +367,9 @@ export interface Device {
   withdraw(studyId: string): Promise<number>;
   /**
    * Note that the collector sees this device's address now, as `fetchStudy` does for a device that it is given: for an hour, and up to one more that
-   * chance draws, nothing leaves through a relay. study: which the person is shown. Call it before; the page does so.
+   * chance draws, nothing leaves through a relay. Call it before; the page does so.
    */
-  visited(study?: Study): Promise<void>;
+  visited(): Promise<void>;
   /**
    * Send what is queued for this device's collector and ask for deletions there, each up to `attempts` times (5)
    * with full jitter. Of a study with a channel ask for tokens first, and send in a later flush what is due by then: call

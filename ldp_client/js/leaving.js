@@ -35,7 +35,8 @@ export const inBatches = (step, move, left, now, isSeen) => async (url, kept) =>
   // Never both: an invitation says who somebody is.
   const its = token && { invitation: "", more: { Authorization: `PrivateToken token="${token}"` } };
   const { changes, again } = await step(url, { ...report, ...its });
-  if (/^(sent|refused)$/.test(changes.state)) return { changes: { ...changes, token: "" } };
+  // Nothing of it waits any more: neither does its moment stay.
+  if (/^(sent|refused)$/.test(changes.state)) return { changes: { ...changes, token: "", due: 0 } };
   if (changes.state === null) return { changes };
   // Which collector it is for is asked just before, and what is tried in vain again in the next window, not when this
   // device is back online, which others may see.

@@ -19,12 +19,12 @@ export const send = (
     const longestMs = 3e5;
     const until = Date.now() + longestMs;
     // What is to be deleted has no body.
-    const reports = await read(({ reports }) => reports.sort((a, b) => !b.body - !a.body));
+    const { reports, apart } = await read(({ reports, apart }) => ({ reports: reports.sort((a, b) => !b.body - !a.body), apart }));
     const isBatched = reports.some(({ channel }) => channel);
     const leaving = isBatched && (await import("./leaving.js").catch(unloaded));
     // What would tell, beside something else, whose it is waits.
     const goes =
-      isBatched && (await (await import("./beside.js").catch(unloaded)).decide(reports, write, (one) => isAt(collector, one), now));
+      (isBatched || apart) && (await (await import("./beside.js").catch(unloaded)).decide(reports, write, (one) => isAt(collector, one), now));
     // Of a panel of years most were sent long ago, and each look writes the ledger.
     const left = reports.filter((one) => REQUESTS[one.state] && isAt(collector, one));
     // Each once before any a second time: what is never settled holds nothing else up.

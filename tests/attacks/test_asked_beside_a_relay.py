@@ -36,7 +36,7 @@ const {{ fetchStudy }} = await import("{collector}/assets/ldpkit/fetching.js");
 const device = await openDevice({{ maxEpsilon: "4", collector: "{collector}" }});
 const another = await openDevice({{ maxEpsilon: "4", collector: "{collector}", name: "another" }});
 const study = await fetchStudy("{collector}", "{study}", device);
-await another.visited(study);
+await another.visited();
 for (const one of [device, another]) {{
   if ((await one.status(study)).answered) continue;
   await one.answer(study, {{ ever: "yes" }});

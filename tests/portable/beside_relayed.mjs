@@ -37,7 +37,8 @@ async function device(...changes) {
     await send({ ...ledger, collector: COLLECTOR, move }, { attempts: 1, ...options });
     return [...sent];
   };
-  return { flush, visited: (study) => ledger.write((memory) => visited(memory, COLLECTOR, study)) };
+  const queue = (more) => ledger.write((memory) => memory.reports.push(one("late", more)));
+  return { flush, queue, visited: () => ledger.write((memory) => visited(memory, COLLECTOR)) };
 }
 
 const relayed = () => ({ channel, due: now - 5 });
@@ -50,6 +51,19 @@ const jumped = await behind.flush(400 * 24 * HOUR);
 const asking = await device(relayed());
 await fetchStudy(COLLECTOR, "habits", asking).catch(() => 0);
 const fetched = await asking.flush();
+// Before it has any report, whatever else it fetches after the study that it will answer.
+const fetch = (...ids) => async (one) => {
+  for (const id of ids) await fetchStudy(COLLECTOR, id, one).catch(() => 0);
+};
+const ways = { one: fetch("habits"), another: fetch("habits", "plain"), visited: (one) => one.visited() };
+ways.atOnce = (one) => Promise.all(["habits", "plain", "more"].map((id) => fetch(id)(one)));
+const before = {};
+for (const [name, way] of Object.entries(ways)) {
+  const fresh = await device();
+  await way(fresh);
+  await fresh.queue(relayed());
+  before[name] = [await fresh.flush(), await fresh.flush(0.9 * HOUR)];
+}
 // Another tab fetches the study while one that relays waits to try again.
 globalThis.setTimeout = queueMicrotask;
 const since = [];
@@ -70,4 +84,4 @@ for (let step = 0; step < 400; step++) long.push(new Set(await stuck.flush(6e5))
 const behindIt = long.filter((hosts, step) => hosts.has("collector.example") && long.slice(Math.max(0, step - 5), step).some((one) => one.has("relay.example")));
 const both = long.filter(({ size }) => size > 1).length;
 const [through, clear] = ["relay", "collector"].map((name) => long.filter((hosts) => hosts.has(`${name}.example`)).length);
-console.log(JSON.stringify({ together, alone, minutes, jumped, fetched, since, both, seenAfter: behindIt.length, turns: [through > 0, clear > 0] }));
+console.log(JSON.stringify({ together, alone, minutes, jumped, fetched, before, since, both, seenAfter: behindIt.length, turns: [through > 0, clear > 0] }));

@@ -28,9 +28,12 @@ const STEPS = {
   },
   invite: async (code) => (await device()).invite(study.id, code),
   withdraw: async () => (await device()).withdraw(study.id),
-  visited: async () => (await device()).visited(study),
+  visited: async () => (await device()).visited(),
   apart: async () => (await (await device()).status(study)).apart - now,
   report,
+  /** What the ledger has of when something was, or is to be. */
+  moments: async () =>
+    (await open()).read(({ apart, unseen, reports }) => [apart, unseen, ...reports.map(({ due }) => due)].filter(Boolean)),
   told: async () => (await device()).told(),
   /** Of what kind a cost and a permanent answer are. */
   ledger: async () =>

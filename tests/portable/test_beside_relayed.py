@@ -37,6 +37,12 @@ def test_nothing_leaves_through_it_after_a_study_was_fetched_for_the_device(foun
     assert found["fetched"] == []
 
 
+def test_nor_after_other_studies_were_fetched_before_it_had_any_report(found):
+    """A visit is forgotten by no later one, nor where the device has no relayed study yet."""
+    assert set(found["before"]) == {"one", "another", "visited", "atOnce"}
+    assert all(flushes == [[], []] for flushes in found["before"].values())
+
+
 def test_an_attempt_to_come_knows_of_what_another_tab_fetched_since(found):
     """A deletion that the person wants at once is tried again whatever that tells."""
     once = [RELAY, COLLECTOR]

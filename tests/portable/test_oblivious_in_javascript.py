@@ -197,6 +197,22 @@ def test_nothing_is_relayed_in_the_hour_after_the_collector_saw_the_device(
     assert take(study, collector, [["flush", 1, True]], tmp_path, kind) == ["gone"]
 
 
+@pytest.mark.parametrize("kind", ["memory", "node"])
+def test_when_it_left_is_forgotten(kind, study, collector, tmp_path):
+    """Much later the ledger has no moment of it; while something is to be kept apart from it, until when."""
+    left = [
+        *ANSWERED,
+        ["flush"],
+        ["moments"],
+        ["at", int(time.time() * 1000) + 9000 * HOUR_MS],
+        ["flush"],
+        ["moments"],
+    ]
+    *_, sent, (unseen,), _, again, moments = take(study, collector, left, tmp_path, kind)
+    assert (sent, again, moments) == ("sent", "sent", [])
+    assert unseen > time.time() * 1000
+
+
 def test_how_long_it_keeps_apart_is_drawn(study, collector, tmp_path):
     steps = [["answer", {"ever": "yes"}], *[["visited"], ["apart"]] * 12]
     drawn = take(study, collector, steps, tmp_path)[2::2]
