@@ -3,6 +3,7 @@
 import { safeBaseOf } from "./address.js";
 import { fail } from "./errors.js";
 import { parseStudy } from "./study.js";
+import { uncached } from "./uncached.js";
 
 /** As fetching.d.ts says. Nothing that links requests is sent along. */
 export async function fetchStudy(collector, id, device) {
@@ -11,8 +12,8 @@ export async function fetchStudy(collector, id, device) {
   const timeoutMs = 20_000;
   const signal = AbortSignal.timeout(timeoutMs);
   const url = `${safeBaseOf(collector)}/v1/studies/${encodeURIComponent(id)}`;
-  const options = { cache: "no-store", credentials: "omit", redirect: "error", referrerPolicy: "no-referrer", signal };
-  const response = await fetch(url, options);
+  const options = { credentials: "omit", redirect: "error", referrerPolicy: "no-referrer", signal };
+  const response = await fetch(...uncached(url, options));
   const { ok, status, headers } = response;
   if (status === 410 || headers.get("LDPKit-Study") === "closed") fail("closed", "takes no reports");
   if (!ok) fail("input", `was not found: HTTP status ${status}`, "study");

@@ -101,7 +101,7 @@ export function read(study) {
  * A text or id without what is easily changed in it: case, blanks and punctuation. Where there is none a ledger has
  * undefined, or null when it is written as text.
  */
-const mark = (name) => (name ?? "").normalize("NFKC").toUpperCase().toLowerCase().replace(/[^\p{L}\p{N}]/gu, "") || name;
+const mark = (name) => (name ?? "").normalize("NFKC").toLowerCase().toUpperCase().toLowerCase().replace(/[^\p{L}\p{N}]/gu, "") || name;
 
 /**
  * [answers to questions, {public: {id: value}} (or {} without values), spaces that hide the values' sizes]. What the invitation carries

@@ -4,6 +4,7 @@
  */
 
 import { sha256 } from "./digest.js";
+import { uncached } from "./uncached.js";
 
 const JSON_TYPE = "application/json";
 
@@ -71,14 +72,9 @@ async function request(url, changesOf, options, report) {
 export async function exchange(url, { send = fetch, ...options }, report) {
   const timeoutMs = 20_000;
   try {
-    const response = await send(report ? `${url}/reports/${report.id}` : url, {
-      ...options,
-      cache: "no-store",
-      credentials: "omit",
-      redirect: "error",
-      referrerPolicy: "no-referrer",
-      signal: AbortSignal.timeout(timeoutMs),
-    });
+    const its = report ? `${url}/reports/${report.id}` : url;
+    const kept = { credentials: "omit", redirect: "error", referrerPolicy: "no-referrer", signal: AbortSignal.timeout(timeoutMs) };
+    const response = await send(...uncached(its, { ...options, ...kept }));
     const { status, headers } = response;
     const bytes = await response.arrayBuffer();
     const [type] = /^[^;\s]*/.exec(headers.get("Content-Type")?.toLowerCase());
@@ -105,10 +101,11 @@ export async function exchange(url, { send = fetch, ...options }, report) {
   }
 }
 
-/** The object that bytes of JSON are, an empty one for anything else. */
+/** The object that bytes of JSON are, an empty one for anything else. React Native may have no TextDecoder. */
 function read(bytes) {
+  const escape = (byte) => `%${(byte + 256).toString(16).slice(1)}`;
   try {
-    return Object(JSON.parse(new TextDecoder().decode(bytes)));
+    return Object(JSON.parse(decodeURIComponent(Array.from(new Uint8Array(bytes), escape).join(""))));
   } catch {
     return {};
   }

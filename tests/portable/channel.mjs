@@ -28,6 +28,8 @@ const STEPS = {
   },
   invite: async (code) => (await device()).invite(study.id, code),
   withdraw: async () => (await device()).withdraw(study.id),
+  fetched: async () => (await (await from("fetching.js")).fetchStudy(collector, study.id)).id,
+  left: async () => (await device()).epsilonLeft(),
   visited: async () => (await device()).visited(),
   apart: async () => (await (await device()).status(study)).apart - now,
   report,

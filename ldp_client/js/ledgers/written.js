@@ -24,7 +24,9 @@ export function ledgerInText({ inTransaction, load, store, unusable }) {
 const PLAIN = "";
 
 const write = (memory) =>
-  JSON.stringify(memory, (_, value) => {
+  JSON.stringify(memory, function (key) {
+    // As it is, whatever `toJSON` an app gave to all whole numbers.
+    const value = this[key];
     if (typeof value === "bigint") return { integer: `${value}` };
     if (value instanceof Uint8Array) return { bytes: [...value] };
     return isInteger(value) || isBytes(value) ? { ...value, [PLAIN]: 0 } : value;
