@@ -8,7 +8,9 @@ any time. A cache folder that JAX was told of already is left in place.
 from __future__ import annotations
 
 import functools
+import math
 import os
+import re
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -81,6 +83,21 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     return jax.jit(function, compiler_options=_quick())
 
 
+# An operation on so many matrices that JAX 0.10 divides it over XLA's threads, and waits on one of these for
+# the others: of two programs that do so at once on two processors neither ends. Measured: so from 10⁶
+# multiplications a batch on, never below 8·10⁵.
+MOST_UNDIVIDED = 1e5
+_MATRICES = re.compile(r"custom_call @(?:lapack|blas)_.*?: \(([^)]*)\)")
+_TENSOR = re.compile(r"tensor<((?:\d+x)+)")
+
+
+def divides(program: str) -> bool:
+    """Whether a program, as StableHLO, has such an operation: then no other may run beside it."""
+    operands = (_TENSOR.findall(types) for types in _MATRICES.findall(program))
+    shapes = [[int(size) for size in one.split("x") if size] for found in operands for one in found]
+    return any(math.prod(shape) * max(shape[-2:]) > MOST_UNDIVIDED for shape in shapes if len(shape) > 2)
+
+
 def raw_key(seed: int) -> NDArray[np.uint32]:
     """JAX's key of a seed, as the plain numbers that need no program of their own."""
     return np.array([seed >> 32, seed & 0xFFFFFFFF], np.uint32)
@@ -89,8 +106,11 @@ def raw_key(seed: int) -> NDArray[np.uint32]:
 class Program:
     """A function that is compiled once, for arguments of the shapes and types that it first meets.
 
-    runs_once: whether compiling it well would cost more than it saves.
+    runs_once: whether compiling it well would cost more than it saves. alone: whether no other program may
+    run beside it, once it is prepared.
     """
+
+    alone = False
 
     def __init__(self, function: Callable[..., Any], *, runs_once: bool = False) -> None:
         self._function = jax.jit(function)
@@ -101,6 +121,7 @@ class Program:
         """Trace now, in the caller's precision, and begin to compile; tracing in two threads is not safe."""
         if self._compiled is None:
             lowered = self._function.lower(*arguments)
+            self.alone = divides(lowered.as_text())
             self._compiled = _COMPILERS.submit(lowered.compile, self._options)
 
     def __call__(self, *arguments: Any) -> Any:

@@ -217,7 +217,10 @@ def stacked(parts: Any) -> Any:
 
 
 def in_threads(one: Program) -> Callable[..., Any]:
-    """`one` for each part along its first argument's first axis, on all processors."""
+    """`one` for each part along its first argument's first axis, on all processors.
+
+    One after the other where a part takes these by itself.
+    """
 
     def call(part: Any, *shared: Any) -> Any:
         # Precision is a setting of each thread.
@@ -227,7 +230,8 @@ def in_threads(one: Program) -> Callable[..., Any]:
     def run(first: Any, *shared: Any) -> Any:
         parts = parts_of(first)
         one.prepare(parts[0], *shared)
-        with ThreadPoolExecutor(min(len(parts), os.cpu_count() or 1)) as pool:
+        most = 1 if one.alone else os.cpu_count() or 1
+        with ThreadPoolExecutor(min(len(parts), most)) as pool:
             return stacked(list(pool.map(lambda part: call(part, *shared), parts)))
 
     return run

@@ -1,0 +1,82 @@
+"""Hang a fit for good: two programs at once, each of which divides its matrices over the same few threads."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from inference.compiling import Program, divides
+from inference.sampling import chains
+
+LONGEST_S = 240
+# In a process of its own, as nothing else ends what waits for itself.
+FOUR = """
+import jax, jax.numpy as jnp, numpy as np
+from inference.compiling import Program
+from inference.sampling.chains import in_threads
+with jax.enable_x64(True):
+    def one(matrices, more):
+        step = lambda _, sum: sum + jnp.linalg.slogdet(matrices + more)[1].sum()
+        return jax.lax.fori_loop(0, 40, step, 0.0)
+    parts = np.random.default_rng(0).normal(size=(4, 250, 16, 16))
+    for _ in range(5):
+        found = in_threads(Program(one))(parts, np.eye(16))
+    expected = 40 * np.linalg.slogdet(parts + np.eye(16))[1].sum(axis=1)
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+print("ended")
+"""
+
+
+@pytest.mark.slow
+def test_programs_that_take_all_threads_end():
+    done = subprocess.run(
+        [sys.executable, "-c", FOUR], capture_output=True, text=True, check=False, timeout=LONGEST_S
+    )
+    assert done.stdout.strip() == "ended", done.stderr[-3000:]
+
+
+OPERATIONS = {
+    "lu": lambda x: jnp.linalg.slogdet(x)[1],
+    "cholesky": jnp.linalg.cholesky,
+    "eigh": lambda x: jnp.linalg.eigh(x)[0],
+    "qr": lambda x: jnp.linalg.qr(x)[1],
+    "inverse": jnp.linalg.inv,
+    "triangular": lambda x: jax.scipy.linalg.solve_triangular(x, x),
+}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+@pytest.mark.parametrize(
+    ("shape", "alone"), [((16, 16), False), ((200, 200), False), ((4, 8, 8), False), ((250, 2, 16, 16), True)]
+)
+def test_each_operation_on_many_matrices_is_known(name, shape, alone):
+    """In a loop, too: one matrix is divided over nothing, whatever its size."""
+    with jax.enable_x64(True):
+        looped = jax.jit(
+            lambda x: jax.lax.fori_loop(0, 3, lambda i, y: y + OPERATIONS[name](x + i).sum(), 0.0)
+        )
+        assert divides(looped.lower(np.ones(shape)).as_text()) is alone
+
+
+def test_only_these_go_one_after_the_other(monkeypatch):
+    """Chains, whose matrices are few, keep their processors."""
+    asked = []
+
+    class Pool(ThreadPoolExecutor):
+        def __init__(self, most):
+            asked.append(most)
+            super().__init__(most)
+
+    monkeypatch.setattr(chains, "ThreadPoolExecutor", Pool)
+    monkeypatch.setattr(chains.os, "cpu_count", lambda: 4)
+    with jax.enable_x64(True):
+        for size in (2, 300):
+            program = Program(lambda x: jnp.linalg.slogdet(x)[1].sum())
+            chains.in_threads(program)(np.ones((4, size, 16, 16)) + np.eye(16))
+    assert asked == [4, 1]
