@@ -21,14 +21,14 @@ import jax, jax.numpy as jnp, numpy as np
 from inference.compiling import Program
 from inference.sampling.chains import in_threads
 with jax.enable_x64(True):
-    def one(matrices, more):
-        step = lambda _, sum: sum + jnp.linalg.slogdet(matrices + more)[1].sum()
-        return jax.lax.fori_loop(0, 40, step, 0.0)
-    parts = np.random.default_rng(0).normal(size=(4, 250, 16, 16))
-    for _ in range(5):
-        found = in_threads(Program(one))(parts, np.eye(16))
-    expected = 40 * np.linalg.slogdet(parts + np.eye(16))[1].sum(axis=1)
-    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    def one(matrices, steps):
+        step = lambda sum, more: (sum + jnp.linalg.slogdet((1 + more) * matrices)[1].sum(), None)
+        return jax.lax.scan(step, 0.0, steps)[0]
+    parts, steps = np.random.default_rng(0).normal(size=(4, 250, 16, 16)), np.linspace(0, 1, 40)
+    for _ in range(3):
+        found = in_threads(Program(one))(parts, steps)
+    wanted = [np.linalg.slogdet((1 + more) * parts)[1].sum(axis=1) for more in steps]
+    np.testing.assert_allclose(found, np.sum(wanted, axis=0), rtol=1e-9)
 print("ended")
 """
 
