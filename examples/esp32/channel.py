@@ -3,7 +3,7 @@
 from binascii import hexlify, unhexlify
 
 import ledger
-from exchange import PROBLEM, Collector, said
+from exchange import PROBLEM, Collector, media_type_of, said
 
 from ldp_client.core.tokens import (
     REQUEST_TYPE,
@@ -18,7 +18,6 @@ from ldp_client.documents.channel import CHANNEL, Channel
 from ldp_client.documents.errors import StudyError
 
 HOUR_S = 3600
-TOKEN_BYTES = 256
 
 
 class Leaving:
@@ -78,7 +77,7 @@ def obtain(study, report_id, kept, issuer, invitation, now, random):
         except (OSError, ValueError):
             return
         status, headers, body = answer
-        is_token = status == 200 and headers.get("content-type") == RESPONSE_TYPE and len(body) == TOKEN_BYTES
+        is_token = status == 200 and media_type_of(headers) == RESPONSE_TYPE
         token = asking.token(body, random) if is_token else None
         if token:
             given = {"token": hexlify(token).decode(), "due": draw_due(study.channel, now, random)}
@@ -100,7 +99,8 @@ def named_key(keys, other):
     ids = [short_id_of(key.spki) for key in keys]
     if meant is None:
         place = other.get("key")
-        return (place if place in range(len(keys)) else None), 1
+        # Nor is 1.0 or true a place, which Python finds in the range.
+        return (place if type(place) is int and place in range(len(keys)) else None), 1
     return (ids.index(meant) if meant in ids else None), 2
 
 

@@ -65,9 +65,14 @@ def parse(data):
     return int(status), headers, body
 
 
+def media_type_of(headers):
+    """In lower case, without parameters: proxies spell it otherwise."""
+    return headers.get("content-type", "").split(";")[0].strip().lower()
+
+
 def said(headers, body, media_type):
     """The object that was sent as this media type, else an empty one."""
-    if headers.get("content-type", "").split(";")[0] != media_type:
+    if media_type_of(headers) != media_type:
         return {}
     try:
         found = json.loads(body)
@@ -112,7 +117,8 @@ def day_of(date):
     """2026-06-15 of "Mon, 15 Jun 2026 10:00:00 GMT", else None."""
     try:
         _, day, month, year, *_ = date.split()
-        return f"{year}-{MONTHS.index(month) + 1:02}-{day}"
+        known = f"{int(year)}-{MONTHS.index(month) + 1:02}-{int(day):02}"
+        return known if day.isdigit() and year.isdigit() else None
     except ValueError:
         return None
 

@@ -37,6 +37,33 @@ def mark(study, name):
     return study.id + "/" + ("".join(letters) or name)
 
 
+def alike(one, other):
+    """Whether two marks may be of the same words, however they are spelt.
+
+    MicroPython knows capitals, letters and signs in ASCII alone. So ASCII is what counts, and each other
+    character may stand for up to three letters of it, or none: as ß and SS, é and e, … and nothing do.
+    """
+    (study, _, words), (other_study, _, others) = one.partition("/"), other.partition("/")
+    short, long = sorted([ascii_of(words), ascii_of(others)], key=len)
+    odd = len(words) + len(others) - len(short) - len(long)
+    is_close = short and len(long) - len(short) <= 3 * odd and is_within(short, long)
+    return study == other_study and (short == long or bool(is_close))
+
+
+def ascii_of(words):
+    return "".join([one for one in words if ord(one) < 128 and (one.isalpha() or one.isdigit())])
+
+
+def is_within(short, long):
+    """Whether these letters stand in the other ones, in this order."""
+    place = 0
+    for letter in short:
+        place = long.find(letter, place) + 1
+        if not place:
+            return False
+    return True
+
+
 def languages_of(study):
     return [study.shown_in(language) for language in study.languages] or [study]
 
@@ -64,7 +91,7 @@ def refuse(study, answers, public, today, ledger):
         raise RuntimeError("answered before")
     shown = [field for one in languages_of(study) for field in one.public]
     names = [mark(study, name) for field in shown for name in (field.id, field.text) if name]
-    if any([name in ledger["marks"] for name in names]):
+    if any([alike(name, kept) for name in names for kept in ledger["marks"]]):
         raise RuntimeError("would leave in clear, and was behind noise before")
 
 
@@ -125,6 +152,11 @@ def entry_of(ledger, report_id):
     A ledger of an earlier release has no more than the secret, or all but the version and the host.
     """
     return next(entry for entry in ledger["secrets"] if entry[1] == report_id)
+
+
+def may_have_tokens(entry):
+    """Whether a report's study has tokens, or an earlier release did not keep that."""
+    return len(entry) < 7 or entry[6] is not None
 
 
 def withdraw():

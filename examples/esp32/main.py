@@ -84,17 +84,34 @@ def fetch(collector, study, digest, version=None):
 
 
 def send(collector, config, roots, day):
-    """Each deletion and each report that waits once, whatever becomes of the others; whether any is left."""
+    """Each deletion and report in turn once, whatever becomes of the others; whether any is left."""
     ledger.take_withdrawal()
-    kept = ledger.read_ledger()
-    for entry in kept["deletions"]:
+    deletions, texts = in_turn(ledger.read_ledger(), config["study"])
+    for entry in deletions:
         attempted(delete, collector, config, entry)
     moment = now() if day else None
-    for text in filter(ledger.waits, kept["outbox"]):
+    for text in filter(ledger.waits, texts):
         attempted(send_report, collector, config, roots, text, (day, moment))
     ledger.take_withdrawal()
     kept = ledger.read_ledger()
     return bool(kept["outbox"] or kept["deletions"])
+
+
+def in_turn(kept, study):
+    """(deletions, reports) for this waking: tokens are asked for, or what had its token leaves.
+
+    Issuer and collector would see the same second of one board otherwise.
+    """
+    asking, leaving = [], [entry for entry in kept["deletions"] if ledger.may_have_tokens(entry)]
+    for text in kept["outbox"]:
+        entry = ledger.entry_of(kept, json.loads(text)["id"])
+        if kept.get("leaving", {}).get(entry[1], {}).get("token"):
+            leaving.append(text)
+        elif entry[0] == study and ledger.may_have_tokens(entry):
+            asking.append(text)
+    # By chance, so that neither waits for ever: no noise and no secret, any bit does.
+    held = (asking, leaving)[os.urandom(1)[0] & 1] if asking and leaving else []
+    return [[one for one in kept[kind] if one not in held] for kind in ("deletions", "outbox")]
 
 
 def attempted(work, *arguments):
@@ -162,12 +179,16 @@ def publisher_of(collector, about):
 
     Of one with a channel that is asked just before: what it was called at the fetch of the study may be
     a name for this board alone. So it is where the board was given another host since: neither a report nor
-    the secret of its deletion is for whoever is there now.
+    the secret of its deletion is for whoever is there now. Where no identity is kept to know it by, as of one
+    with a channel, what waits goes to the host that it was answered at alone.
     """
-    if about[3] and about[8] == collector.host:
-        return about[3]
+    publisher, host = about[3], about[8]
+    if publisher and host == collector.host:
+        return publisher
+    if publisher is None and host not in (None, collector.host):
+        raise ValueError("what waits is for " + host + " alone: configure that host again")
     found = fetch(collector, about[0], about[4], about[7])[1]
-    if about[3] not in (None, found):
+    if publisher not in (None, found):
         raise ValueError("what waits is for another collector")
     return found
 

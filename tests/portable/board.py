@@ -18,6 +18,14 @@ def text_of(name):
         return file.read()
 
 
+# What says something in the collector's place.
+BETWEEN = {
+    "server error": (503, "text/plain", "busy"),
+    "portal": (200, "text/html", "<html>sign in</html>"),
+    "proxy": (404, "text/html", "<html>"),
+}
+
+
 class PowerCut(BaseException):
     pass
 
@@ -49,9 +57,11 @@ class Issuer:
             raise PowerCut()
         if deed.startswith("key "):
             place, _, meant = deed[4:].partition(" id ")
-            said = {"type": "urn:ldpkit:problem:token-key-other", "key": int(place)}
+            said = {"type": "urn:ldpkit:problem:token-key-other", "key": json.loads(place)}
             said.update({"key_id": KEYS[int(meant)]["short_id"]} if meant else {})
             return answer(409, "application/problem+json", json.dumps(said).encode())
+        if deed.startswith("says "):
+            return answer(409, "application/problem+json", deed[5:].encode())
         if self.given.setdefault(code, body) != body:
             return answer(409, "application/problem+json", b'{"type": "urn:ldpkit:problem:token-issued"}')
         keys = [key for key in KEYS if key["short_id"] == body[2]]
@@ -69,7 +79,7 @@ class Collector:
     def __init__(self, script, study, problems):
         self.script, self.study = list(script), study
         self.stored, self.bodies, self.asked = {}, [], []
-        self.moments, self.tokens, self.problems = [], [], list(problems)
+        self.moments, self.tokens, self.problems, self.withdrawn = [], [], list(problems), []
         self.identity, self.others = IDENTITY, {}
 
     def take(self, request):
@@ -79,12 +89,11 @@ class Collector:
         deed = self.script.pop(0) if self.script else "well"
         if deed in ("timeout", "reset"):
             raise OSError(deed)
-        if deed == "server error":
-            return answer(503, "text/plain", "busy", None)
-        if deed == "portal":
-            return answer(200, "text/html", "<html>sign in</html>", None)
-        if deed == "proxy":
-            return answer(404, "text/html", "<html>", None)
+        if deed in BETWEEN:
+            return answer(*BETWEEN[deed], None)
+        if deed.startswith("says "):
+            media_type = "application/problem+json" if "type" in deed else "application/json"
+            return answer(200, media_type, deed[5:])
         if deed == "echo":
             receipt = json.dumps({"id": path.split("/")[-1], "result": "stored"})
             return answer(200, "application/json", receipt, "another")
@@ -97,6 +106,8 @@ class Collector:
 
     def note(self, method, lines):
         self.asked.append(method)
+        if method == "DELETE":
+            self.withdrawn.append(MOMENT[0])
         if method == "PUT":
             self.moments.append(MOMENT[0])
             kinds = ("Authorization: ", "LDPKit-Invitation: ")
@@ -136,6 +147,8 @@ def problem_of(deed):
 
 def answer(status, media_type, text, identity="own"):
     identity = SERVER.identity if identity == "own" else identity
+    media_type = TRIAL.get("spells", "{}").format(media_type)
+    media_type = media_type.upper() if TRIAL.get("shouts") else media_type
     lines = [f"HTTP/1.0 {status} Words", f"Content-Type: {media_type}", f"Content-Length: {len(text)}"]
     lines += ["Date: " + TRIAL.get("date", "Mon, 15 Jun 2026 10:00:00 GMT")]
     lines += ["LDPKit-Collector: " + identity] if identity else []
@@ -344,6 +357,7 @@ def once(trial, number):
         "later": LATER,
         "left": json.loads(real_open("ledger.json").read()),
         "moments": SERVER.moments,
+        "withdrawn": SERVER.withdrawn,
         "tokens": SERVER.tokens,
         "asked": ISSUER.asked,
     }

@@ -1,22 +1,16 @@
 """examples/esp32 on MicroPython: a collector that stalls, resets and lies; the power cut at every write."""
 
-import json
-import shutil
 from base64 import b64encode
+from functools import partial
 from itertools import pairwise
 
 import pytest
 
 from schemas import Study
 from tests import studies
-from tests.portable.platforms import REPOSITORY, run_micropython
-from tests.portable.token_issuer import Key, token_in
+from tests.portable.boards import ANOTHER, HOURS, IDENTITY, KEYS, STUDY, next_config, run_trials, with_tokens
+from tests.portable.token_issuer import token_in
 
-EXAMPLE = REPOSITORY / "examples" / "esp32"
-DRIVER = (REPOSITORY / "tests" / "portable" / "board.py").read_text()
-STUDY = Study(studies.document(studies.YES_NO, closes="2026-06-20"))
-KEYS = [Key(), Key()]
-SECRETS = [{"short_id": key.short_id, "modulus": str(key.modulus), "secret": str(key.secret)} for key in KEYS]
 # Of the ledger: what opens a file, what writes it, and the time before and after its replacement.
 STEPS_OF_A_WRITE = 4
 
@@ -24,21 +18,7 @@ STEPS_OF_A_WRITE = 4
 @pytest.fixture
 def trials(tmp_path):
     """What became of a board in each of these trials."""
-
-    def trials(*asked, study=STUDY, invited=False):
-        folder = tmp_path / "data"
-        shutil.copytree(EXAMPLE, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
-        config = {"wifi": ["name", "password"], "host": "collect.example.org", "port": 443}
-        config.update(study=study.id, digest=study.digest)
-        config.update({"invitation": "CODE"} if study.channel or invited else {})
-        (folder / "config.json").write_text(json.dumps(config))
-        (folder / "keys.json").write_text(json.dumps(SECRETS if study.channel else []))
-        (folder / "roots.der").write_bytes(b"roots")
-        (folder / "study.json").write_bytes(study.canonical())
-        (folder / "trials.json").write_text(json.dumps(asked))
-        return json.loads(run_micropython(folder, DRIVER))
-
-    return trials
+    return partial(run_trials, tmp_path / "data")
 
 
 def test_it_answers_once_and_sends(trials):
@@ -103,16 +83,6 @@ def test_what_an_earlier_release_kept_is_sent_too(trials):
     assert (found["stored"], found["fetched"], found["left"]["outbox"]) == (1, 2, [])
 
 
-NEXT = Study(studies.document({**studies.YES_NO, "text": "Is it so?"}, id="next"))
-ANOTHER = "f" * 32
-
-
-def next_config(host="collect.example.org", study=NEXT, identity="0123456789abcdef" * 2, **more):
-    """What a board is given after it answered STUDY."""
-    config = {"study": study.id, "digest": study.digest, "host": host}
-    return {"config": config, "serves": study.canonical().decode(), "identity": identity, **more}
-
-
 def test_a_board_that_answered_a_trial_study_answers_the_real_one(trials):
     """It did nothing, and ended as if all were done."""
     (found,) = trials({"next": next_config()})
@@ -147,6 +117,21 @@ def test_what_waits_goes_to_no_other_collector(trials):
     assert (sent["stored"], sent["puts"], deleted["deletions"]) == (1, 1, 0)
     assert "later: what waits is for another collector" in sent["later"]
     assert "later: what waits is for another collector" in deleted["later"]
+
+
+def test_nor_where_a_study_has_tokens_and_no_identity_is_kept(trials):
+    """Whoever was there passed for the report's collector, whose public study anybody can serve."""
+    for identity in (ANOTHER, IDENTITY):
+        sent, deleted = trials(
+            {"script": UNSENT, "next": next_config("other.example.org", identity=identity)},
+            {"next": next_config("other.example.org", identity=identity, withdraws=True)},
+            study=with_tokens(),
+        )
+        # That of the next study alone.
+        assert (sent["puts"], deleted["puts"], deleted["deletions"]) == (1, 2, 0)
+        reason = "later: what waits is for collect.example.org alone: configure that host again"
+        assert set(sent["later"]) >= {reason}
+        assert reason in deleted["later"]
 
 
 def test_nor_does_what_an_earlier_release_kept(trials):
@@ -218,19 +203,6 @@ REFUSALS = {
 def test_what_is_not_to_be_answered_is_not(trials, reason):
     for found in trials(*REFUSALS[reason]):
         assert found == {"asleep": True, "stored": 0, "puts": 0, "later": [reason] * 41}
-
-
-HOURS = 6
-REGION = {"id": "region", "choices": ["north", "south"], "source": "invitation"}
-
-
-def with_tokens(*strata, issuer="https://issuer.example/a", **more):
-    """The same study, with a channel."""
-    keys = [{"key": key.stated, "public": {"region": one}} for key, one in zip(KEYS, strata)]
-    tokens = {"issuer": issuer, "keys": keys or [{"key": KEYS[0].stated}]}
-    fields = {"public": [REGION]} if strata else {}
-    channel = {"batches": {"hours": HOURS}, "tokens": tokens, **more}
-    return Study(studies.document(studies.YES_NO, channel=channel, **fields))
 
 
 def window(moment):
