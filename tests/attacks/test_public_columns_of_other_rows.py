@@ -1,4 +1,4 @@
-"""Enter a public column on paper for other rows, or with its labels swapped: of all people arms still agree."""
+"""Enter a public column on paper for other rows, or with labels swapped: of all people arms still agree."""
 
 from __future__ import annotations
 
