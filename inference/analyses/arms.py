@@ -3,66 +3,64 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain, combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inference.analyses.arms_differing import DEVICE, PAPER, Difference, called_apart, inside_of
+from inference.analyses.arms_within import BEYOND_COLUMNS, apart_within
 from inference.analyses.cells import distinct_rows
-from inference.analyses.design_based import as_draws, estimate, scores_of
-from inference.analyses.drawn_together import Clusters, Mask, degrees_of, tail_of, together
-from inference.analyses.few_reports import Lacking, People, bounds_of, lacking
+from inference.analyses.design_based import as_draws, scores_of
+from inference.analyses.drawn_together import Clusters, Mask
 from inference.analyses.predicted import Predicted
 from inference.analyses.program import Assembled
-from inference.analyses.table import Codes, Looks, Private, Table, Values
+from inference.analyses.table import Looks, Private, Table, Values
 from inference.models.base import Draws as Sites
 from inference.results.diagnostics import listed
 from inference.results.quantity import Quantity
 from ldp_client.commands.paper import ARM
 from ldp_client.documents.errors import InputError
 
-DEVICE, PAPER = "device", "paper"
 # Arms that agree are called apart so often at most.
 FALSE_ALARM = 1e-3
-# So many surveys of people who agree are drawn for it.
-SURVEYS = 20_000
 # What keeps the arms apart: in a formula, and in a crossed table.
 IN_FORMULA, IN_TABLE = f"name {ARM} in the formula", f"cross them with --by {ARM}"
 # Pairs of answers of two columns: of more, each column is held alone.
 MOST_KINDS = 64
 Found = tuple[list[Quantity], tuple[str, ...], tuple[str, ...]]
-# Shares (answers,), their covariance, and what each variance lacks.
-Part = tuple[Values, NDArray[np.float64], list[Lacking]]
 
 
 def arms_apart(analysis: Assembled, table: Table, sites: Sites, clusters: Clusters | None = None) -> Found:
     """What each arm says alone, how far the two differ beyond what the fit expects, and what to say of it.
 
     The fit takes the arms together: what it expects of each differs as their public columns do. Each private
-    column that the formula names is held against it, and each two of them, in each wave. clusters: whose
-    people were drawn together, and may be alike. Returns quantities, reasons not to believe the fit, and
-    notes; nothing where there are no arms, or `arm` is in it, and no waves in which they could differ
-    otherwise.
+    column that the formula names is held against it, each two of them, and each where the formula's public
+    columns have each level, in each wave. clusters: whose people were drawn together, and may be alike.
+    Returns quantities, reasons not to believe the fit, and notes; nothing where there are no arms. Where
+    `arm` is in the formula, and no waves in which they could differ otherwise, levels alone are looked at.
     """
     needed = [str(name) for name in analysis.cells.frame.columns]
-    if not analysis.privates or not has_arms(table) or (ARM in needed and not table.waves):
+    if not analysis.privates or not has_arms(table):
         return [], (), ()
     cell, frame = distinct_rows(table.public[needed])
-    predicted = Predicted(analysis, sites, len(frame))
+    each = Predicted(analysis, sites, len(frame)).each_together(frame)
 
     def expected(rows: Mask) -> Values:
         both = []
         for arm in (DEVICE, PAPER):
             inside = rows & (table.public[ARM] == arm).to_numpy()
             sizes = np.bincount(cell, table.counts * inside, len(frame)).astype(np.float64)
-            both.append(predicted.together(frame, sizes))
+            both.append(np.tensordot(sizes / sizes.sum(), each, 1))
         return both[1] - both[0]
 
+    named = ARM in needed and not table.waves
     by_wave = f" ({ARM} * {table.waves}, where waves differ in it)" if table.waves else ""
-    privates = analysis.privates
-    quantities, reasons, notes = arms_of_all(table, privates, expected, IN_FORMULA + by_wave, clusters)
-    return quantities, reasons, (*notes, *_not_held(analysis))
+    levels = [name for name in needed if name not in (ARM, table.waves)]
+    quantities, reasons, notes = arms_of_all(
+        table, analysis.privates, expected, IN_FORMULA + by_wave, clusters, levels, levels_alone=named
+    )
+    return quantities, reasons, (*notes, *([] if named else _not_held(analysis)))
 
 
 def _not_held(analysis: Assembled) -> tuple[str, ...]:
@@ -83,16 +81,22 @@ def arms_of_all(
     expected: Callable[[Mask], Values] | None = None,
     remedy: str = IN_FORMULA,
     clusters: Clusters | None = None,
+    levels: Sequence[str] = (),
+    *,
+    levels_alone: bool = False,
 ) -> Found:
     """The same for several private columns and each two of them, in each wave that has both arms.
 
-    All of them together are called apart as often as one. expected: of a wave's rows the differences that
-    public columns explain of the shares of all columns' answers together, an axis each. Two columns are held
-    against each other where neither is called apart alone.
+    All of them together are called apart as often as one. expected: of some rows the differences that public
+    columns explain of the shares of all columns' answers together, an axis each. levels: public columns; a
+    private column that agrees in all is held at the levels of each, and with levels_alone there only. Two
+    columns are held against each other where neither is called apart alone.
     """
     waves = list(_waves(table))
-    pairs = [pair for pair in combinations(range(len(columns)), 2) if _counted(columns, pair)]
-    alarm = FALSE_ALARM / max((len(columns) + len(pairs)) * len(waves), 1)
+    pairs = [] if levels_alone else [*combinations(range(len(columns)), 2)]
+    pairs = [pair for pair in pairs if _counted(columns, pair)]
+    each = len(levels) + (not levels_alone)
+    alarm = FALSE_ALARM / max((len(columns) * each + len(pairs)) * len(waves), 1)
     found = []
     for among, rows in waves:
         public = table.public[rows].reset_index(drop=True)
@@ -100,17 +104,46 @@ def arms_of_all(
         moved = expected(rows) if expected else None
         own = [replace(column, codes=column.codes[rows]) for column in columns]
         within = clusters and clusters.of(rows)
-        told = [
-            arms_of(part, column, _only(moved, [place]), remedy, alarm, among, within)
-            for place, column in enumerate(own)
-        ]
+        told: list[Found] = [([], (), ()) for _ in own]
+        if not levels_alone:
+            told = [
+                arms_of(part, column, _only(moved, [place]), remedy, alarm, among, within)
+                for place, column in enumerate(own)
+            ]
         found += told
+        for place, column in enumerate(own):
+            if told[place][1] or told[place][2]:
+                continue
+            explained = _at(expected, rows, place)
+            for level in levels:
+                answer = _remedy(table, level, remedy)
+                found.append(
+                    ([], *apart_within(part, column, level, explained, answer, alarm, among, within))
+                )
         for first, second in pairs:
             if not told[first][1] and not told[second][1]:
                 crossed, beyond = _crossed(own[first], own[second]), _only(moved, [first, second])
                 found.append(([], arms_of(part, crossed, beyond, remedy, alarm, among, within)[1], ()))
     quantities, reasons, notes = zip(*found, strict=True) if found else ((), (), ())
-    return list(chain(*quantities)), tuple(chain(*reasons)), tuple(chain(*notes))
+    return list(chain(*quantities)), tuple(chain(*reasons)), tuple(dict.fromkeys(chain(*notes)))
+
+
+def _remedy(table: Table, level: str, remedy: str) -> str:
+    """The same where arms differ by a public column."""
+    if remedy == IN_TABLE:
+        return remedy
+    return f"name {' * '.join([ARM, level, *([table.waves] if table.waves else [])])} in the formula"
+
+
+def _at(expected: Callable[[Mask], Values] | None, rows: Mask, place: int) -> Callable[[Mask], Values | None]:
+    """Of some of a wave's rows what public columns explain of one private column."""
+
+    def of(some: Mask) -> Values | None:
+        inside = np.zeros(len(rows), bool)
+        inside[np.flatnonzero(rows)[some]] = True
+        return _only(expected(inside) if expected else None, [place])
+
+    return of
 
 
 def _only(expected: Values | None, places: Sequence[int]) -> Values | None:
@@ -188,34 +221,15 @@ def arms_of(
     """
     where = f" where {among}" if among else ""
     try:
-        every = scores_of(column)
-        present = column.codes < len(column.vectors) - bool(column.missing)
-        inside = [(table.public[ARM] == arm).to_numpy() & present for arm in (DEVICE, PAPER)]
-        within = [clusters and clusters.of(rows) for rows in inside]
-        parts = [
-            _part(column, every[rows], table.counts[rows], own)
-            for rows, own in zip(inside, within, strict=True)
-        ]
-        degrees = degrees_of(within, len(column.answers) - 1)
+        one = Difference.of(
+            column, scores_of(column), table.counts, inside_of(table, column), expected, clusters
+        )
     except InputError as error:
         return [], (), (f"devices and paper were not held against each other{where}: {error}",)
-    moved = parts[1][0] - parts[0][0] - (0 if expected is None else expected)
-    lacks = [one.beside(other) for one, other in zip(parts[0][2], parts[1][2], strict=True)]
-    covariance = parts[0][1] + parts[1][1]
-    if clusters is not None:
-        covariance = together(every, table.counts, inside, clusters)
-    covariance += np.diag([one.extra for one in lacks])
-    rest = "" if expected is None else ", beyond what public columns explain"
-    found = list(_said(column, parts, (moved, covariance, lacks), rest, among))
-    # Shares add up to 1: one of them says nothing beside the others.
-    statistic = float(moved[1:] @ np.linalg.pinv(covariance[1:, 1:]) @ moved[1:])
-    if tail_of(statistic, len(moved) - 1, degrees) >= alarm:
+    rest = "" if expected is None else BEYOND_COLUMNS
+    found = list(_said(one, rest, among))
+    if not called_apart([one], alarm):
         return found, (), ()
-    if clusters is None:
-        # Of few records the normal law says too little of what is rare.
-        arms = [_Arm.of(column, table.counts, every, *one) for one in zip(inside, parts, strict=True)]
-        if _chance(arms, moved, np.zeros(len(moved)) if expected is None else expected) >= alarm:
-            return found, (), ()
     reason = (
         f"devices and paper disagree on {column.name}{where}{rest}: do not take them together; {remedy}, or "
         "find out who was asked on paper and what they did"
@@ -223,108 +237,17 @@ def arms_of(
     return found, (reason,), ()
 
 
-def _said(column: Private, parts: Sequence[Part], apart: Part, rest: str, among: str) -> Iterator[Quantity]:
+def _said(one: Difference, rest: str, among: str) -> Iterator[Quantity]:
     """Each arm's shares alone, and their differences, of which public columns explain what `rest` says."""
     where, within = (f" where {among}", f", {among}") if among else ("", "")
-    moved, covariance, lacks = apart
-    for place in [1] if len(column.answers) == 2 else range(len(column.answers)):
-        what = f"{column.name} = {column.answers[place]}"
-        for arm, (shares, own, few) in zip((DEVICE, PAPER), parts, strict=True):
+    answers = one.column.answers
+    for place in [1] if len(answers) == 2 else range(len(answers)):
+        what, lacks = f"{one.column.name} = {answers[place]}", one.lacks[place]
+        for arm, (shares, own, few) in zip((DEVICE, PAPER), one.parts, strict=True):
             words = f"share of {what}{where} as {arm} alone says it{few[place].words}"
             draws = as_draws(shares[place], own[place, place] + few[place].extra, few[place].degrees)
             yield Quantity(f"share {what}{within}, {ARM} = {arm} alone", words, draws, origin=draws)
-        beyond = f"difference of the share of {what}{where}, paper − devices{rest}{lacks[place].words}"
-        draws = as_draws(moved[place], covariance[place, place], lacks[place].degrees)
+        beyond = f"difference of the share of {what}{where}, paper − devices{rest}{lacks.words}"
+        draws = as_draws(one.moved[place], one.covariance[place, place], lacks.degrees)
         name = f"share {what}{within}, {ARM}: {PAPER} − {DEVICE}"
         yield Quantity(name, beyond, draws, contrast=True, origin=draws)
-
-
-def _part(column: Private, scores: Values, counts: Codes, clusters: Clusters | None) -> Part:
-    """An arm's shares, their covariance, and what each variance lacks. Raises InputError for one cluster."""
-    shares, own = estimate(scores, np.ones(len(counts)), counts, clusters.sampled() if clusters else None)
-    people = People(counts, np.ones(len(counts)), clusters.units if clusters else None)
-    lacks = [lacking(own[at, at], scores[:, at], people, one) for at, one in enumerate(bounds_of(column))]
-    if clusters is not None:
-        lacks = [one.of_units(clusters.many - 1, clusters.unit) for one in lacks]
-    return shares, own, lacks
-
-
-@dataclass(frozen=True)
-class _Arm:
-    """One arm as it could have come out otherwise.
-
-    shares: (answers,) as its reports say them; covariance: theirs. known: of each part of the channel the
-    share and number of its reports, and P(report | answer), where each shows one thing. others: the
-    covariance of the mean of the rest.
-    """
-
-    shares: Values
-    covariance: Values
-    known: tuple[tuple[float, int, Values], ...]
-    others: Values
-
-    @classmethod
-    def of(
-        cls,
-        column: Private,
-        counts: Codes,
-        scores: Values,
-        inside: NDArray[np.bool_],
-        part: Part,
-    ) -> _Arm:
-        """Of the rows inside, and what is estimated of them."""
-        looks = column.looks
-        assert looks is not None
-        shares, covariance, lacks = part
-        parts = looks.part[column.codes[inside]]
-        own, n = counts[inside].astype(np.float64), float(counts[inside].sum())
-        others = ~looks.exclusive_parts[parts]
-        left = scores[inside][others] - shares
-        known = [
-            (own[parts == at].sum() / n, int(own[parts == at].sum()), looks.chances[at])
-            for at in np.unique(parts)
-            if looks.exclusive_parts[at]
-        ]
-        spread = (own[others, None] * left).T @ left / n**2
-        return cls(shares, covariance + np.diag([one.extra for one in lacks]), tuple(known), spread)
-
-    def drawn(self, shares: Values, random: np.random.Generator) -> Values:
-        """What it would say of people with these shares, (surveys, answers) both."""
-        found = np.zeros_like(shares)
-        for share, many, chances in self.known:
-            said = random.multinomial(many, _shares(shares @ chances))
-            found += share * (said @ np.linalg.pinv(chances) / many - shares)
-        return shares + found + random.standard_normal(shares.shape) @ _root(self.others)
-
-
-def _chance(arms: list[_Arm], moved: Values, expected: Values) -> float:
-    """How often arms of people who agree differ by as much: by the law of the reports, however few they are.
-
-    moved: (answers,) paper − devices, beyond what is expected. The people's shares are those of both arms,
-    drawn as uncertain as they are.
-    """
-    random = np.random.default_rng(0)
-    sure = np.asarray([1 / max(float(np.trace(one.covariance)), np.finfo(float).tiny) for one in arms])
-    sure = sure / sure.sum()
-    centre = _shares(sure[0] * arms[0].shares + sure[1] * (arms[1].shares - expected))
-    spread = sum(part**2 * one.covariance for part, one in zip(sure, arms, strict=True))
-    shares = _shares(np.abs(centre + random.standard_normal((SURVEYS, len(centre))) @ _root(spread)))
-    devices = arms[0].drawn(shares, random)
-    on_paper = _shares(shares + expected)
-    apart = arms[1].drawn(on_paper, random) - devices - (on_paper - shares)
-    # Shares add up to 1: one of them says nothing beside the others.
-    turned = np.linalg.pinv(np.atleast_2d(np.cov(apart[:, 1:], rowvar=False)))
-    far = np.einsum("si,ij,sj->s", apart[:, 1:], turned, apart[:, 1:])
-    return float(1 + np.sum(far >= moved[1:] @ turned @ moved[1:] * (1 - 1e-9))) / (1 + SURVEYS)
-
-
-def _shares(values: Values) -> Values:
-    """Values as shares that add up to 1."""
-    inside = np.maximum(values, 0)
-    return np.asarray(inside / inside.sum(axis=-1, keepdims=True))
-
-
-def _root(covariance: Values) -> Values:
-    """A matrix that gives normal numbers this covariance."""
-    values, vectors = np.linalg.eigh(covariance)
-    return np.asarray((vectors * np.sqrt(np.maximum(values, 0))).T)

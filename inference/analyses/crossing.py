@@ -180,7 +180,7 @@ def _of_arms(table: Table, columns: Sequence[Private], by: str | None) -> Found:
     """What devices and paper say of each question, where there are both: no public column is in it."""
     if not has_arms(table) or by == ARM:
         return [], (), ()
-    return arms_of_all(table, columns, remedy=IN_TABLE)
+    return arms_of_all(table, columns, remedy=IN_TABLE, levels=[by] if by else [])
 
 
 def _refuse_large(size: int) -> None:

@@ -35,10 +35,10 @@ def groups_of(frame: pd.DataFrame, people: Values, by: str | None, most: int) ->
         levels = levels_or_bands(frame[column], people, MOST_GROUPS if column == by else each)
         places = list(dict.fromkeys(levels))
         for mask in (levels == place for place in places if len(places) > 1):
-            yield f"{column} = {_named(frame[column][mask])}", mask
+            yield f"{column} = {named(frame[column][mask])}", mask
 
 
-def _named(values: pd.Series) -> str:
+def named(values: pd.Series) -> str:
     """A level, or the ends of a band, or how many words are taken together."""
     levels = values.unique()
     if len(levels) == 1:

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from inference.analyses.arms import DEVICE, PAPER
+from inference.analyses.arms_differing import DEVICE, PAPER
 from inference.analyses.blanks import Labels, cell_of, spelt_as_blanks
 from inference.analyses.design_file import ColumnDesign, Design, Part
 from inference.analyses.dice import Channel

@@ -60,23 +60,23 @@ class Predicted:
         """The mean over the rows of a frame of public columns, weighted."""
         return self._averaged(frame, weights, self._of_rows)
 
-    def together(self, frame: pd.DataFrame, weights: Values) -> Values:
-        """Of the private columns' answers together their expected shares, the mean over the rows and draws.
+    def each_together(self, frame: pd.DataFrame) -> Values:
+        """Of each row the private columns' answers together: their expected shares, the mean over the draws.
 
-        Of shape (answers of the outcome where it is private, answers of each predictor, …).
+        Of shape (rows, answers of the outcome where it is private, answers of each predictor, …).
         """
         analysis = self.analysis
         own = analysis.response is not None
-
-        def of_rows(rows: pd.DataFrame) -> Values:
+        found = []
+        for rows, _ in self._in_parts(frame):
             shares, eta = self.laws(rows)
-            both = shares[..., None] * self.expected(eta) if own else shares
-            return np.asarray(both.reshape(*shares.shape[:2], -1))
-
-        found = self._averaged(frame, weights, of_rows).mean(axis=(0, 1))
+            both = shares[..., None] * self.expected(eta) if own else shares[..., None]
+            found.append(both.mean(axis=0))
         # Combinations are in the order of their predictors' answers, the last one's fastest.
         sizes = [len(one.answers) for one in analysis.predictors]
-        return np.moveaxis(found.reshape(*sizes, -1), -1, 0) if own else np.asarray(found.reshape(sizes))
+        each = np.concatenate(found)
+        each = each.reshape(len(frame), *sizes, each.shape[-1])
+        return np.moveaxis(each, -1, 1) if own else each[..., 0]
 
     def means(self, frame: pd.DataFrame) -> Values:
         """Of each row of a frame the mean over the draws, (rows, answers)."""

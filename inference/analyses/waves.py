@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
 from inference.analyses.analysing import analyse_table
-from inference.analyses.arms import DEVICE, PAPER
+from inference.analyses.arms_differing import DEVICE, PAPER
 from inference.analyses.design_file import Design
 from inference.analyses.formula import known_column
 from inference.analyses.joining import POOLED, joined

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from inference.analyses.analysing import analyse_table
-from inference.analyses.arms import DEVICE, PAPER, arms_apart, arms_of, arms_of_all
+from inference.analyses.arms import arms_apart, arms_of, arms_of_all
+from inference.analyses.arms_differing import DEVICE, PAPER
 from inference.analyses.assembling import assemble
 from inference.analyses.crossing import cross_table
 from inference.analyses.joining import joined
