@@ -16,6 +16,7 @@ from typing import NamedTuple
 from ldp_client import mechanism_for
 from ldp_client.mechanisms.base import Mechanism, unpack_signed
 from ldp_client.mechanisms.choice import ChoiceMechanism
+from ldp_client.mechanisms.hadamard import Hadamard
 from ldp_client.mechanisms.number import NumberMechanism
 from ldp_client.mechanisms.refusable import RefusableNumber
 from schemas import Report, Study
@@ -108,7 +109,7 @@ def _of_refusable(mechanism: RefusableNumber) -> Decoder:
 
 def _of_choice(mechanism: ChoiceMechanism) -> Decoder:
     labels: Sequence[str | int | None] = list(mechanism.labels)
-    unbiased = _unbiased(mechanism)
+    unbiased = _unbiased_set(mechanism)
     is_one = REDUCTIONS[mechanism.name].counts(mechanism) == "choices"
     # Of yes and no one says all.
     shown = range(1 if mechanism.boolean else 0, len(labels))
@@ -116,7 +117,7 @@ def _of_choice(mechanism: ChoiceMechanism) -> Decoder:
     def cells(payload: bytes) -> list[Cell]:
         reported = [mechanism.supported(payload, index) for index in range(len(labels))]
         said = [label for label, is_in in zip(labels, reported) if is_in]
-        values = [unbiased[reported[index]] for index in shown]
+        values = [unbiased(payload, index, reported[index]) for index in shown]
         return [_one(said) if is_one else json.dumps(said, ensure_ascii=False), *values]
 
     names = [_column(mechanism, labels[index]) for index in shown]
@@ -137,6 +138,23 @@ def _column(mechanism: ChoiceMechanism, label: str | int | None) -> str:
         return f"refused.{mechanism.field}"
     # No id has a bracket: after a dot a label could make it the name of another question's column.
     return f"unbiased.{mechanism.field}" + ("" if mechanism.boolean else f"[{label}]")
+
+
+def _unbiased_set(mechanism: ChoiceMechanism) -> Callable[[bytes, int, bool], float]:
+    """(payload, choice, whether the report stands for it) → what is 1 on average for that choice, else 0."""
+    if not isinstance(mechanism, Hadamard):
+        values = _unbiased(mechanism)
+        return lambda _payload, _index, is_in: values[is_in]
+    p = float(mechanism.p)
+    gain = p - (1 - p) / (2 * mechanism.blocks - 1)
+
+    def value(payload: bytes, index: int, is_in: bool) -> float:
+        # A report of another block says as much for as against: two values alone would not do.
+        block, _ = mechanism.place(index)
+        is_here = int.from_bytes(payload, "big") // mechanism.width == block
+        return (1 if is_in else -1) / gain if is_here else 0.0
+
+    return value
 
 
 def _unbiased(mechanism: ChoiceMechanism | RefusableNumber) -> tuple[float, float]:

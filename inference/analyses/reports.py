@@ -20,6 +20,7 @@ from inference.false_reports.details import Detail, detail_of
 from ldp_client import mechanism_for
 from ldp_client.documents.errors import InputError, SummaryError
 from ldp_client.mechanisms.choice import ChoiceMechanism
+from ldp_client.mechanisms.hadamard import Hadamard
 from ldp_client.mechanisms.number import NumberMechanism
 from ldp_client.mechanisms.refusable import RefusableNumber
 from ldp_client.words.text import counted
@@ -278,13 +279,34 @@ def private_of_sets(question: Question, distinct: NDArray[np.uint8], codes: Code
     alone = bool((bits.sum(axis=1) == 1).all()) and abs(p + (mechanism.choices - 1) * q - 1) < 1e-12
     odds = mechanism.odds[0] / mechanism.odds[1]
     vectors: Values = np.where(bits == 1, p, q) if alone else 1 + (odds - 1) * bits
-    chances = np.where(np.eye(mechanism.choices) == 1, p, q)[None]
-    looks = Looks(bits, np.zeros(len(bits), np.int64), chances, exclusive=alone)
+    if isinstance(mechanism, Hadamard):
+        looks = _looks_of_columns(mechanism, distinct)
+    else:
+        chances = np.where(np.eye(mechanism.choices) == 1, p, q)[None]
+        looks = Looks(bits, np.zeros(len(bits), np.int64), chances, exclusive=alone)
     # Not to say is no level of a scale.
     ordered = question.ordered and not question.refusal
     return with_missing(
         Private(question.id, answers, codes, vectors, ordered=ordered, exact=alone, looks=looks)
     )
+
+
+def _looks_of_columns(mechanism: Hadamard, distinct: NDArray[np.uint8]) -> Looks:
+    """Of Hadamard response: a report is one of few columns, which support their sets of choices together.
+
+    A choice of another block supports less than one of the same: no two numbers say how often. Columns of
+    one set are one kind.
+    """
+    size, k = mechanism.payload_size, mechanism.choices
+    payloads = np.arange(mechanism.columns, dtype=">u4").view(np.uint8).reshape(-1, 4)[:, 4 - size :]
+    kinds, kind = np.unique(sets_of(mechanism, payloads), axis=0, return_inverse=True)
+    bits = np.unpackbits(kinds, axis=1, bitorder="little")[:, :k]
+    p, halves = float(mechanism.p), 2 * mechanism.blocks
+    of_column = np.where(bits.T == 1, p, (1 - p) / (halves - 1)) * 2 / mechanism.width
+    places = {row.tobytes(): place for place, row in enumerate(kinds)}
+    shows = np.eye(len(kinds))[[places[row.tobytes()] for row in distinct]]
+    chances = of_column * np.bincount(kind.ravel())
+    return Looks(shows, np.zeros(len(shows), np.int64), chances[None])
 
 
 def names_of_answers(mechanism: ChoiceMechanism) -> tuple[str, ...]:
