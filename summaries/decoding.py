@@ -145,8 +145,8 @@ def _unbiased_set(mechanism: ChoiceMechanism) -> Callable[[bytes, int, bool], fl
     if not isinstance(mechanism, Hadamard):
         values = _unbiased(mechanism)
         return lambda _payload, _index, is_in: values[is_in]
-    p = float(mechanism.p)
-    gain = p - (1 - p) / (2 * mechanism.blocks - 1)
+    # By how much the choice's half of its block is likelier than the other: q is the mean of both.
+    gain = 2 * float(mechanism.p - mechanism.q)
 
     def value(payload: bytes, index: int, is_in: bool) -> float:
         # A report of another block says as much for as against: two values alone would not do.
