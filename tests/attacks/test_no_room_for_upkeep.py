@@ -16,6 +16,7 @@ from collector.storage.database import Database
 from collector.storage.rewriting import UnfinishedError, rewrite_files
 from collector.storage.room import temporary_folder
 from collector.storage.upkeep import RETRY_SECONDS
+from tests.collector.conftest import ensure_database
 from tests.collector.failing_disk import FailingDisk, SmallDisk
 
 SAID = "the daily upkeep failed"
@@ -42,10 +43,11 @@ def grown(path, rows=2500):
 def test_a_server_without_room_stores_reports_and_says_what_to_do(start_server, tmp_path, study, make_report):
     disk = FailingDisk(tmp_path, loses_power=False)
     environment = {**disk.environment, "SQLITE_TMPDIR": str(disk.root)}
-    (tmp_path / "place").mkdir()
-    first = start_server(folder=tmp_path / "place")
-    first.kill()
-    grown(first.database)
+    database = tmp_path / "place" / "collector.sqlite3"
+    database.parent.mkdir()
+    # Not by a server, which does the day's upkeep of its new file as soon as it runs.
+    ensure_database(f"sqlite:///{database}")
+    grown(database)
     disk.fill()
     server = start_server(folder=tmp_path / "place", environment=environment)
     assert server.request("POST", "/v1/studies", study.document) == 201
