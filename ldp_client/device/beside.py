@@ -9,7 +9,7 @@ What is never settled holds nothing else up for good. What was never tried goes 
 takes what waits; while a relay is waited for, all that was tried in the clear waits with it.
 """
 
-import random
+from ldp_client.device.pacing import CHANCE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Apart:
         others = [report for report in due if report not in relayed and report not in clear]
         is_seen = was_seen or any([self._channels.is_relayed(report) for report in others])
         relayed, clear = self._one_kind(relayed, clear, is_seen, has_relayed, is_unseen)
-        left = random.sample(relayed, len(relayed))
+        left = CHANCE.sample(relayed, len(relayed))
         self.postponed += left[1:]
         return [*others, *self._unasked(clear), *left[:1]]
 
@@ -65,7 +65,7 @@ class Apart:
             pass
         elif not relayed:
             return [], clear
-        elif not was_seen and not urgent and (not clear or random.getrandbits(1)):
+        elif not was_seen and not urgent and (not clear or CHANCE.getrandbits(1)):
             self.yielding += clear
             return relayed, []
         elif not was_seen:
@@ -85,7 +85,7 @@ class Apart:
         if not asking or not batched:
             return clear
         is_new = any([self._is_fresh(report) for report in asking])
-        late = batched if is_new or random.getrandbits(1) else asking
+        late = batched if is_new or CHANCE.getrandbits(1) else asking
         self.postponed += late
         return [report for report in clear if report not in late]
 

@@ -6,7 +6,6 @@ https to http. Nothing for this machine goes through a proxy; what leaves it is 
 """
 
 import contextlib
-import random
 import threading
 import urllib.error
 import urllib.request
@@ -14,6 +13,7 @@ from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from socket import SHUT_RDWR
 from urllib.parse import urljoin, urlsplit
 
+from ldp_client.device.pacing import CHANCE
 from ldp_client.documents.errors import TransferError
 from ldp_client.documents.fields import printable
 from ldp_client.words.text import say
@@ -104,7 +104,7 @@ def opener_for(url: str, cutoff: Cutoff) -> urllib.request.OpenerDirector:
 
 def backoff(attempt: int) -> float:
     """Seconds to wait before the attempt of this number, from 1 on: full-jitter exponential backoff."""
-    return random.uniform(0, min(LONGEST_DELAY_SECONDS, FIRST_DELAY_SECONDS * 2.0**attempt))
+    return CHANCE.uniform(0, min(LONGEST_DELAY_SECONDS, FIRST_DELAY_SECONDS * 2.0**attempt))
 
 
 class _Running:

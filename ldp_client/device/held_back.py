@@ -8,13 +8,12 @@ leaves it out; it is forgotten at the next flush once the report is concluded, o
 A ledger that was made without this table gets it here.
 """
 
-import random
 import sqlite3
 
 from ldp_client.device import clock
 from ldp_client.device.channels import Channels
 from ldp_client.device.outbox import pending, withdrawn
-from ldp_client.device.pacing import unseen_until
+from ldp_client.device.pacing import CHANCE, unseen_until
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ def _holds(report: "Queued", since: "Optional[int]") -> bool:
     if since is None or now - min(since * DAY, now) < MOST_DAYS * DAY:
         return True
     # Nor may a command that runs daily keep it from its relay for good: chance has either go first.
-    return report.due <= now and bool(random.getrandbits(1))
+    return report.due <= now and bool(CHANCE.getrandbits(1))
 
 
 def _forget(connection: sqlite3.Connection) -> None:

@@ -5,6 +5,7 @@ without these tables gets them at its first request.
 """
 
 import sqlite3
+from random import SystemRandom
 
 from ldp_client.device import clock
 
@@ -17,6 +18,8 @@ _TABLES = ("attempts", "deletions")
 # After the collector saw this device's address nothing leaves through a relay for so long, and for up to as
 # long again, as chance has it: its time would tell whose it is. Nor is the address shown after that did.
 APART_SECONDS = 3600.0
+# Who leaves next, and when: a program that seeds `random` at each start would draw the same for ever.
+CHANCE = SystemRandom()
 
 
 def allows(connection: sqlite3.Connection, now: float, is_deletion: bool = False) -> bool:

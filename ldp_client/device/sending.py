@@ -1,6 +1,5 @@
 """Sending what is due, and asking for what is to be deleted, at most so many requests a minute."""
 
-import random
 import sqlite3
 import time
 from itertools import zip_longest
@@ -17,6 +16,7 @@ from ldp_client.device.locking import BusyError, locked, mark
 from ldp_client.device.outbox import Queued
 from ldp_client.device.pacing import (
     APART_SECONDS,
+    CHANCE,
     MOST_REQUESTS,
     allows,
     apart_until,
@@ -389,5 +389,5 @@ def _seen(until: float) -> str:
 
 def _shuffled_together(deletions: "list[Queued]", uploads: "list[Queued]") -> "list[Queued]":
     """Both kinds in turn, a deletion first, each kind in an order of its own."""
-    kinds = [random.sample(kind, len(kind)) for kind in (deletions, uploads)]
+    kinds = [CHANCE.sample(kind, len(kind)) for kind in (deletions, uploads)]
     return [report for pair in zip_longest(*kinds) for report in pair if report]

@@ -46,8 +46,8 @@ def at(monkeypatch):
 
     monkeypatch.setattr(sending, "backoff", lambda _: 0.0)
     draws = random.Random(27)
-    monkeypatch.setattr(beside, "random", draws)
-    monkeypatch.setattr(held_back, "random", draws)
+    monkeypatch.setattr(beside, "CHANCE", draws)
+    monkeypatch.setattr(held_back, "CHANCE", draws)
     move(START)
     return move
 

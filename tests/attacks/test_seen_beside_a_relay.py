@@ -50,7 +50,7 @@ def test_what_was_tried_in_the_clear_does_not_leave_minutes_after_what_was_relay
     """Neither is settled, and whoever flushes every ten minutes: each has its turn."""
     collector, relay = places
     collector.stuck = "PUT"
-    monkeypatch.setattr(beside, "random", random.Random(30))
+    monkeypatch.setattr(beside, "CHANCE", random.Random(30))
     device = consenting(tmp_path / "device", "9", collector.url)
     device.answer(relayed_study(relay.url, keys), YES)
     device.answer(Study({**studies.document(studies.YES_NO), "id": "plain"}), YES)
@@ -157,7 +157,7 @@ def test_what_is_never_settled_in_the_clear_keeps_nothing_from_the_relay(
 ):
     draws, plain = random.Random(21), os.urandom
     monkeypatch.setattr(clock.os, "urandom", lambda size: draws.randbytes(size) if size == 6 else plain(size))
-    monkeypatch.setattr(beside, "random", draws)
+    monkeypatch.setattr(beside, "CHANCE", draws)
     collector, relay = places
     device = consenting(tmp_path / "device", "9", collector.url)
     device.answer(relayed_study(relay.url, keys), YES)
