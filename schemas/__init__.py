@@ -1,4 +1,4 @@
-"""The documents' public names for servers and analysts, and the JSON Schema files of their shapes."""
+"""The documents' public names for servers and analysts, and what these alone share."""
 
 from ldp_client.documents.errors import (
     AlreadyAnsweredError,

@@ -16,12 +16,12 @@ from typing import Any, BinaryIO, cast
 
 from ldp_client import mechanisms_of
 from ldp_client.documents.errors import InputError, ReportError
-from ldp_client.documents.export_end import end_line, is_end_line
 from ldp_client.documents.fields import printable
 from ldp_client.documents.report import MAX_BYTES
 from ldp_client.files.disk import STREAM, refuse_workbook, standard_input
 from ldp_client.words.text import counted
 from schemas import Report, Study
+from schemas.export_end import end_line, is_end_line
 from summaries import Summary, check_report, check_study
 from summaries.csv_rows import csv_rows, is_csv
 from summaries.reducing import CheckedReports, Seen, good_reports, reduce_reports, study_of

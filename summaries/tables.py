@@ -10,10 +10,10 @@ from functools import partial
 from typing import Any, Protocol
 
 from ldp_client.documents.errors import InputError, ReportError
-from ldp_client.documents.export_end import FORMAT as END_FORMAT
 from ldp_client.documents.fields import printable
 from ldp_client.words.text import counted, visible
 from schemas import Report
+from schemas.export_end import FORMAT as END_FORMAT
 from summaries.spelling import Labels
 
 NO_LABELS = Labels()

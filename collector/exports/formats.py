@@ -12,7 +12,7 @@ from collector.exports.dated import dated_line
 from collector.reports.paging import Export
 from collector.storage.failures import problem_of
 from collector.storage.packing import PackedReport
-from ldp_client.documents.export_end import end_line
+from schemas.export_end import end_line
 
 
 class CutOffError(Exception):

@@ -20,10 +20,10 @@ from collector.remote.client import (
     stream,
 )
 from ldp_client.documents.errors import DocumentError, StudyError, TransferError
-from ldp_client.documents.export_end import DELETIONS_HEADER, end_line, is_end_line
 from ldp_client.documents.report import MAX_BYTES
 from ldp_client.documents.study import MAX_BYTES as STUDY_BYTES
 from schemas import Report, Study
+from schemas.export_end import DELETIONS_HEADER, end_line, is_end_line
 
 DEADLINE_SECONDS = 300.0
 # A summary of a million choices has some ten.

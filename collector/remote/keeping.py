@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from collector.remote.download import count_lost
-from ldp_client.documents import export_end, report
+from ldp_client.documents import report
 from ldp_client.documents.errors import InputError
-from ldp_client.documents.export_end import is_end_line
 from ldp_client.files.disk import STREAM, refuse_replacing_other
 from ldp_client.words.text import counted
-from schemas import Report
+from schemas import Report, export_end
+from schemas.export_end import is_end_line
 from summaries.summary import FORMAT as SUMMARY
 
 PARQUET = "PAR1"

@@ -11,10 +11,10 @@ from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from collector.exports.dated import DatedReport
-from ldp_client.documents.export_end import end_line
 from ldp_client.files.disk import STREAM, replacing
 from ldp_client.files.tables import no_formula
 from schemas import Report
+from schemas.export_end import end_line
 
 if TYPE_CHECKING:
     from summaries.decoding import Decoding

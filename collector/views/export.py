@@ -43,9 +43,9 @@ from collector.views.parameters import (
     whole_parameter,
 )
 from ldp_client.documents.errors import StatementError
-from ldp_client.documents.export_end import DELETIONS_HEADER
 from ldp_client.documents.fields import Hex, ListOf, Record
 from ldp_client.documents.report import ID_BYTES
+from schemas.export_end import DELETIONS_HEADER
 
 export = Blueprint("export", __name__, url_prefix="/v1/studies/<study_id>/export")
 EXPORTED_BEFORE = Record({"ids": ListOf(Hex(2 * ID_BYTES), 1, MOST_LOST)})

@@ -13,8 +13,8 @@ from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from ldp_client.cli import main
 from ldp_client.documents.errors import InputError, ReportError
-from ldp_client.documents.export_end import FORMAT, end_line
 from schemas import Report, Study
+from schemas.export_end import FORMAT, end_line
 from summaries.reading import load_evidence, load_summary, summarize_files
 from tests import studies
 

@@ -18,8 +18,8 @@ from collector.remote.download import fetch_reports
 from collector.remote.operating import RemoteCollector
 from ldp_client.device import exchange
 from ldp_client.documents.errors import InputError, ReportError, TransferError, UsageError
-from ldp_client.documents.export_end import end_line
 from schemas import Report
+from schemas.export_end import end_line
 from summaries import summarize
 
 FRUIT = ("apple", "pear", "plum")

@@ -20,8 +20,8 @@ from ldp_client.answering import perturb_answers
 from ldp_client.cli import main
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.errors import InputError, ReportError
-from ldp_client.documents.export_end import end_line
 from schemas import Study
+from schemas.export_end import end_line
 from summaries import Summary, cell_summaries, summarize
 from tests import studies
 
