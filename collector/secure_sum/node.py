@@ -36,6 +36,8 @@ from collector.storage.invitations import demand_invitations
 from collector.storage.node_keys import NodeKeys
 from collector.storage.packing import PackedReport
 from collector.studies import publishing
+from ldp_client.device.outbox import MOST_BYTES
+from ldp_client.device.shares import body_size
 from ldp_client.documents.canonical import canonical_json, parse_json
 from ldp_client.documents.errors import StatementError, StudyError
 from ldp_client.secure_sum.messages import OVERHEAD_BYTES
@@ -94,12 +96,15 @@ class Node:
         """Raises StudyError where shares could be taken, and then not be summed, or not even taken."""
         opener = Opener.of(study, self.place(study), self.keys.sealing)
         assert study.route is not None
-        needed = opener.share_size + OVERHEAD_BYTES
-        if BYTES_A_REPORT * study.route.clients > self.drawing_limit:
-            needed = BYTES_A_REPORT * study.route.clients
-        if needed > self.body_limit:
-            problem = f"needs bodies of {needed} bytes: raise this node's body_limit, now {self.body_limit}"
-            raise StudyError("route.clients", problem)
+        if (sent := body_size(study)) > MOST_BYTES:
+            problem = f"make shares of {sent} bytes, and a device sends {MOST_BYTES} at most: ask less"
+            raise StudyError("questions", problem)
+        share, drawing = opener.share_size + OVERHEAD_BYTES, BYTES_A_REPORT * study.route.clients
+        raised = f"raise this node's body_limit, now {self.body_limit}"
+        if share > self.body_limit:
+            raise StudyError("questions", f"make shares of {share} bytes here: ask less, or {raised}")
+        if drawing > self.drawing_limit:
+            raise StudyError("route.clients", f"needs bodies of {drawing} bytes: {raised}")
 
     @property
     def drawing_limit(self) -> int:

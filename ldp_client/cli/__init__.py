@@ -244,10 +244,10 @@ def run_study_check(arguments: argparse.Namespace) -> int:
 
 def _refuse_large(study: "Study") -> None:
     """Raises InputError for a study whose every report all devices would refuse to send."""
-    from ldp_client.describing import report_size
     from ldp_client.device.outbox import MOST_BYTES
+    from ldp_client.device.shares import body_size
 
-    size = report_size(study)
+    size = body_size(study)
     if size > MOST_BYTES:
         raise InputError(say("cli.report_too_large", size=size, most=MOST_BYTES))
 

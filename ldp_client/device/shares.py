@@ -4,10 +4,19 @@ import json
 from binascii import a2b_base64, b2a_base64
 from hashlib import sha256
 
+from ldp_client.describing import report_size
 from ldp_client.device.outbox import Queued
 from ldp_client.device.upload import Outcome, delete_report, put_share, why_not_over
 from ldp_client.documents.canonical import canonical_json
-from ldp_client.secure_sum.messages import node_invitation, share_messages, share_path, shares_nonce
+from ldp_client.mechanisms import mechanisms_of
+from ldp_client.secure_sum.messages import (
+    OVERHEAD_BYTES,
+    SEED_BYTES,
+    node_invitation,
+    share_messages,
+    share_path,
+    shares_nonce,
+)
 from ldp_client.words.text import say
 
 TYPE_CHECKING = False
@@ -15,6 +24,7 @@ if TYPE_CHECKING:
     from typing import Any, Callable
 
     from ldp_client.device.terms import Terms
+    from ldp_client.documents.study import Study
     from ldp_client.secure_sum.trusted_nodes import TrustedNodes
 
     Judge = Callable[[str, Outcome], Outcome]
@@ -28,9 +38,22 @@ def queued_shares(
     Raises AnswerError, and RefusedError as `share_messages` does. The answers themselves are kept nowhere.
     """
     report, messages = share_messages(terms.study, terms.mechanisms, answers, trusted, invitation)
-    body = canonical_json([b2a_base64(message.body).decode().strip() for message in messages])
+    body = _written([message.body for message in messages])
     nodes = " ".join([message.node for message in messages])
     return Queued.of(terms.study, report, nodes, body, due, invitation)
+
+
+def body_size(study: "Study") -> int:
+    """How long what the outbox keeps of each answer is: a report's text, or all shares of a secure sum."""
+    if study.route is None:
+        return report_size(study)
+    size = sum([mechanism.payload_size for mechanism in mechanisms_of(study).values()])
+    shares = [size, *[SEED_BYTES for _ in study.route.nodes[1:]]]
+    return len(_written([bytes(share + OVERHEAD_BYTES) for share in shares]))
+
+
+def _written(shares: "list[bytes]") -> str:
+    return canonical_json([b2a_base64(share).decode().strip() for share in shares])
 
 
 def put_shares(queued: "Queued", judge: "Judge", token: bytes = b"") -> Outcome:

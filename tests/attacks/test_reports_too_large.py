@@ -1,18 +1,21 @@
 """Publish a study that every device pays for in vain: its report is larger than any device sends."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from ldp_client import Device
 from ldp_client.cli import main
-from ldp_client.describing import report_size
 from ldp_client.device.outbox import MOST_BYTES
-from ldp_client.documents.errors import RefusedError
+from ldp_client.device.shares import body_size
+from ldp_client.documents.errors import RefusedError, StudyError
 from schemas import Study
 from tests import studies
 from tests.portable import npm
 from tests.portable.platforms import JAVASCRIPT
+from tests.secure_sum.conftest import ANSWERS, INVITATION, build_study
+from tests.secure_sum.test_device import device_of
 
 LARGE = {"ask": "choice", "choices": {"count": 65_536}, "mechanism": {"name": "oue", "epsilon": "0.05"}}
 
@@ -31,9 +34,9 @@ def test_study_check_refuses_it(tmp_path, capsys):
         path.write_text(json.dumps(study.document))
         assert main(["study", "check", str(path)]) == code
         said = capsys.readouterr().err
-        assert (f"would have {report_size(study)} bytes" in said) is (report_size(study) > MOST_BYTES)
+        assert (f"would have {body_size(study)} bytes" in said) is (body_size(study) > MOST_BYTES)
     device = Device(tmp_path / "device", "8", require_consent=False)
-    with pytest.raises(RefusedError, match=f"{report_size(study)} bytes"):
+    with pytest.raises(RefusedError, match=f"{body_size(study)} bytes"):
         device.answer(study, {f"q{place}": 1 for place in range(97)})
 
 
@@ -64,7 +67,7 @@ def test_the_size_is_every_reports(tmp_path):
         label = study.question(studies.CHOICE["id"]).choices[0]
         answers = {"ever": True, studies.NUMBER["id"]: 1, studies.CHOICE["id"]: label}
         device.answer(study, answers, public={"region": "a"})
-        assert [len(queued.body) for queued in device.ledger.queued()] == [report_size(study)]
+        assert [len(queued.body) for queued in device.ledger.queued()] == [body_size(study)]
 
 
 def test_a_collector_does_not_publish_it(make_harness):
@@ -72,3 +75,42 @@ def test_a_collector_does_not_publish_it(make_harness):
     response = harness.publish(of_questions(97))
     assert response.status_code == 422
     assert "a device sends" in response.get_json()["detail"]
+
+
+def large_sum(coordinates, nodes):
+    """A secure sum of a choice, which has a number for each."""
+    study = build_study("fruit", nodes=nodes)
+    (question,) = study.document["questions"]
+    return Study({**study.document, "questions": [{**question, "choices": {"count": coordinates}}]})
+
+
+def test_the_size_is_that_of_all_shares(network, tmp_path):
+    network.publish()
+    device = device_of(network, tmp_path / "device")
+    device.answer(network.study, ANSWERS, invitation=INVITATION)
+    assert [len(queued.body) for queued in device.ledger.queued()] == [body_size(network.study)]
+
+
+def test_a_sum_that_no_device_sends_is_neither_right_nor_published(network, tmp_path, capsys):
+    """Base64 makes a third more of 8 bytes a number: a mebibyte is 98,000 of them, in two questions."""
+    nodes = [node.address for node in network.nodes]
+    whole = large_sum(60_000, nodes).document
+    for count, code in ((1, 0), (2, 3)):
+        more = [{**whole["questions"][0], "id": f"q{place}"} for place in range(count)]
+        study = Study({**whole, "questions": more})
+        path = tmp_path / "study.json"
+        path.write_text(json.dumps(study.document))
+        assert main(["study", "check", str(path)]) == code
+        assert (str(body_size(study)) in capsys.readouterr().err) is (code == 3)
+    node = network.nodes[0]
+    problem = node.publish(study)
+    assert problem.status_code == 422
+    assert "a device sends" in problem.get_json()["detail"]
+
+
+def test_a_node_that_takes_no_such_share_blames_what_is_asked(network):
+    nodes = [node.address for node in network.nodes]
+    node = network.nodes[0]
+    limited = replace(node.app.extensions["ldpkit"].node, body_limit=1000)
+    with pytest.raises(StudyError, match=r"questions: make shares of 8048 bytes here: ask less, or raise"):
+        limited.check_size(large_sum(1000, nodes))
