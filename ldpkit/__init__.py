@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collector import create_app
-    from inference import Posterior, analyse, fit
+    from inference import Posterior, analyse, analyse_waves, fit
     from inference.design.calibration import calibrate
     from inference.design.device_epsilon import plan_towards_set
     from inference.design.difference import plan_difference
@@ -41,6 +41,7 @@ __all__ = [
     "TowardsSet",
     "__version__",
     "analyse",
+    "analyse_waves",
     "audit",
     "calibrate",
     "count_dataset",
@@ -74,6 +75,7 @@ _HOMES = {
     "Summary": ("summaries", "Summary", "tables"),
     "TowardsSet": ("ldp_client.shuffling.reports", "TowardsSet", ""),
     "analyse": ("inference", "analyse", "inference"),
+    "analyse_waves": ("inference", "analyse_waves", "inference"),
     "audit": ("ldp_client.audit.auditing", "audit_study", ""),
     "calibrate": ("inference.design.calibration", "calibrate", "inference"),
     "count_dataset": ("summaries", "count_dataset", "tables"),

@@ -219,7 +219,10 @@ def as_draws(value: float, variance: float, degrees: float = np.inf) -> Values:
 def scores_of(column: Private) -> Values:
     """(rows, answers): numbers whose mean over a person's reports is 1 at the true answer, else 0."""
     if column.looks is None:
-        raise InputError(f"{column.name}: its reports have no scores without bias")
+        raise InputError(
+            f"{column.name}: weights are for answers that are labels, of which reports tell without a model; "
+            "of a private number leave them out, or average over a census (poststratify)"
+        )
     looks, scores = column.looks, np.zeros_like(column.vectors)
     for part, matrix in enumerate(looks.chances):
         if np.linalg.matrix_rank(matrix) < len(column.answers):

@@ -14,7 +14,7 @@ from ldp_client.documents.errors import InputError
 Draws = NDArray[np.float64]
 QUANTILES = {"q05": 0.05, "q50": 0.5, "q95": 0.95}
 SAME_PEOPLE = (
-    "taken as independent, though the same people answered both: where their answers go together the "
+    "taken as independent: where the same people answered both, and their answers go together, the "
     "interval is wrong (ask a formula of both, with analyse)"
 )
 

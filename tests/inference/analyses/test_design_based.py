@@ -320,3 +320,17 @@ def test_reports_of_devices_are_drawn_samples_too():
     variance = sum(6 * each[town].var(ddof=1) for town in "ab")
     quantile = (np.quantile(draws, 0.95) - each.sum()) / stats.t.ppf(0.95, 10)
     assert quantile == pytest.approx(np.sqrt(variance), rel=5e-3)
+
+
+@pytest.mark.parametrize("over", [Population(weights="w"), Population(inclusion="w")])
+def test_weights_of_a_private_number_are_refused_with_what_else_there_is(over):
+    """Its reports are sums of an answer and noise: no matrix says which label they speak for."""
+    study = Study(studies.document(studies.NUMBER, public=[{"id": "w", "bounds": ["0", "1"], "step": "0.5"}]))
+    name, source = studies.NUMBER["id"], NotForRealAnswers(Random(5).randbytes)
+    mechanisms = mechanisms_of(study)
+    reports = [
+        perturb_answers(study, mechanisms, {name: 1, "w": weight}, source) for weight in ("0.5", "1") * 30
+    ]
+    table = table_of_reports(study, reports, [name, "w"])
+    with pytest.raises(InputError, match=rf"{name}: weights are for answers that are labels.*poststratify"):
+        analyse_table(table, f"{name} ~ w", population=over)
