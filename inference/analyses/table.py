@@ -51,10 +51,10 @@ class Private:
     (distinct, answers): P(report | answer), up to a factor that no answer changes. unknown: {name of a share
     that the channel leaves open: (distinct, answers)}, which times that share is added to the vectors.
     ordered: whether the answers have an order. exact: whether the factor is 1, so that log-likelihoods are
-    those of the reports. missing: how many rows have no report; theirs is a vector of ones. looks: what
-    reports look like, for checks. channel: of a private number, which has no answers, and as vectors
-    (distinct, 1) its reports themselves. points: where it is a predictor, the places of a quadrature from
-    bound to bound, which then stand for its answers.
+    those of the reports. missing: how many rows have no report; theirs is a vector of ones, of a private
+    number NaN. looks: what reports look like, for checks. channel: of a private number, which has no answers,
+    and as vectors (distinct, 1) its reports themselves. points: where it is a predictor, the places of a
+    quadrature from bound to bound, which then stand for its answers.
     """
 
     name: str
@@ -167,7 +167,8 @@ def with_missing(column: Private) -> Private:
     gone = column.codes < 0
     if not gone.any():
         return column
-    silent = np.ones((1, len(column.answers)))
+    # No number says nothing.
+    silent = np.full((1, column.vectors.shape[1]), 1.0 if column.answers else np.nan)
     unknown = {name: np.vstack([slopes, 0 * silent]) for name, slopes in column.unknown.items()}
     codes = np.where(gone, len(column.vectors), column.codes)
     vectors = np.vstack([column.vectors, silent])

@@ -1,0 +1,57 @@
+"""Ask each device one of several questions, and name one of numbers in a formula: it ended in a traceback."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+import numpy as np
+import pytest
+
+from inference.analyses.analysing import analyse_table
+from inference.analyses.population import Population
+from inference.analyses.reports import table_of_reports
+from inference.analyses.result import AnalysisPosterior
+from inference.analyses.table import Table
+from ldp_client import mechanisms_of
+from ldp_client.answering import perturb_answers
+from ldp_client.core.randomness import NotForRealAnswers
+from schemas import Study
+from tests import studies
+
+HOURS = {**studies.NUMBER, "id": "hours", "mechanism": {"name": "laplace", "epsilon": "4"}}
+PUBLIC = [{"id": "region", "choices": ["n", "s"]}]
+PEOPLE, HIGHEST = 1200, 12
+
+
+def reports_of() -> Table:
+    """Those in the south work longer, by a quarter of the bounds."""
+    study = Study(studies.document(studies.YES_NO, HOURS, ask_one=True, public=PUBLIC))
+    mechanisms, source = mechanisms_of(study), NotForRealAnswers(Random(3).randbytes)
+    rng = np.random.default_rng(3)
+    reports = []
+    for person in range(PEOPLE):
+        hours = HIGHEST * rng.normal(0.4 + 0.25 * (person % 2), 0.1)
+        answers = {"ever": person % 3 == 0, "hours": float(hours), "region": "ns"[person % 2]}
+        reports.append(perturb_answers(study, mechanisms, answers, source))
+    return table_of_reports(study, reports, ["hours", "region"])
+
+
+def found(table: Table, formula: str, over: Population | None = None) -> AnalysisPosterior:
+    return analyse_table(table, formula, method="laplace", false_reports=0, population=over)
+
+
+@pytest.mark.parametrize("formula", ["hours ~ region", "region ~ hours"])
+def test_those_who_answered_another_question_say_nothing_of_it(formula: str) -> None:
+    table = reports_of()
+    assert table.others is not None
+    assert 0.4 * PEOPLE < table.n < 0.6 * PEOPLE
+    one, other = (found(each, formula).draws for each in (table, replace(table, others=None)))
+    assert list(one) == list(other)
+    for name, draws in one.items():
+        np.testing.assert_array_equal(draws, other[name], err_msg=name)
+
+
+def test_the_difference_is_the_one_that_was_put_in() -> None:
+    slope = found(reports_of(), "hours ~ region", Population(by="region"))["region[s]"]
+    assert abs(slope.mean - HIGHEST / 4) < 4 * slope.sd < HIGHEST / 8
