@@ -100,7 +100,7 @@ def analyse_table(
     _refuse_same_results(analysis, follows, averaged if over.weighted else lambda _sites: ())
     peaks = peaks_of(analysis, model_of(analysis))
     _refuse_improper(analysis, peaks)
-    method, drawn = draws_of(analysis, peaks, method, own_seed, draws, chains)
+    method, drawn = draws_of(analysis, peaks, method, own_seed, draws, chains, progress)
     alone, *arms = arms_apart(analysis, table, drawn.sites, Clusters.of_sample(over.sampled(table)))
     weighed = averaged(drawn.sites) if over.weighted else []
     quantities = (*follows(drawn.sites), *weighed, *by_weights, *alone)
@@ -250,23 +250,26 @@ def draws_of(
     seed: int,
     draws: int,
     chains: int = CHAINS,
+    progress: Callable[[str], None] | None = None,
 ) -> tuple[str, Sampled]:
-    """Draw by a method, NUTS where none is asked for, and say by which.
+    """Draw by a method, NUTS where none is asked for, and say by which; progress: hears how far NUTS is.
 
     Very many different reports make each step of NUTS dear, and mostly a posterior that is nearly Gaussian:
     then the importance-resampled approximation comes first, and NUTS only where its weights say it is poor.
     Rows are taken in single precision there: it moves log posteriors by some 1e-4, which no draw shows.
     """
-    model = model_of(analysis)
+    model, tell = model_of(analysis), progress or (lambda _line: None)
+    if not analysis.by_rows and method == "laplace":
+        return method, SAMPLERS[method].draw(model, seed, draws, chains)
     if not analysis.by_rows:
-        return method or "nuts", SAMPLERS[method or "nuts"].draw(model, seed, draws, chains)
+        return "nuts", draw_nuts(model, seed, draws, chains=chains, progress=tell)
     at_mode = peaks[0].sites if peaks and peaks[0].found else model.initial
     model = replace(model, data=analysis.data(np.float32), initial=at_mode, target_acceptance=OF_ROWS)
     if method != "nuts":
         found = SAMPLERS["laplace"].draw(model, seed, draws, chains)
         if method == "laplace" or not found.reasons:
             return "laplace", found
-    return "nuts", draw_nuts(model, seed, draws, WARMUP_OF_ROWS, chains)
+    return "nuts", draw_nuts(model, seed, draws, WARMUP_OF_ROWS, chains, tell)
 
 
 def _refuse_improper(analysis: Assembled, peaks: tuple[Peak, Peak] | None) -> None:

@@ -66,13 +66,20 @@ class Moved(NamedTuple):
 class Chains:
     """The chains of one model's data, or with `separate` one chain for each of many data sets.
 
-    length: transitions of one call of the program. slope: compiled (vector, data) -> (potential, gradient).
+    length: transitions of one call of the program; told: hears after each how many. slope: compiled (vector,
+    data) -> (potential, gradient).
     """
 
     def __init__(
-        self, space: Space, length: int, *, separate: bool = False, tree_depth: int = TREE_DEPTH
+        self,
+        space: Space,
+        length: int,
+        *,
+        separate: bool = False,
+        tree_depth: int = TREE_DEPTH,
+        told: Callable[[int], None] = lambda _transitions: None,
     ) -> None:
-        self.space, self.length = space, length
+        self.space, self.length, self._told = space, length, told
         self._tree_depth, self._separate = tree_depth, separate
         self._slope = jax.jit(jax.value_and_grad(space.potential))
         self.slope = compiled(self._slope)
@@ -123,6 +130,7 @@ class Chains:
         for _ in range(count // self.length):
             state, moved = program(state, factor, data, np.asarray(adapt), np.asarray(target))
             parts.append(jax.tree.map(np.asarray, moved))
+            self._told(self.length)
         return state, Moved(*(np.concatenate(each, axis=1) for each in zip(*parts, strict=True)))
 
     def _advance_one(

@@ -17,6 +17,7 @@ from inference.samplers import CHAINS
 from inference.sampling.chains import CAREFUL_ACCEPTANCE, Chains, State, frozen, starts
 from inference.sampling.space import Arrays, Space, as_arrays, as_draws, space_of
 from inference.sampling.whitening import MOST_DENSE, Shape, reshaped, shape_of
+from ldp_client.commands.output import Step
 
 # Draws of each warm-up phase: after each but the last, the chains' own draws say what shape they move in.
 WARMUP = (100, 100, 200)
@@ -24,6 +25,10 @@ KEPT = 1000
 # Draws of one call of the compiled program: it divides every phase.
 LENGTH = 100
 MOST_ROUNDS = 4
+AGAIN = "drawing anew with shorter steps, as chains diverged"
+ON = "drawing on, as the chains do not mix yet"
+
+Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -49,21 +54,24 @@ def sample(
     kept: int = KEPT,
     enough: Callable[[Draws], bool] = lambda _sites: True,
     count: int = CHAINS,
+    progress: Progress = lambda _line: None,
 ) -> Sampled:
     """NUTS chains in float64, `count` of them; the same seed on the same machine gives the same draws.
 
     warmup: draws of each phase, multiples of 100 as `kept` is. While what was drawn is not `enough`, the
     chains go on for `kept` draws more, three times at most. Chains that diverge more often than the model may
-    begin once more, with shorter steps.
+    begin once more, with shorter steps. progress: hears how far they are.
     """
     with jax.enable_x64(True):
         space, data = space_of(model), as_arrays(model.data)
-        chains = Chains(space, LENGTH)
+        stretch = Stretch(progress)
+        chains = Chains(space, LENGTH, told=stretch.add)
         chains.prepare(count, _blank_factor(space.dimension), data)
         sites_of = Program(_sites_of(space), runs_once=True)
         sites_of.prepare(np.zeros((count, kept, space.dimension)), data)
         start, keys = _beginning(space, seed, count)(as_arrays(model.initial, float), data)
-        for target in _targets(model):
+        for place, target in enumerate(_targets(model)):
+            stretch.begin("drawing" if not place else AGAIN, sum(warmup) + kept)
             state, shape = _warmed(chains, np.asarray(start), data, seed, warmup, target, keys)
             rounds: list[Sampled] = []
             for _ in range(MOST_ROUNDS):
@@ -71,10 +79,30 @@ def sample(
                 rounds.append(Sampled(as_draws(sites_of(moved.vectors, data)), moved.diverging))
                 if enough(_joined(rounds).sites):
                     break
+                stretch.begin(ON, kept)
             drawn = _joined(rounds)
             if drawn.diverging.mean() <= model.may_diverge:
                 break
     return drawn
+
+
+class Stretch:
+    """Tells of each stretch of draws how many of them a chain has made."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._words, self._done, self._total = "", 0, 1
+
+    def begin(self, words: str, total: int) -> None:
+        """Tell of another stretch of so many draws."""
+        self._words, self._done, self._total = words, 0, total
+        self.add(0)
+
+    def add(self, draws: int) -> None:
+        """Tell that a chain has made so many more."""
+        self._done += draws
+        said = f"{self._words}: {self._done:,} of {self._total:,} draws of each chain"
+        self._progress(Step(said, self._done, self._total))
 
 
 def _beginning(space: Space, seed: int, chains: int) -> Program:
@@ -130,9 +158,14 @@ def _joined(rounds: list[Sampled]) -> Sampled:
 
 
 def draw(
-    model: Model, seed: int, draws: int, warmup: tuple[int, ...] = WARMUP, chains: int = CHAINS
+    model: Model,
+    seed: int,
+    draws: int,
+    warmup: tuple[int, ...] = WARMUP,
+    chains: int = CHAINS,
+    progress: Progress = lambda _line: None,
 ) -> Sampled:
-    """Draw until the chains mix, at most four times as long; warmup: as `sample` takes it."""
+    """Draw until the chains mix, at most four times as long; warmup, progress: as `sample` takes them."""
     measured: list[Mixing] = []
 
     def enough(sites: Draws) -> bool:
@@ -142,5 +175,5 @@ def draw(
         found = measured[-1] if len(moving) == len(parameters) else mixing(moving)
         return not found.reasons()
 
-    drawn = sample(model, seed, warmup, kept=draws, enough=enough, count=chains)
+    drawn = sample(model, seed, warmup, kept=draws, enough=enough, count=chains, progress=progress)
     return replace(drawn, mixing=measured[-1], may_diverge=model.may_diverge)

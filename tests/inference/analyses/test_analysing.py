@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,7 @@ from inference.analyses.checking import checked
 from inference.analyses.prior_sites import prior_sites
 from inference.analyses.table import known_channel, table_of
 from inference.results.saving import save_posteriors
+from ldp_client.commands.output import Step
 from ldp_client.documents.errors import InputError
 from tests.inference.analyses.simulated import YES_NO, table
 
@@ -34,6 +36,27 @@ def simulated(n: int = 4000, seed: int = 1, slope: float = 0.8):
 @pytest.fixture(scope="module")
 def posterior():
     return analyse_table(simulated(), "ever ~ age + region", seed=3)
+
+
+def test_how_far_the_chains_are_is_told():
+    """Of each stretch from nothing to its end; draws are the same, whoever listens."""
+    heard: list[str] = []
+    small = simulated(400)
+    one, other = (
+        analyse_table(small, "ever ~ region", seed=3, draws=100, false_reports=0, progress=each)
+        for each in (heard.append, None)
+    )
+    steps = [line for line in heard if isinstance(line, Step)]
+    begun = [place for place, step in enumerate(steps) if step.share == 0]
+    assert begun[0] == 0
+    for first, last in pairwise([*begun, len(steps)]):
+        shares = [step.share for step in steps[first:last]]
+        assert len(shares) > 1
+        assert shares == sorted(set(shares))
+        assert shares[-1] == 1
+    assert "500 of 500 draws of each chain" in heard[-1] or "100 of 100 draws" in heard[-1]
+    for name, draws in one.draws.items():
+        np.testing.assert_array_equal(draws, other.draws[name])
 
 
 @pytest.mark.slow
