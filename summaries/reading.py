@@ -160,6 +160,8 @@ def _in_series(study: Study, series: Iterator[object]) -> Iterable[Report]:
     first = next(series, None)
     if first is None:
         return ()
+    if is_table(first):
+        raise InputError("of several tables give one with all their rows, such as pandas.concat(tables)")
     whole = chain([first], series)
     is_line = isinstance(first, str) and first.lstrip("\ufeff \t\r\n").startswith("{")
     if isinstance(first, PathLike) or (isinstance(first, str) and not is_line):

@@ -25,6 +25,7 @@ MOST_IDS = 1 << 20
 CACHE_KIB = 1 << 14
 # Bits that say whether the file may have an id: looking there costs ten times as much as all else.
 FILTER_BITS = 27
+WANTED = "reports must be a series of Report, or a Summary"
 
 
 def reduce_reports(study: Study, reports: Iterator[Report]) -> Summary:
@@ -188,19 +189,19 @@ def only_reports(reports: object) -> Iterator[Report]:
     Raises:
         InputError: it cannot be a series of reports; for an entry that is no Report, when its turn comes.
     """
-    wanted = f"reports must be a series of Report, or a Summary, not a {type(reports).__name__}"
+    wanted = f"{WANTED}, not a {type(reports).__name__}"
     if isinstance(reports, str | bytes | PathLike):
         raise InputError(f"{wanted}: fit, analyse and summarize take the path of a file")
     if isinstance(reports, Report | Mapping) or not isinstance(reports, Iterable):
         raise InputError(f"{wanted}: give a list of them")
-    return _each_a_report(reports, wanted)
+    return _each_a_report(reports)
 
 
-def _each_a_report(reports: Iterable[object], wanted: str) -> Iterator[Report]:
+def _each_a_report(reports: Iterable[object]) -> Iterator[Report]:
     for number, report in enumerate(reports, 1):
         if not isinstance(report, Report):
             raise InputError(
-                f"{wanted}: entry {number} is a {type(report).__name__}. Report.from_json(line) reads a "
+                f"{WANTED}: entry {number} is a {type(report).__name__}. Report.from_json(line) reads a "
                 "report; answers without noise are no reports"
             )
         yield report

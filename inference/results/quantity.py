@@ -122,11 +122,17 @@ class Quantity:
     __sub__ = difference
     __truediv__ = ratio
 
-    def _with(self, other: Quantity, sign: str, word: str, calculate: Any, *, contrast: bool) -> Quantity:
+    def __rsub__(self, other: object) -> Quantity:
+        """Say what can be done instead, as of any number."""
+        return self._with(other, "−", "minus", np.subtract, contrast=True)
+
+    __rtruediv__ = __rsub__
+
+    def _with(self, other: object, sign: str, word: str, calculate: Any, *, contrast: bool) -> Quantity:
         if not isinstance(other, Quantity):
             raise TypeError(
                 f"a quantity is wanted, not a {type(other).__name__}: take one of a posterior by its name, "
-                'such as posterior["p"]'
+                'such as posterior["p"]; with numbers calculate by its draws, as 1 - posterior["p"].draws'
             )
         together = self.origin is not None and self.origin is other.origin
         ours, theirs = (self.draws, other.draws) if together else self._beside(other)

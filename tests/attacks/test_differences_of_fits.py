@@ -75,3 +75,10 @@ def test_a_difference_is_not_taken_again_from_one_of_its_parts():
     for again in (lambda: (one - two) - one, lambda: two / (one - two), lambda: (one - two) - (two - one)):
         with pytest.raises(InputError, match="come partly from one fit"):
             again()
+
+
+def test_a_number_is_refused_with_what_to_do_instead():
+    one = drawn("this year's")
+    for with_number in (lambda: 1 - one, lambda: one - 1, lambda: 2 / one):
+        with pytest.raises(TypeError, match=r"with numbers calculate by its draws"):
+            with_number()

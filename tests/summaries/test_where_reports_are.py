@@ -227,6 +227,8 @@ def test_reports_on_other_versions_are_left_out_and_said(form):
         ([*DOCUMENTS, {**DOCUMENTS[0], "payloads": DOCUMENTS[1]["payloads"] | {"occupation": "AA=="}}], "31"),
         ([{**DOCUMENTS[0], "payloads": {"ever": 3}}], "payloads.ever"),
         (REPORTS[0], "not a Report: give a list"),
+        ([pd.DataFrame(ROWS), pd.DataFrame(ROWS)], r"of several tables give one .* pandas.concat"),
+        ([DOCUMENTS], "a series of Report, or a Summary: entry 1 is a list"),
     ],
 )
 def test_what_is_no_report_is_refused_where_it_stands(wrong, said):
