@@ -284,11 +284,15 @@ def private_of_sets(question: Question, distinct: NDArray[np.uint8], codes: Code
     else:
         chances = np.where(np.eye(mechanism.choices) == 1, p, q)[None]
         looks = Looks(bits, np.zeros(len(bits), np.int64), chances, exclusive=alone)
-    # Not to say is no level of a scale.
-    ordered = question.ordered and not question.refusal
+    ordered = is_scale(question)
     return with_missing(
         Private(question.id, answers, codes, vectors, ordered=ordered, exact=alone, looks=looks)
     )
+
+
+def is_scale(question: Question) -> bool:
+    """Tell whether a question's answers have an order: not to say is no level of one."""
+    return bool(question.ordered and not question.refusal)
 
 
 def _looks_of_columns(mechanism: Hadamard, distinct: NDArray[np.uint8]) -> Looks:

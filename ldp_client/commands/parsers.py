@@ -19,7 +19,8 @@ class _Once(argparse._StoreAction):
 
     def __call__(self, parser: "Any", namespace: "Any", values: "Any", option_string: "Any" = None) -> None:
         given = vars(namespace).setdefault("_given", {})
-        if option_string and given.setdefault(self.dest, values) != values:
+        # As texts: not a number, which will be refused, is unequal to itself.
+        if option_string and str(given.setdefault(self.dest, values)) != str(values):
             raise argparse.ArgumentError(self, say("cli.once"))
         super().__call__(parser, namespace, values, option_string)
 

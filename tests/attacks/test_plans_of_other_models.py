@@ -1,0 +1,108 @@
+"""Plan an analysis, then fit it: a scale was planned as a softmax, and fitted as an ordered logit."""
+
+from __future__ import annotations
+
+import json
+from random import Random
+
+import numpy as np
+import pytest
+
+from inference.analyses.assembling import assemble
+from inference.analyses.program import Assembled
+from inference.analyses.reports import columns_in, table_of_reports
+from inference.design.possible_reports import possible_of_study
+from ldp_client import mechanisms_of
+from ldp_client.answering import perturb_answers
+from ldp_client.cli import main
+from ldp_client.core.randomness import NotForRealAnswers
+from ldp_client.documents.errors import InputError
+from schemas import Question, Study
+from tests import studies
+
+SCALE = {**studies.CHOICE, "id": "tired", "choices": ["never", "seldom", "often"], "ordered": True}
+MEMOIZED = {"name": "memoized", "of": "randomized_response", "epsilon": "3", "instantaneous_epsilon": "2"}
+HADAMARD = {"name": "hadamard", "epsilon": "2"}
+KINDS = {
+    "yes or no": studies.YES_NO,
+    "yes, no or neither": {**studies.YES_NO, "refusal": True},
+    "choice": studies.CHOICE,
+    "choice or neither": {**studies.CHOICE, "refusal": True},
+    "scale": SCALE,
+    "scale in blocks": {**SCALE, "mechanism": HADAMARD},
+    "scale or neither": {**SCALE, "refusal": True},
+    "number": studies.NUMBER,
+}
+PUBLIC = [
+    {"id": "region", "choices": ["north", "south"]},
+    {"id": "k", "bounds": ["18", "20"], "step": "1"},
+]
+
+
+def answer_of(question: Question, place: int) -> object:
+    if question.ask == "number":
+        return 1 + place % 5
+    return question.choices[place % len(question.choices)] if question.choices else place % 2 == 0
+
+
+def both(asked: dict[str, object], formula: str) -> tuple[Assembled, Assembled]:
+    """The model of all that may come, and that of a few reports."""
+    study = Study(studies.document(asked, public=PUBLIC))
+    mechanisms, source = mechanisms_of(study), NotForRealAnswers(Random(2).randbytes)
+    (question,) = study.questions
+    reports = [
+        perturb_answers(
+            study,
+            mechanisms,
+            {
+                question.id: answer_of(question, at),
+                "region": ("north", "south")[at % 2],
+                "k": 18 + at % 3,
+            },
+            source,
+        )
+        for at in range(60)
+    ]
+    came = table_of_reports(study, reports, columns_in(study, formula))
+    return tuple(assemble(table, formula) for table in (possible_of_study(study, formula, None).table, came))
+
+
+def names_in(analysis: Assembled) -> list[str]:
+    start = {name: np.asarray(value, np.float64)[None, None] for name, value in analysis.initial().items()}
+    return [analysis.outcome.name, *analysis.parameters(start)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("formula", ["{} ~ region + k", "region ~ {} + k"])
+def test_the_planned_model_is_the_one_that_is_fitted(kind: str, formula: str) -> None:
+    planned, fitted = both(KINDS[kind], formula.format(KINDS[kind]["id"]))
+    assert names_in(planned) == names_in(fitted)
+
+
+@pytest.mark.parametrize("mechanism", [SCALE["mechanism"], MEMOIZED, HADAMARD])
+def test_a_scale_has_one_effect_for_all_its_levels(mechanism: dict[str, str]) -> None:
+    study = Study(studies.document({**SCALE, "mechanism": mechanism}, public=PUBLIC))
+    planned = assemble(possible_of_study(study, "tired ~ region", None).table, "tired ~ region")
+    assert names_in(planned) == ["ordered", "region[south]", "threshold[never]", "threshold[seldom]"]
+
+
+def test_a_records_regression_is_refused_with_what_can_be_planned(tmp_path, capsys) -> None:
+    record = {**studies.LINEAR, "id": "health", "mechanism": {"name": "sampled_products", "epsilon": "2"}}
+    study = Study(studies.document({key: record[key] for key in record if key != "norm"}, public=PUBLIC))
+    (question,) = study.questions
+    whole = " + ".join([*(feature.id for feature in question.features), "region"])
+    for outcome in (question.response.id, "health"):
+        with pytest.raises(InputError, match="plan health without a formula"):
+            possible_of_study(study, f"{outcome} ~ {whole}", None)
+    path = tmp_path / "study.json"
+    path.write_text(json.dumps(study.document))
+    out = ["--out", str(tmp_path / "plan")]
+    assert main(["plan", str(path), "--formula", f"{question.response.id} ~ {whole}", *out]) == 3
+    assert "plan health without a formula" in capsys.readouterr().err
+    assert not (tmp_path / "plan").exists()
+
+
+@pytest.mark.parametrize("option", ["--prob", "--false-reports"])
+def test_no_number_is_not_two_values(option, capsys) -> None:
+    assert main(["fit", "study.json", "reports.ndjson", "--out", "out", option, "nan"]) in (2, 3)
+    assert "two values" not in capsys.readouterr().err
