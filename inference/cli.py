@@ -241,16 +241,15 @@ def run_demo(arguments: argparse.Namespace) -> int:
     return _told(arguments, posteriors, USUAL)
 
 
-def if_false(posterior: Posterior, name: str) -> str:
+def if_false(posterior: Posterior, name: str, interval: Interval) -> str:
     """What a parameter may be if some reports were false, behind its interval."""
-    from inference.results.identified import set_of
+    from inference.results.identified import level_of_sets, set_of
 
     ends = set_of(posterior.identified, name)
     if posterior.identified is None or ends is None:
         return ""
-    return (
-        f"; if {100 * posterior.identified.share:g} % were false {_between(ends, posterior.is_share(name))}"
-    )
+    said = _between(ends, posterior.is_share(name))
+    return f"; if {100 * posterior.identified.share:g} % were false {said}{level_of_sets(interval)}"
 
 
 def _between(ends: tuple[float, float], share: bool) -> str:
@@ -273,6 +272,6 @@ def verdict_lines(posteriors: Mapping[str, Posterior], interval: Interval) -> It
             one, share = posterior[row_name], posterior.is_share(row_name)
             middle = f"{100 * one.median:8.4g} %" if share else f"{one.median:10.4g}"
             numbers = f"{middle}   {interval.name} {_between(interval.of(one.draws), share)}"
-            yield f"  {visible(row_name):{width}} {numbers}{if_false(posterior, row_name)}"
+            yield f"  {visible(row_name):{width}} {numbers}{if_false(posterior, row_name, interval)}"
         for line in posterior.diagnostics.notes:
             yield f"  {visible(line)}"

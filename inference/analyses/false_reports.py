@@ -200,7 +200,9 @@ def _one_chain(sites: Draws) -> Draws:
 def _around(name: str, draws: Values, here: float, there: list[float]) -> Bounds:
     """The interval of draws, each end moved as far as honest people may be; ratios by their logarithms."""
     interval = tuple(float(end) for end in np.quantile(draws, TAILS))
-    most = (0.0, 1.0) if name.startswith("share ") and " − " not in name else (-np.inf, np.inf)
+    most = (-np.inf, np.inf)
+    if name.startswith("share "):
+        most = (-1.0 if " − " in name else 0.0, 1.0)
     if name.startswith("odds ratio"):
         low, high = (end * one / here for end, one in zip(interval, there, strict=True))
     else:

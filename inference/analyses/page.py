@@ -15,7 +15,7 @@ from inference.results.canvas import Canvas
 from inference.results.chain_plots import chains_in_words
 from inference.results.defence import defence_of_analysis
 from inference.results.headline import judged_line
-from inference.results.identified import IdentifiedSets, set_of
+from inference.results.identified import IdentifiedSets, level_of_sets, set_of
 from inference.results.intervals import MANY, USUAL, Interval, named_share, written
 from inference.results.joined import NOTHING
 from inference.results.made import Made
@@ -140,15 +140,17 @@ def sentence(quantity: Quantity, identified: IdentifiedSets | None = None, inter
     share = named_share(quantity.name)
     unit = (" points" if quantity.contrast else " %") if share else ""
     middle, between = _number(quantity.median, share, high - low), _between((low, high), share)
-    if_false = _if_false(quantity, identified)
+    if_false = _if_false(quantity, identified, interval)
     return f"{begin}: {middle}{unit} ({interval.name} {between}){_direction(quantity)}{if_false}."
 
 
-def _if_false(quantity: Quantity, identified: IdentifiedSets | None) -> str:
+def _if_false(quantity: Quantity, identified: IdentifiedSets | None, interval: Interval) -> str:
     bounds = set_of(identified, quantity.name)
     if identified is None or bounds is None:
         return ""
-    return f"; {identified.condition}, {_between(bounds, named_share(quantity.name))}"
+    return (
+        f"; {identified.condition}, {_between(bounds, named_share(quantity.name))}{level_of_sets(interval)}"
+    )
 
 
 def _between(ends: tuple[float, float], share: bool) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from inference.results.intervals import USUAL, Interval
 from ldp_client.documents.errors import UsageError
 from summaries.influence import FALSE_SHARE
 
@@ -94,6 +95,11 @@ def all_on_one(
         return IdentifiedSets(share, open=TOO_MANY_HERE, here=here)
     found = sets(here)
     return None if found is None else replace(found, share=share, here=here)
+
+
+def level_of_sets(interval: Interval) -> str:
+    """What stands behind a set, which is of 90 %, beside an interval that is not."""
+    return " (90 %)" if interval.prob != USUAL.prob else ""
 
 
 def set_of(found: IdentifiedSets | None, name: str) -> Bounds | None:

@@ -10,7 +10,7 @@ from typing import Any
 from inference.results.chain_plots import chains_in_words
 from inference.results.defence import defence_of
 from inference.results.headline import headlines, lists_in_words
-from inference.results.identified import set_of
+from inference.results.identified import level_of_sets, set_of
 from inference.results.intervals import USUAL, Interval, between, in_words, written
 from inference.results.joined import NOTHING, Earlier
 from inference.results.made import Made
@@ -181,7 +181,7 @@ def false_heading(posterior: Posterior, interval: Interval = USUAL) -> str:
     found = posterior.identified
     if found is None or not found.sets:
         return ""
-    return found.label + (" (90 %)" if interval.prob != USUAL.prob else "")
+    return found.label + level_of_sets(interval)
 
 
 def _set(posterior: Posterior, name: str) -> str:

@@ -140,8 +140,8 @@ class Quantity:
         with np.errstate(divide="ignore", invalid="ignore"):
             draws = np.asarray(calculate(ours, theirs), dtype=np.float64)
         return Quantity(
-            name=f"{self.name} {sign} {other.name}",
-            words=f"{self.words} {word} {other.words}",
+            name=f"{self._inner(self.name)} {sign} {other._inner(other.name)}",
+            words=f"{self._inner(self.words)} {word} {other._inner(other.words)}",
             draws=draws,
             contrast=contrast,
             share=contrast and self.is_share and other.is_share,
@@ -152,6 +152,10 @@ class Quantity:
             doubts=tuple(dict.fromkeys((*self.doubts, *other.doubts))),
             notes=tuple(dict.fromkeys((*self.notes, *other.notes, *([SAME_PEOPLE] if same_people else [])))),
         )
+
+    def _inner(self, words: str) -> str:
+        """Its name or words within those of what is calculated from it."""
+        return f"({words})" if self.sources else words
 
     def _beside(self, other: Quantity) -> tuple[Draws, Draws]:
         """Draws of both, which are of different fits. Raises InputError where a part of both is of one."""

@@ -82,3 +82,10 @@ def test_a_number_is_refused_with_what_to_do_instead():
     for with_number in (lambda: 1 - one, lambda: one - 1, lambda: 2 / one):
         with pytest.raises(TypeError, match=r"with numbers calculate by its draws"):
             with_number()
+
+
+def test_what_is_calculated_in_two_steps_says_in_which():
+    a, b, c = (replace(drawn("one", seed), name=name, words=f"the {name}") for seed, name in enumerate("abc"))
+    found = (a - b) / c
+    assert (found.name, found.words) == ("(a − b) / c", "(the a minus the b) over the c")
+    assert (a - (b / c)).name == "a − (b / c)"

@@ -12,7 +12,8 @@ import pytest
 from inference.analyses.analysing import analyse_table
 from inference.analyses.crossing import cross_table
 from inference.analyses.page import save_analysis
-from inference.analyses.table import Table, known_channel
+from inference.analyses.table import Table, known_channel, table_of
+from inference.results.intervals import Interval
 from ldp_client.documents.errors import InputError
 
 # So many that chance is nothing beside a share of false reports.
@@ -83,6 +84,28 @@ def test_the_set_is_said_where_the_analysis_is_read(tmp_path, analysed):
     page = (tmp_path / "report.html").read_text()
     assert "; if at most 1 % of the reports were false, " in page
     assert "if 1 % were false" in page
+
+
+def test_beside_an_interval_that_is_not_of_90_per_cent_a_set_says_that_it_is(tmp_path, analysed):
+    found, said = analysed[0, 1], "; if at most 1 % of the reports were false, "
+    for prob in (0.9, 0.99):
+        save_analysis(found, tmp_path / str(prob), interval=Interval(prob))
+        page = (tmp_path / str(prob) / "report.md").read_text()
+        sets = [line.partition(said)[2] for line in page.splitlines() if said in line]
+        assert sets
+        assert {("(90 %)" in one) for one in sets} == {prob != 0.9}
+
+
+def test_no_difference_of_shares_is_beyond_what_is_possible():
+    """Of twenty people, of whom the young say no and the old yes."""
+    rng = np.random.default_rng(0)
+    age = rng.integers(18, 90, 20).astype(float)
+    answers = (rng.random(20) < 1 / (1 + np.exp(-(age - 50) / 6))).astype(int)
+    reports = (rng.random(20) < YES_NO[answers, 1]).astype(int)
+    few = table_of(pd.DataFrame({"age": age}), [known_channel("ever", ["no", "yes"], reports, YES_NO)])
+    sets = analyse_table(few, "ever ~ age", method="laplace", false_reports=0.01).identified.sets
+    ((low, high),) = (sets[name] for name in sets if name.startswith("share ") and " − " in name)
+    assert low < high == 1
 
 
 def test_groups_smaller_than_the_share_have_no_bound():
