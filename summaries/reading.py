@@ -105,7 +105,7 @@ def summarize_files(study: Study, paths: Iterable[str], told: Told = _to_nobody)
     check_study(study)
     if isinstance(paths, str | PathLike):
         raise InputError("paths must be a list of paths, not one path")
-    names = [checked_path(path) for path in paths]
+    names = _of_reports(paths)
     summary = reduce_reports(study, good_reports(study, ReportFiles(study, names, told)))
     if not _count(summary):
         raise InputError(f"there are no reports in {', '.join(names)}")
@@ -127,7 +127,7 @@ def load_evidence(study: Study, path: str | PathLike[str], told: Told = _to_nobo
     """
     path = checked_path(path)
     check_study(study)
-    if not _is_parquet(path) and '"ldpkit.summary/' in _read_head(path):
+    if _is_summary(path):
         return Summary.from_json(Path(path).read_bytes().removeprefix(BOM_UTF8), study)
     return ReportFiles(study, [path], told)
 
@@ -165,10 +165,26 @@ def _in_series(study: Study, series: Iterator[object]) -> Iterable[Report]:
     whole = chain([first], series)
     is_line = isinstance(first, str) and first.lstrip("\ufeff \t\r\n").startswith("{")
     if isinstance(first, PathLike) or (isinstance(first, str) and not is_line):
-        return ReportFiles(study, [checked_path(path) for path in whole])
+        return ReportFiles(study, _of_reports(whole))
     if isinstance(first, str | bytes | Mapping):
         return ReadReports(study, partial(in_documents, whole, labels=Labels.in_study(study)))
     return cast(Iterable[Report], whole)
+
+
+def _of_reports(paths: Iterable[object]) -> list[str]:
+    """The paths of files of reports. Raises InputError for a summary among them."""
+    names = [checked_path(path) for path in paths]
+    for name in names:
+        if _is_summary(name):
+            raise InputError(
+                f"{name} is a summary, not reports: fit it alone; in Python summaries of which no two have a "
+                "report in common add up, one.merge(other)"
+            )
+    return names
+
+
+def _is_summary(path: str) -> bool:
+    return not _is_parquet(path) and '"ldpkit.summary/' in _read_head(path)
 
 
 def checked_path(path: object) -> str:

@@ -234,3 +234,14 @@ def test_reports_on_other_versions_are_left_out_and_said(form):
 def test_what_is_no_report_is_refused_where_it_stands(wrong, said):
     with pytest.raises(InputError, match=said):
         summarize(STUDY, wrong)
+
+
+def test_a_summary_among_several_files_is_named_with_what_adds_up(tmp_path):
+    path = tmp_path / "a.summary.json"
+    path.write_text(RIGHT.to_json())
+    reports = file_of(tmp_path, "\n".join(LINES))
+    for several in ([path, path], [reports, path]):
+        with pytest.raises(
+            InputError, match=r"a.summary.json is a summary, not reports: .* one.merge\(other\)"
+        ):
+            summarize(STUDY, several)
