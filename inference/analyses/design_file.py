@@ -46,9 +46,9 @@ class ColumnDesign:
     @property
     def notes(self) -> tuple[str, ...]:
         """What to look at: a matrix under which reports speak for other answers than those of their names."""
-        if not any(
-            _speaks_for_others(self.answers, self.reports, part.channel.matrix) for part in self.parts
-        ):
+        # Of a matrix that leaves a share open, what stands in it is of nobody of that share alone.
+        known = [part.channel.matrix for part in self.parts if not part.channel.unknown]
+        if not any(_speaks_for_others(self.answers, self.reports, matrix) for matrix in known):
             return ()
         return (
             f"{self.name}: by its matrix most reports have another name than the answers that give them; if "

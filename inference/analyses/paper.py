@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -34,6 +35,8 @@ WORDS = "dice, as the study says"
 # Of the numbers in two waves, the part that says the same again where one's records are the other's. Fewer
 # may be the same people's, of whom some say the same whatever the dice say.
 COPIED = 0.95
+# A number as people or programs write it. Three zeros behind a comma or point may be thousands.
+WHOLE = re.compile(r"0*(\d+)(?:[.,]0{1,2})?")
 
 
 def columns_of_arms(study: Study, formula: str | None, also: Sequence[Name] = ()) -> list[str]:
@@ -129,7 +132,10 @@ def refuse_copied(entries: Mapping[str, tuple[Study, str, Design | None]]) -> No
     }
     for (name, (study, one)), (other_name, (other_study, other)) in combinations(read.items(), 2):
         asked = _asked_alike(study, other_study)
-        both = one[[RECORD, *asked]].merge(other[[RECORD, *asked]], on=RECORD, suffixes=("", "\0"))
+        first, second = (
+            each[[RECORD, *asked]].assign(**{RECORD: each[RECORD].map(_numbered)}) for each in (one, other)
+        )
+        both = first.merge(second, on=RECORD, suffixes=("", "\0"))
         cells = both.drop(columns=RECORD).to_numpy(object)
         pairs = [(row[: len(asked)], row[len(asked) :]) for row in cells]
         filled = [(here, there) for here, there in pairs if any(here) and any(there)]
@@ -183,15 +189,20 @@ def _check_records(frame: pd.DataFrame, sheet: str, lead: str) -> None:
             )
     if column.isna().any():
         raise InputError(f"{lead}a record has no number in {RECORD}: number all of them")
-    # Who writes 01 has record 1: a number has one paper.
-    twice = column[column.map(_numbered).duplicated()]
-    if len(twice):
-        raise InputError(f"{lead}record {twice.iloc[0]} was entered twice: keep one of the two")
+    seen: dict[str, str] = {}
+    for record in column:
+        number = _numbered(record)
+        if number in seen:
+            also = "" if seen[number] == record else f", as {seen[number]} too"
+            raise InputError(f"{lead}record {record} was entered twice{also}: keep one of the two")
+        seen[number] = record
 
 
 def _numbered(record: str) -> str:
-    """A record's number without the zeros before it."""
-    return record.lstrip("0") or "0" if record.isdecimal() else record
+    """A paper's number however it was written: 01 is 1, 7.0, of a column with a blank, is 7, and a7 is A7."""
+    if whole := WHOLE.fullmatch(record):
+        return whole[1]
+    return " ".join(record.casefold().split())
 
 
 def _public(frame: pd.DataFrame, field: PublicField, lead: str) -> pd.Series:

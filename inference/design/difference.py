@@ -187,9 +187,14 @@ class _Groups:
             answers = [max(round(share * answers_of(self._study, n)), 1) for n in devices]
             found = half_widths(self._question, truths, answers, self._prior)
             if found is None:
+                otherwise = (
+                    "plan each group's own sum, and take the root of both squares together"
+                    if self._study.route is not None
+                    else "plan its --formula with the groups' public field"
+                )
                 raise InputError(
                     f"{self._question.id}: there is no formula for {self._question.model.name} "
-                    f"under {self._question.mechanism.name}: plan its --formula with the groups' public field"
+                    f"under {self._question.mechanism.name}: {otherwise}"
                 )
             squared += found[self._parameter] ** 2
         return np.sqrt(squared)

@@ -69,6 +69,7 @@ def test_a_paper_record_is_entered_once_however_its_number_is_written() -> None:
     def entered(*records: str) -> pd.DataFrame:
         return pd.DataFrame({RECORD: list(records), SHEET: "s"}, dtype=object)
 
-    with pytest.raises(InputError, match="record 01 was entered twice"):
-        _check_records(entered("1", "2", "01"), "s", "")
-    _check_records(entered("1", "10", "100", "a1", "a01", "0"), "s", "")
+    for first, again in (("1", "01"), ("7", "7.0"), ("07", "7,00"), ("A7", "a7"), ("no 7", "no  7")):
+        with pytest.raises(InputError, match=f"record {again} was entered twice, as {first} too"):
+            _check_records(entered(first, "2", again), "s", "")
+    _check_records(entered("1", "10", "100", "1.5", "1.000", "1000", "a1", "a01", "0", "0.5"), "s", "")

@@ -17,7 +17,7 @@ from inference.analyses.population import Population, people_of
 from inference.analyses.survey import LEAVE_OUT, load_survey, load_waves, read_frame, survey_of
 from inference.analyses.table import Table, known_channel, table_of
 from inference.design.possible_reports import possible_of_design, possible_of_study
-from ldp_client.commands.paper import sheet_columns, sheet_name
+from ldp_client.commands.paper import RECORD, sheet_columns, sheet_name
 from ldp_client.documents.errors import AnswerError, InputError
 from ldp_client.files.answers import read_answers
 from schemas import Study
@@ -101,6 +101,11 @@ def test_records_of_two_waves_are_held_against_each_other_with_the_label(label: 
     path = entered(tmp_path, study, [("ZA", label)] * 40)
     with pytest.raises(InputError, match="40 of the 40 numbers in both say the same"):
         refuse_copied({"1": (study, path, None), "2": (study, path, None)})
+    frame = pd.read_csv(path, dtype=str, keep_default_na=False)
+    frame[RECORD] = [f"00{number}" for number in frame[RECORD]]
+    frame.to_csv(other := str(tmp_path / "again.csv"), index=False)
+    with pytest.raises(InputError, match="40 of the 40 numbers in both say the same"):
+        refuse_copied({"1": (study, path, None), "2": (study, other, None)})
 
 
 @spelt

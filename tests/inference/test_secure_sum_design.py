@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from inference.design.calibration import calibrate, prior_truths
+from inference.design.difference import plan_difference
 from inference.design.simulation import exact_total, for_clients, noisy_total, simulate
 from inference.models import family_of
 from ldp_client import mechanism_for
@@ -96,3 +97,9 @@ def test_a_marginals_study_is_simulated_with_its_clipping():
     summary = simulate(question, mechanism_for(question), truth, 50, np.random.default_rng(1), clip=False)
     assert summary.n == 50
     assert summary.values.shape == (6,)
+
+
+def test_a_difference_of_sums_is_refused_with_what_can_be_planned():
+    """A secure sum has no public field whose groups a formula could compare."""
+    with pytest.raises(InputError, match=r"ever: there is no formula .* plan each group's own sum"):
+        plan_difference(build_study("ever"), "ever", "p", (0.2, 0.3), [500])

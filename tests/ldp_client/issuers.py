@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from ldp_client.core.tokens import Asking, challenge_of, draw
+from ldp_client.core.tokens import Asking, challenge_of, draw, short_id_of
 from ldp_client.documents.channel import SPKI_HEAD, SPKI_TAIL
 from schemas import Study
 from tests import studies
@@ -33,8 +33,11 @@ class Key:
 
 @cache
 def keys():
-    """Two keys, made once."""
-    return Key(), Key()
+    """Two keys, made once; their ids differ in the byte that requests have, as an issuer sees to."""
+    first, second = Key(), Key()
+    while short_id_of(second.spki) == short_id_of(first.spki):
+        second = Key()
+    return first, second
 
 
 def channel_of(issuer, *public, hours=24):

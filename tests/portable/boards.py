@@ -6,12 +6,12 @@ import shutil
 from schemas import Study
 from tests import studies
 from tests.portable.platforms import REPOSITORY, run_micropython
-from tests.portable.token_issuer import Key
+from tests.portable.token_issuer import keys
 
 EXAMPLE = REPOSITORY / "examples" / "esp32"
 DRIVER = (REPOSITORY / "tests" / "portable" / "board.py").read_text()
 STUDY = Study(studies.document(studies.YES_NO, closes="2026-06-20"))
-KEYS = [Key(), Key()]
+KEYS = keys()
 SECRETS = [{"short_id": key.short_id, "modulus": str(key.modulus), "secret": str(key.secret)} for key in KEYS]
 NEXT = Study(studies.document({**studies.YES_NO, "text": "Is it so?"}, id="next"))
 IDENTITY, ANOTHER = "0123456789abcdef" * 2, "f" * 32

@@ -199,6 +199,20 @@ def test_a_command_that_lacks_something_is_refused(given, files, monkeypatch):
     assert not Path("o").exists()
 
 
+@pytest.mark.parametrize(("open_one", "noted"), [(True, False), (False, True)])
+def test_labels_are_held_against_matrices_that_are_known_alone(open_one, noted):
+    """That of the lie detector at t = 0 is nobody's: its labels stand as they must."""
+    turned = {"answers": ["no", "yes"], "reports": ["no", "yes"], "matrix": [["0.2", "0.8"], ["0.8", "0.2"]]}
+    column = {
+        "design": "stochastic_lie_detector",
+        "p": "0.7",
+        "answers": ["no", "yes"],
+        "reports": ["no", "yes"],
+    }
+    (one,) = read_design(document(column if open_one else turned)).columns
+    assert bool(one.notes) is noted
+
+
 @pytest.mark.slow
 def test_two_groups_of_rows_tell_an_open_share(tmp_path):
     """The lie detector's t and the share of yes, from two groups with different p."""
