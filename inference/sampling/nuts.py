@@ -74,12 +74,13 @@ def sample(
             stretch.begin("drawing" if not place else AGAIN, sum(warmup) + kept)
             state, shape = _warmed(chains, np.asarray(start), data, seed, warmup, target, keys)
             rounds: list[Sampled] = []
-            for _ in range(MOST_ROUNDS):
+            for another in range(MOST_ROUNDS):
+                if another:
+                    stretch.begin(ON, kept)
                 state, moved = chains.run(state, shape.factor, data, kept)
                 rounds.append(Sampled(as_draws(sites_of(moved.vectors, data)), moved.diverging))
                 if enough(_joined(rounds).sites):
                     break
-                stretch.begin(ON, kept)
             drawn = _joined(rounds)
             if drawn.diverging.mean() <= model.may_diverge:
                 break

@@ -101,6 +101,15 @@ def test_chains_draw_from_a_known_law(monkeypatch, alone):
     assert not drawn.diverging.any()
 
 
+def test_chains_that_never_mix_end_each_stretch_that_they_tell_of():
+    heard = []
+    drawn = sample(
+        known_model(), 3, warmup=(100,), kept=100, enough=lambda _sites: False, count=2, progress=heard.append
+    )
+    assert drawn.sites["y"].shape == (2, 400)
+    assert [step.share for step in heard] == [0, 0.5, 1, 0, 1, 0, 1, 0, 1]
+
+
 @pytest.mark.slow
 def test_a_wrong_gradient_of_the_shape_does_not_change_the_law(monkeypatch):
     """The shape sets the pace only: with one that is far off the draws are the same in law."""
