@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
@@ -184,7 +185,8 @@ def _of_reports(paths: Iterable[object]) -> list[str]:
 
 
 def _is_summary(path: str) -> bool:
-    return not _is_parquet(path) and '"ldpkit.summary/' in _read_head(path)
+    # By the format alone: a label may say what it likes.
+    return not _is_parquet(path) and bool(re.search(r'"format":\s*"ldpkit\.summary/', _read_head(path)))
 
 
 def checked_path(path: object) -> str:

@@ -82,6 +82,9 @@ class Node:
         ProblemError.
         """
         self.check_size(study)
+        if (sent := body_size(study)) > MOST_BYTES:
+            problem = f"make shares of {sent} bytes, and a device sends {MOST_BYTES} at most: ask less"
+            raise StudyError("questions", problem)
         row = queries.locked_or_new_study(session, study.id)
         if row.version not in (queries.NEVER_PUBLISHED, study.version):
             detail = f"version {row.version} is published, and a secure sum has one version alone"
@@ -96,9 +99,6 @@ class Node:
         """Raises StudyError where shares could be taken, and then not be summed, or not even taken."""
         opener = Opener.of(study, self.place(study), self.keys.sealing)
         assert study.route is not None
-        if (sent := body_size(study)) > MOST_BYTES:
-            problem = f"make shares of {sent} bytes, and a device sends {MOST_BYTES} at most: ask less"
-            raise StudyError("questions", problem)
         share, drawing = opener.share_size + OVERHEAD_BYTES, BYTES_A_REPORT * study.route.clients
         raised = f"raise this node's body_limit, now {self.body_limit}"
         if share > self.body_limit:

@@ -41,6 +41,10 @@ class Step(str):
         made.share = done / total
         return made
 
+    def __reduce__(self) -> "tuple[Any, ...]":
+        """How it is made again in another process."""
+        return Step, (str(self), self.share, 1)
+
 
 class Progress:
     """Tells lines of progress and the time that is left: drawn in place on a terminal, else each ten seconds.

@@ -108,6 +108,16 @@ def test_a_sum_that_no_device_sends_is_neither_right_nor_published(network, tmp_
     assert "a device sends" in problem.get_json()["detail"]
 
 
+def test_a_node_that_has_such_a_sum_starts_all_the_same(network):
+    """Of an earlier release: its other sums must not wait for one that nobody answers."""
+    nodes = [node.address for node in network.nodes]
+    node = network.nodes[0]
+    study = large_sum(60_000, nodes).document
+    more = [{**study["questions"][0], "id": f"q{place}"} for place in range(2)]
+    ready = replace(node.app.extensions["ldpkit"].node, body_limit=2 << 20)
+    ready.check_size(Study({**study, "questions": more}))
+
+
 def test_a_node_that_takes_no_such_share_blames_what_is_asked(network):
     nodes = [node.address for node in network.nodes]
     node = network.nodes[0]

@@ -245,3 +245,16 @@ def test_a_summary_among_several_files_is_named_with_what_adds_up(tmp_path):
             InputError, match=r"a.summary.json is a summary, not reports: .* one.merge\(other\)"
         ):
             summarize(STUDY, several)
+
+
+@pytest.mark.parametrize("label", ["ldpkit.summary/1", '"format":"ldpkit.summary/1"'])
+def test_a_label_makes_no_summary_of_reports(label, tmp_path):
+    public = [{"id": "region", "choices": [label, "south"]}]
+    study = Study(studies.document(studies.YES_NO, public=public))
+    mechanisms = mechanisms_of(study)
+    made = [perturb_answers(study, mechanisms, {"ever": True, "region": label}) for _ in range(3)]
+    paths = [tmp_path / f"{place}.ndjson" for place in range(3)]
+    for path, report in zip(paths, made, strict=True):
+        path.write_text(f"{report.to_json()}\n{end_line(1)}")
+    assert summarize(study, paths).questions["ever"].n == 3
+    assert summarize(study, paths[0]).questions["ever"].n == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import re
 from itertools import pairwise
 
@@ -57,6 +58,9 @@ def test_how_far_the_chains_are_is_told():
     assert heard[-1].endswith(("500 of 500 draws of each chain", "100 of 100 draws of each chain"))
     for name, draws in one.draws.items():
         np.testing.assert_array_equal(draws, other.draws[name])
+    # Also to whoever listens in another process.
+    again = pickle.loads(pickle.dumps(steps))
+    assert [(str(step), step.share) for step in again] == [(str(step), step.share) for step in steps]
 
 
 @pytest.mark.slow
