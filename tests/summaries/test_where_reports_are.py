@@ -258,3 +258,12 @@ def test_a_label_makes_no_summary_of_reports(label, tmp_path):
         path.write_text(f"{report.to_json()}\n{end_line(1)}")
     assert summarize(study, paths).questions["ever"].n == 3
     assert summarize(study, paths[0]).questions["ever"].n == 1
+
+
+def test_a_summary_that_was_cut_off_or_laid_out_anew_is_no_file_of_reports(tmp_path):
+    reports, whole = file_of(tmp_path), RIGHT.to_json()
+    path = tmp_path / "a.json"
+    for text in (whole[: len(whole) // 2], json.dumps(json.loads(whole), indent=2)):
+        path.write_text(text)
+        with pytest.raises(InputError, match=r"a\.json"):
+            summarize(STUDY, [reports, path])
