@@ -4,7 +4,6 @@ import ast
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +17,7 @@ from ldp_client.documents.study_shape import STUDY
 from ldp_client.mechanisms import mechanism_for
 from schemas import Report, Study
 from tests import studies
+from tests.ports import held_port
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -49,27 +49,27 @@ def test_the_readmes_python_runs(tmp_path):
     assert 2 < float(found.group(1)) < 48
 
 
-def free_port():
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
+def pasted(port, folder):
+    """What a shell does with the page's session, whose collector listens on that port."""
+    (session,) = blocks(ROOT / "README.md", "")
+    text = session.replace("8000", str(port)).replace("ldpkit serve", "ldpkit serve --port PORT")
+    address = re.search(r"http://127.0.0.1:(\d+)", text)
+    text = text.replace("PORT", address[1]).replace("export affairs", f"export affairs --from {address[0]}")
+    (folder / "study.json").write_text((ROOT / "tests/golden/studies/smallest.json").read_text())
+    text = text.replace("affairs", "survey")
+    script = f'set -e\ntrap "kill %1 2>/dev/null" EXIT\n{text.replace("ldpkit fit", "! ldpkit fit")}'
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    environment = {**os.environ, "HOME": str(folder), "PATH": path}
+    command = ["bash", "-m", "-c", script]
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=300
+    )
 
 
 def test_the_readmes_collector_can_be_pasted(tmp_path):
     """All at once into a shell: nothing waits for a key, and the server is waited for."""
-    (session,) = blocks(ROOT / "README.md", "")
-    text = session.replace("8000", str(free_port())).replace("ldpkit serve", "ldpkit serve --port PORT")
-    address = re.search(r"http://127.0.0.1:(\d+)", text)
-    text = text.replace("PORT", address[1]).replace("export affairs", f"export affairs --from {address[0]}")
-    (tmp_path / "study.json").write_text((ROOT / "tests/golden/studies/smallest.json").read_text())
-    text = text.replace("affairs", "survey")
-    script = f'set -e\ntrap "kill %1 2>/dev/null" EXIT\n{text.replace("ldpkit fit", "! ldpkit fit")}'
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    environment = {**os.environ, "HOME": str(tmp_path), "PATH": path}
-    command = ["bash", "-m", "-c", script]
-    done = subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=300
-    )
+    with held_port() as port:
+        done = pasted(port, tmp_path)
     assert done.returncode == 0, done.stderr
     report, _end = (tmp_path / "place" / "reports.ndjson").read_text().splitlines()
     assert Report.from_json(report).study == "survey"

@@ -34,6 +34,7 @@ from ldp_client.documents.errors import InputError
 from ldp_client.documents.report import report_id_of
 from schemas import Report, Study
 from tests.collector.postgresql import Postgresql
+from tests.ports import held_port
 
 TOKEN = "token-of-the-operator"
 INVITATION_KEY = "the invitation key"
@@ -194,9 +195,10 @@ class Server:
         self.log = folder / "server.log"
         ready = folder / "ready"
         ready.unlink(missing_ok=True)
-        arguments = ["serve", "--database", f"sqlite:///{self.database}", "--port", "0", *options]
-        arguments += ["--ready-file", str(ready), *([] if self.database.exists() else ["--new"])]
-        with self.log.open("ab") as log:
+        # Granian leaves a port that it finds itself alone for a second before it listens, to whoever comes.
+        with held_port() as port, self.log.open("ab") as log:
+            arguments = ["serve", "--database", f"sqlite:///{self.database}", "--port", str(port), *options]
+            arguments += ["--ready-file", str(ready), *([] if self.database.exists() else ["--new"])]
             self.process = subprocess.Popen(
                 [sys.executable, "-c", RUN_COMMAND, *arguments],
                 cwd=folder,
@@ -211,7 +213,7 @@ class Server:
                 stderr=log,
                 start_new_session=True,
             )
-        self.url = self._wait_for(ready)
+            self.url = self._wait_for(ready)
 
     def _wait_for(self, ready: Path) -> str:
         deadline = time.monotonic() + START_SECONDS

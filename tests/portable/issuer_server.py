@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.collector.conftest import REPOSITORY, RUN_COMMAND, START_SECONDS
+from tests.ports import held_port
 
 
 class IssuerServer:
@@ -20,24 +20,27 @@ class IssuerServer:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        with socket.socket() as taken:
-            taken.bind(("127.0.0.1", 0))
-            port = taken.getsockname()[1]
-        self.url = f"http://127.0.0.1:{port}"
-        self._run("init", str(folder), "--address", self.url)
-        self._log = (folder / "issuer.log").open("ab")
-        ready = folder / "ready"
+        # Its keys state its address, so that it has one before it listens.
+        with held_port() as port:
+            self.url = f"http://127.0.0.1:{port}"
+            self._run("init", str(folder), "--address", self.url)
+            self._start(port)
+
+    def _start(self, port: int) -> None:
+        """Run it until it listens."""
+        self._log = (self.folder / "issuer.log").open("ab")
+        ready = self.folder / "ready"
         command = [sys.executable, "-c", RUN_COMMAND, "issuer", "serve", "--port", str(port)]
         self._process = subprocess.Popen(
             [*command, "--ready-file", str(ready)],
-            cwd=folder,
+            cwd=self.folder,
             env=self._environment,
             stdout=self._log,
             stderr=self._log,
         )
         deadline = time.monotonic() + START_SECONDS
         while not ready.exists():
-            assert self._process.poll() is None, (folder / "issuer.log").read_text()
+            assert self._process.poll() is None, (self.folder / "issuer.log").read_text()
             assert time.monotonic() < deadline, "the issuer did not start"
             time.sleep(0.02)
 
