@@ -65,7 +65,8 @@ def test_a_report_leaves_when_its_page_is_closed(meet, cut_off):
     assert stored.to_json() == body
     person.browser.get(address)
     person.until("report")
-    assert person.ledger()[1][0]["state"] == "sent"
+    # The worker notes it once it has the collector's answer, a moment after the report is stored.
+    until(lambda: person.ledger()[1][0]["state"] == "sent")
     # Nothing is left to do for it.
     until(lambda: workers(person.browser) == [])
 
