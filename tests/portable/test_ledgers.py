@@ -96,14 +96,17 @@ def test_processes_race_for_one_report_each(tmp_path):
 
 @pytest.mark.slow
 def test_killed_at_any_time_it_has_spend_and_report_or_neither(tmp_path):
-    """A process that answers on one ledger after the other is killed, later each time."""
+    """A process that answers on one ledger after the other is killed, later each time.
+
+    First after one answer, in the end after three: how many there are by a clock is the machine's affair.
+    """
     told = 0
     for number in range(12):
         folder = tmp_path / str(number)
         folder.mkdir()
         command = [npm.newer_node(), "ledger_race.mjs", INDEX, folder, "10000", json.dumps(NUMBERS)]
         process = subprocess.Popen(command, cwd=npm.FOLDER, stdout=subprocess.PIPE, text=True)
-        said = [json.loads(process.stdout.readline())]
+        said = [json.loads(process.stdout.readline()) for _ in range(1 + number // 4)]
         time.sleep(0.007 * number)
         process.kill()
         said += [json.loads(line) for line in process.stdout.read().splitlines()]
@@ -111,7 +114,7 @@ def test_killed_at_any_time_it_has_spend_and_report_or_neither(tmp_path):
         for file in folder.glob("*.db"):
             check_whole(file, dict(said).get(int(file.stem)))
         told += len(said)
-    assert told > 12
+    assert told >= 24
 
 
 def check_whole(file, said):
