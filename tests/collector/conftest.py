@@ -34,6 +34,7 @@ from ldp_client.documents.errors import InputError
 from ldp_client.documents.report import report_id_of
 from schemas import Report, Study
 from tests.collector.postgresql import Postgresql
+from tests.ports import held_port
 
 TOKEN = "token-of-the-operator"
 INVITATION_KEY = "the invitation key"
@@ -194,24 +195,26 @@ class Server:
         self.log = folder / "server.log"
         ready = folder / "ready"
         ready.unlink(missing_ok=True)
-        arguments = ["serve", "--database", f"sqlite:///{self.database}", "--port", "0", *options]
-        arguments += ["--ready-file", str(ready), *([] if self.database.exists() else ["--new"])]
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-c", RUN_COMMAND, *arguments],
-                cwd=folder,
-                env={
-                    **os.environ,
-                    "PYTHONPATH": str(REPOSITORY),
-                    "LDPKIT_TOKEN": TOKEN,
-                    "LDPKIT_INVITATION_KEY": INVITATION_KEY,
-                    **(environment or {}),
-                },
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-        self.url = self._wait_for(ready)
+        # Until it listens: its workers bind for themselves, a second after the port was found free.
+        with held_port() as port:
+            arguments = ["serve", "--database", f"sqlite:///{self.database}", "--port", str(port), *options]
+            arguments += ["--ready-file", str(ready), *([] if self.database.exists() else ["--new"])]
+            with self.log.open("ab") as log:
+                self.process = subprocess.Popen(
+                    [sys.executable, "-c", RUN_COMMAND, *arguments],
+                    cwd=folder,
+                    env={
+                        **os.environ,
+                        "PYTHONPATH": str(REPOSITORY),
+                        "LDPKIT_TOKEN": TOKEN,
+                        "LDPKIT_INVITATION_KEY": INVITATION_KEY,
+                        **(environment or {}),
+                    },
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,
+                )
+            self.url = self._wait_for(ready)
 
     def _wait_for(self, ready: Path) -> str:
         deadline = time.monotonic() + START_SECONDS
