@@ -11,6 +11,8 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
+from tests.ports import held_port
+
 # A busy machine stands still for longer than an example may take.
 settings.register_profile("busy", deadline=None)
 settings.load_profile("busy")
@@ -53,6 +55,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
     if not older_pythons():
         terminalreporter.write_line(f"no Python {OLDEST} here: tests/portable leaves it out")
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    """A port of loopback for a server that the test starts."""
+    with held_port() as held:
+        yield held
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -1,4 +1,4 @@
-"""A port of loopback for a server that is told its port, kept for it from all others until it listens."""
+"""Ports of loopback for servers that a test starts, and that nobody else is given meanwhile."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def held_port() -> Iterator[int]:
-    """A free port. While it is held the system gives it to nobody who takes any port.
+def held_port(port: int = 0) -> Iterator[int]:
+    """A port for a server that is to listen there, now or again, while the block lasts; 0 takes a free one.
 
-    Who asks for this very one, and reuses addresses as servers do, listens on it all the same: it is bound
-    here, and not listened on.
+    One that is free for a moment alone may be another server's by then: a program takes a second to start.
     """
-    with socket.socket() as holder:
-        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        holder.bind(("127.0.0.1", 0))
-        port: int = holder.getsockname()[1]
-        yield port
+    with socket.socket() as held:
+        # As servers set it too, they may listen beside one that does not listen.
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        held.bind(("127.0.0.1", port))
+        taken: int = held.getsockname()[1]
+        yield taken

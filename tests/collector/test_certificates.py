@@ -81,7 +81,8 @@ def test_what_is_wrong_with_it_is_said_before_anything_listens(tmp_path):
     assert certificate_of(chain, key).chain.name == "own.pem"
     other, locked = write_certificate(tmp_path, "other"), write_certificate(tmp_path, "locked", lock=PASSWORD)
     over = write_certificate(tmp_path, "over", last=NOW - timedelta(hours=1))
-    early = write_certificate(tmp_path, "early", first=NOW + timedelta(hours=1))
+    # From long after this file was read: the tests may take an hour.
+    early = write_certificate(tmp_path, "early", first=NOW + timedelta(1), last=NOW + timedelta(2))
     for files, said in (
         ((chain, other[1]), "is not the key of"),
         (locked, "without a password"),

@@ -6,7 +6,6 @@ import os
 import re
 import shlex
 import shutil
-import socket
 import subprocess
 import sys
 from argparse import ArgumentParser
@@ -110,10 +109,8 @@ def session_lines(heading):
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="the page's session calls curl")
-def test_the_session_works_word_for_word(tmp_path):
+def test_the_session_works_word_for_word(tmp_path, port):
     """An empty folder, two terminals, and every line of these sections in their order."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
     shim = tmp_path / "bin" / "ldpkit"
     shim.parent.mkdir()
     shim.write_text(SHIM.format(port=port, python=sys.executable))

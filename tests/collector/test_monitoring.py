@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import socket
 import subprocess
 import time
 import urllib.parse
@@ -163,12 +162,10 @@ def test_prometheus_own_tool_finds_the_rules_right():
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("prometheus") is None, reason="no Prometheus here")
-def test_a_real_prometheus_takes_every_expression(start_server, study, make_report, tmp_path):
+def test_a_real_prometheus_takes_every_expression(start_server, study, make_report, tmp_path, port):
     server = start_server()
     server.request("POST", "/v1/studies", study.document)
     assert server.put(make_report(study)) == 201
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
     (tmp_path / "prometheus.yml").write_text(json.dumps({
         "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
         "rule_files": [str(FILES / "alerts.yml")],

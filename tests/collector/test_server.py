@@ -94,7 +94,7 @@ def test_a_killed_worker_is_replaced_and_loses_nothing(start_server, study, make
 
 
 def test_ready_file_and_output_name_the_address(start_server):
-    server = start_server()
+    server = start_server("--port", "0")
     assert server.request("GET", "/healthz") == 200
     assert re.fullmatch(r"http://127\.0\.0\.1:[1-9][0-9]*", server.url)
     assert server.log.read_text() == f"ldpkit collector listens on {server.url}\n"

@@ -79,11 +79,8 @@ def behind() -> Iterator[Holding]:
 
 
 @pytest.fixture
-def proxy(behind: Holding, tmp_path: Path) -> Iterator[int]:
+def proxy(behind: Holding, tmp_path: Path, port: int) -> Iterator[int]:
     """nginx with the limits of the composed one, one relay named in them; its port."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     limits = PROXY[PROXY.index("    geo $is_of_many") : PROXY.index("    client_max_body_size")]
     limits = limits.replace("default 0;", f"default 0; {RELAY} 1;", 1)
     kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
@@ -111,11 +108,8 @@ def running(folder: Path) -> Iterator[None]:
 
 
 @pytest.fixture
-def nodes(behind: Holding, tmp_path: Path) -> Iterator[int]:
+def nodes(behind: Holding, tmp_path: Path, port: int) -> Iterator[int]:
     """The composed proxy as it is, but without TLS, in front of one server for all; its port."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     text = re.sub(r"^ *ssl_.*$", "", PROXY, flags=re.M).replace("listen 8443 ssl", f"listen {port}")
     text = text.replace("worker_processes auto;", "daemon off; user root;").replace("/tmp/", f"{tmp_path}/")
     text = re.sub(r"//(collector|node-[ab]):8000", f"//127.0.0.1:{behind.server_address[1]}", text)

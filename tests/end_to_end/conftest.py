@@ -20,38 +20,30 @@ def ldpkit(*arguments, **options):
     return subprocess.run(command, capture_output=True, text=True, check=False, env=environment, **options)
 
 
-# How a command ends that was told what it cannot do.
-PORT_TAKEN = 2
-
-
 class Collector:
     """A running collector on a SQLite file; `restart` kills it and starts it again on the same port."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, port):
         self.folder = folder
-        self.port = "0"
+        self.port = port
         self.start()
 
     def start(self):
         ready = self.folder / "url"
         ready.unlink(missing_ok=True)
-        command = [*LDPKIT, "serve", "--port", self.port, "--ready-file", str(ready)]
+        command = [*LDPKIT, "serve", "--port", str(self.port), "--ready-file", str(ready)]
         file = self.folder / "collector.sqlite3"
         command += ["--database", f"sqlite:///{file}", *([] if file.exists() else ["--new"])]
         environment = {**os.environ, "LDPKIT_TOKEN": TOKEN}
-        self.process = None
+        self.process = subprocess.Popen(
+            command, env=environment, stderr=subprocess.DEVNULL, start_new_session=True
+        )
         deadline = time.monotonic() + 60
         while not ready.exists():
             assert time.monotonic() < deadline
-            # After a kill its port may be a passing connection's, and a collector that cannot have it ends.
-            if self.process is None or (self.port != "0" and self.process.poll() == PORT_TAKEN):
-                self.process = subprocess.Popen(
-                    command, env=environment, stderr=subprocess.DEVNULL, start_new_session=True
-                )
-            assert self.process.poll() in (None, PORT_TAKEN)
+            assert self.process.poll() is None
             time.sleep(0.02)
         self.url = ready.read_text().strip()
-        self.port = self.url.rsplit(":", 1)[1]
 
     def kill(self):
         """End it at once, its workers with it: one that ends first would be replaced."""
@@ -71,9 +63,9 @@ class Collector:
 
 
 @pytest.fixture
-def collector(tmp_path):
+def collector(tmp_path, port):
     folder = tmp_path / "collector"
     folder.mkdir()
-    collector = Collector(folder)
+    collector = Collector(folder, port)
     yield collector
     collector.stop()

@@ -28,6 +28,7 @@ from tests.collector.conftest import REPOSITORY
 from tests.ldp_client.devices import consenting
 from tests.oblivious.conftest import relayed_study
 from tests.oblivious.test_device import Relay as Recorder
+from tests.ports import held_port
 
 YES = {"ever": True}
 DOCUMENTED = (REPOSITORY / "docs" / "oblivious.md").read_text(encoding="utf-8")
@@ -129,12 +130,6 @@ def listens(port):
     return True
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 def ldpkit_relay(folder, gateway):
     ready = folder / "relay.url"
     command = [sys.executable, "-m", "ldp_client.cli", "relay", "--to", gateway, "--port", "0"]
@@ -144,7 +139,12 @@ def ldpkit_relay(folder, gateway):
 
 def nginx_relay(folder, gateway):
     """The recipe of the documentation, without TLS, in front of a relay for this collector."""
-    port, (behind, address) = free_port(), ldpkit_relay(folder, gateway)
+    with held_port() as port:
+        return nginx_at(port, folder, gateway), f"http://127.0.0.1:{port}/ldpkit"
+
+
+def nginx_at(port, folder, gateway):
+    behind, address = ldpkit_relay(folder, gateway)
     block = DOCUMENTED.split("```nginx\n")[1].split("```")[0]
     block = block.replace("listen 443 ssl;", f"listen 127.0.0.1:{port};")
     block = block.replace("http://127.0.0.1:8080", address.removesuffix("/ldpkit"))
@@ -157,12 +157,17 @@ def nginx_relay(folder, gateway):
     )
     (folder / "nginx.conf").write_text(text)
     command = [NGINX, "-p", str(folder), "-c", str(folder / "nginx.conf"), "-e", "stderr"]
-    return Process(command, folder, lambda: listens(port), behind), f"http://127.0.0.1:{port}/ldpkit"
+    return Process(command, folder, lambda: listens(port), behind)
 
 
 def caddy_relay(folder, gateway):
     """The same of Caddy, which keeps to this folder."""
-    port, (behind, address) = free_port(), ldpkit_relay(folder, gateway)
+    with held_port() as port:
+        return caddy_at(port, folder, gateway), f"http://127.0.0.1:{port}/ldpkit"
+
+
+def caddy_at(port, folder, gateway):
+    behind, address = ldpkit_relay(folder, gateway)
     block = DOCUMENTED.split("With **Caddy**")[1].split("```\n")[1].split("```")[0]
     block = block.replace("relay.example.org", f"http://127.0.0.1:{port}")
     block = block.replace("127.0.0.1:8080", address.removeprefix("http://").removesuffix("/ldpkit"))
@@ -171,7 +176,7 @@ def caddy_relay(folder, gateway):
     text = f"{{\nadmin off\nauto_https off\nstorage file_system {folder}{block[1:]}"
     (folder / "Caddyfile").write_text(text)
     command = ["/usr/bin/env", f"HOME={folder}", "caddy", "run", "--config", "Caddyfile"]
-    return Process(command, folder, lambda: listens(port), behind), f"http://127.0.0.1:{port}/ldpkit"
+    return Process(command, folder, lambda: listens(port), behind)
 
 
 RELAYS = {"ldpkit": ldpkit_relay}

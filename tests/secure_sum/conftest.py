@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from threading import Thread
 from typing import Any, NamedTuple
@@ -26,6 +27,7 @@ from ldp_client.secure_sum.trusted_nodes import TrustedNodes
 from schemas import Report, Study
 from summaries import Summary
 from tests.collector.conftest import ensure_database
+from tests.ports import held_port
 
 TOKEN = "token-of-the-operators"
 NODES = 3
@@ -107,7 +109,9 @@ class Node:
         self.database = folder / f"{name}.sqlite3"
         self.trouble: Callable[[WSGIEnvironment], Any] | None = None
         self._server: BaseWSGIServer | None = None
-        self._port = 0
+        # Where devices look for it, also while it is away for a moment.
+        self._held = ExitStack()
+        self._port = self._held.enter_context(held_port())
         self.start()
 
     def start(self) -> None:
@@ -125,6 +129,11 @@ class Node:
             self._server.server_close()
             self.app.extensions["ldpkit"].close()
             self._server = None
+
+    def close(self) -> None:
+        """Stop for good."""
+        self.stop()
+        self._held.close()
 
     def _call(self, environment: WSGIEnvironment, start_response: StartResponse) -> Any:
         answer = self.trouble(environment) if self.trouble else None
@@ -211,7 +220,7 @@ def network(tmp_path: Path) -> Iterator[Network]:
     nodes = [Node(tmp_path, f"node-{index}", HOSTS[index]) for index in range(NODES)]
     yield Network(nodes)
     for node in nodes:
-        node.stop()
+        node.close()
 
 
 class Closed(NamedTuple):

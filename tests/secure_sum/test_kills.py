@@ -14,6 +14,7 @@ from ldp_client.cli import main
 from ldp_client.device.upload import put_share
 from ldp_client.documents.errors import TransferError
 from tests.collector.conftest import INVITATION_KEY, TOKEN, Server
+from tests.ports import held_port
 from tests.secure_sum.conftest import build_study, close_study, shares_of
 
 DEVICES = 40
@@ -23,32 +24,34 @@ KILLS = 3
 @pytest.fixture
 def processes(tmp_path):
     """Two nodes, each a server of its own; restarted on the same port and database."""
-    started = [Process(tmp_path / host, host) for host in ("127.0.0.1", "localhost")]
-    yield started
-    for process in started:
-        process.server.kill()
+    with held_port() as first, held_port() as second:
+        started = [Process(tmp_path / "first", "127.0.0.1", first)]
+        started.append(Process(tmp_path / "second", "localhost", second))
+        yield started
+        for process in started:
+            process.server.kill()
 
 
 class Process:
     """A node in a process of its own."""
 
-    def __init__(self, folder, host):
-        self.host = host
+    def __init__(self, folder, host, port):
+        self.host, self.port = host, str(port)
         folder.mkdir()
         self.folder = folder
         self.keys = NodeKeys.generate()
         self.keys.save(folder / "node.key")
-        self.start("0")
+        self.start()
 
-    def start(self, port):
-        """Take shares on this port."""
-        options = ("--role", "node", "--node-key", str(self.folder / "node.key"), "--port", port)
+    def start(self):
+        """Take shares, where devices look for it."""
+        options = ("--role", "node", "--node-key", str(self.folder / "node.key"), "--port", self.port)
         self.server = Server(self.folder, *options)
 
     def kill(self):
-        """kill -9, and start again where devices look for it."""
+        """kill -9, and start again."""
         self.server.kill()
-        self.start(self.server.url.rsplit(":", 1)[1])
+        self.start()
 
     def invite(self, place, hashes):
         """As its operator does, on the database."""
