@@ -412,7 +412,7 @@ def test_without_tokens_a_report_leaves_in_the_next_window_too(tmp_path):
 
 def test_moments_are_spread_evenly_over_the_next_window(monkeypatch):
     monkeypatch.setattr(clock, "now", lambda: float(NOON))
-    drawn = [clock.in_next_window(24) for _ in range(4000)]
+    drawn = [clock.in_next_window(24) for _ in range(16_000)]
     start = (NOON // DAY + 1) * DAY
     assert all(start <= moment < start + DAY for moment in drawn)
     hours = [sum((moment - start) // HOUR == hour for moment in drawn) for hour in range(24)]

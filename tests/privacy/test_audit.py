@@ -76,7 +76,8 @@ def test_a_coin_that_is_not_found_is_said_not_to_be_checked():
 @pytest.mark.parametrize("question", [studies.NUMBER, studies.CHOICE, studies.ONE_OF, studies.YES_NO])
 def test_the_bound_comes_close_to_the_truth(question):
     """An audit that never finds anything would pass everything."""
-    assert audit(question).bound > 0.6
+    # Of half as many reports the bound of a set is, once in 2,000 audits, below this one.
+    assert audit(question, samples=2 * SAMPLES).bound > 0.6
 
 
 PLANTED = [
@@ -131,7 +132,9 @@ PLANTED = [
 @pytest.mark.slow
 @pytest.mark.parametrize(("question", "kind", "expected"), PLANTED, ids=lambda v: getattr(v, "__name__", ""))
 def test_planted_faults_are_found(question, kind, expected):
-    found = audit(question, kind, samples=3 * SAMPLES if kind is faults.QuietLaplace else None)
+    # Of fewer reports chance hides these once in some hundred audits.
+    many = {faults.QuietLaplace: 3 * SAMPLES, faults.SharedCoin: SAMPLES // 2}
+    found = audit(question, kind, samples=many.get(kind))
     assert not found.passed
     assert expected <= failures(found)
 
