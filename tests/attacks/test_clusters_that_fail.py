@@ -3,12 +3,13 @@ them, without room on their disks, and schedulers that go away."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
-import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from threading import Thread
 from types import SimpleNamespace
 
@@ -21,6 +22,8 @@ from ldp_client.cli import main
 from ldp_client.documents.errors import EXIT_NETWORK, EXIT_REFUSED, InputError, TransferError
 from summaries import dask_summary, summarize
 from summaries.engines import clusters, on_spark
+from summaries.telling import tell_waiting
+from tests.collector.conftest import wait_for
 from tests.summaries.engines_data import FEW, made, write, write_dataset
 
 SCHEDULER = "from distributed.cli.dask_scheduler import main; main()"
@@ -28,12 +31,6 @@ SCHEDULER = "from distributed.cli.dask_scheduler import main; main()"
 WITHOUT = "import sys; sys.modules |= dict.fromkeys(['ldp_client', 'summaries', 'inference', 'schemas'])\n"
 WORKER = "from distributed.cli.dask_worker import main; main()"
 SECONDS = 60
-
-
-def free_port():
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
 
 
 @pytest.fixture
@@ -55,19 +52,34 @@ def start(tmp_path):
 
 
 @pytest.fixture
-def scheduler(start):
-    """A scheduler without workers: its address, and its process."""
-    port = free_port()
-    process = start(SCHEDULER, "--host", "127.0.0.1", "--port", str(port))
-    deadline = time.monotonic() + SECONDS
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-        except OSError:
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
-        else:
-            return f"tcp://127.0.0.1:{port}", process
+def scheduler(start, tmp_path):
+    """A scheduler without workers, on a port of its own choice: its address, and its process."""
+    file, found = tmp_path / "scheduler.json", []
+    process = start(SCHEDULER, "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(file))
+
+    def is_written():
+        # At first it is not there, and then not whole.
+        with suppress(OSError, ValueError):
+            found.append(json.loads(file.read_text())["address"])
+        return found
+
+    wait_for(is_written, SECONDS)
+    return found[0], process
+
+
+@pytest.fixture
+def once_told(monkeypatch):
+    """Has something happen when it was said that there is no worker: by then the scheduler has answered."""
+    monkeypatch.setattr(clusters, "SECONDS_UNTIL_TOLD", 0.5)
+
+    def set_act(act):
+        def tell(line):
+            tell_waiting(line)
+            act()
+
+        monkeypatch.setattr("summaries.engines.on_dask.tell_waiting", tell)
+
+    return set_act
 
 
 @pytest.fixture
@@ -121,23 +133,19 @@ def test_a_worker_with_another_version_is_refused(start, scheduler, call, capsys
 
 
 def test_a_cluster_without_workers_is_spoken_of_and_waited_for(
-    start, scheduler, call, capsys, tmp_path, monkeypatch
+    start, scheduler, call, capsys, tmp_path, once_told
 ):
-    monkeypatch.setattr(clusters, "SECONDS_UNTIL_TOLD", 0.5)
     address, _ = scheduler
-    later = Thread(target=lambda: (time.sleep(2), start(WORKER, address, "--no-nanny", "--nthreads", "1")))
-    later.start()
+    once_told(lambda: start(WORKER, address, "--no-nanny", "--nthreads", "1"))
     assert call(address) == 0
-    later.join()
     assert f"{address} has no worker yet: waiting for one (dask worker {address})" in capsys.readouterr().err
     assert (tmp_path / "summary.json").exists()
 
 
-def test_a_scheduler_that_is_lost_is_one_line(scheduler, call, capsys, monkeypatch):
+def test_a_scheduler_that_is_lost_is_one_line(scheduler, call, capsys, monkeypatch, once_told):
     monkeypatch.setattr(clusters, "PATIENCE", 3)
-    monkeypatch.setattr(clusters, "SECONDS_UNTIL_TOLD", 0.5)
     address, process = scheduler
-    Thread(target=lambda: (time.sleep(2), process.kill())).start()
+    once_told(process.kill)
     assert call(address) == EXIT_NETWORK
     assert (
         capsys.readouterr().err.splitlines()[-1]
@@ -196,14 +204,16 @@ def test_a_worker_without_ldpkit_that_comes_late_is_refused_before_fits_are_sent
     address, _ = scheduler
     told = []
     command = (WITHOUT + WORKER, address, "--no-nanny", "--nthreads", "1")
-    later = Thread(target=lambda: (time.sleep(2), start(*command)))
-    later.start()
+
+    def tell(line):
+        told.append(line)
+        start(*command)
+
     with (
         pytest.raises(InputError, match=r"worker tcp://\S+ cannot load inference.design.cluster: .*install"),
-        place_of(address, told.append),
+        place_of(address, tell),
     ):
         pass
-    later.join()
     assert told == [f"{address} has no worker yet: waiting for one (dask worker {address})"]
     assert workers_of(address, 1) == 1
 
@@ -211,7 +221,15 @@ def test_a_worker_without_ldpkit_that_comes_late_is_refused_before_fits_are_sent
 def test_a_scheduler_that_is_lost_before_fits_are_sent_is_one_line(scheduler, monkeypatch):
     monkeypatch.setattr(clusters, "PATIENCE", 3)
     address, process = scheduler
-    Thread(target=lambda: (time.sleep(2), process.kill())).start()
+    submit = Client.submit
+
+    def kill_soon(*arguments, **options):
+        future = submit(*arguments, **options)
+        process.kill()
+        return future
+
+    # It has answered by then, and a worker is waited for.
+    monkeypatch.setattr(Client, "submit", kill_soon)
     with pytest.raises(TransferError, match="the scheduler was lost"), place_of(address):
         pass
 
