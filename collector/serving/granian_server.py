@@ -19,7 +19,7 @@ from granian.constants import HTTPModes, Interfaces, SSLProtocols
 from granian.log import LogLevels
 
 from collector.logs import CONFIGURATION, write_logs
-from collector.serving.place import BACKLOG, Place, base_url, listen, shared_metrics
+from collector.serving.place import BACKLOG, Place, held, shared_metrics
 from collector.settings import JSON_LINES, Settings
 from collector.storage.database import sqlite_file
 
@@ -41,8 +41,8 @@ def serve(settings: Settings, place: Place, announce: Callable[[str], None]) -> 
     announce: called once with the base URL when connections are taken. Raises InputError for an
     address or a database that cannot be used.
     """
-    server, start = _server(place, announce, settings.log)
-    with shared_metrics(place.workers, sqlite_file(settings.database)):
+    with held(place) as address, shared_metrics(place.workers, sqlite_file(settings.database)):
+        server, start = _server(place, address, announce, settings.log)
         # Here too, not in the workers alone, so that a wrong database is one clear line.
         load_app(settings).extensions["ldpkit"].close()
         start()
@@ -51,11 +51,12 @@ def serve(settings: Settings, place: Place, announce: Callable[[str], None]) -> 
 
 def serve_plain(load: Callable[[], Flask], place: Place, announce: Callable[[str], None], log: str) -> None:
     """Serve another application than the collector, as `serve` does. load: makes it, in each worker."""
-    server, start = _server(place, announce, log)
-    # Here too, as above.
-    load()
-    start()
-    server.serve(target_loader=partial(_load_plain, load, log, os.getpid()), wrap_loader=False)
+    with held(place) as address:
+        server, start = _server(place, address, announce, log)
+        # Here too, as above.
+        load()
+        start()
+        server.serve(target_loader=partial(_load_plain, load, log, os.getpid()), wrap_loader=False)
 
 
 def _load_plain(load: Callable[[], Flask], log: str, master: int) -> Flask:
@@ -64,13 +65,12 @@ def _load_plain(load: Callable[[], Flask], log: str, master: int) -> Flask:
     return load()
 
 
-def _server(place: Place, announce: Callable[[str], None], log: str) -> tuple[Respawning, Callable[[], None]]:
-    """A server, and what has its URL announced once it takes connections."""
+def _server(
+    place: Place, address: tuple[str, int, str], announce: Callable[[str], None], log: str
+) -> tuple[Respawning, Callable[[], None]]:
+    """A server, whose workers bind for themselves, and what has its URL announced once they do."""
     logging.getLogger("_granian").addFilter(_is_news)
-    with listen(place) as listener:
-        # Granian's workers bind for themselves; this finds a free port and refuses one in use.
-        host, port = listener.getsockname()[:2]
-        url = base_url(listener, place.scheme)
+    host, port, url = address
     server = Respawning(
         "collector",
         address=host,

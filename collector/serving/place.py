@@ -6,6 +6,7 @@ import fcntl
 import os
 import shutil
 import socket
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -49,6 +50,21 @@ def listen(place: Place) -> socket.socket:
         return socket.create_server((host, port), family=family, backlog=BACKLOG)
     except (OSError, OverflowError) as error:
         raise InputError(f"cannot listen on {host} port {port}: {error}") from error
+
+
+@contextmanager
+def held(place: Place) -> Iterator[tuple[str, int, str]]:
+    """Host, port and URL for a server whose workers bind there later, by themselves: a port that was found
+    free goes to no other program meanwhile, which would be taken for this server. Raises InputError."""
+    with listen(place) as listener:
+        host, port = listener.getsockname()[:2]
+        url, family = base_url(listener, place.scheme), listener.family
+    with socket.socket(family) as holder:
+        # It listens to nothing, and stands back for sockets of its kind, as granian's workers have there.
+        if place.port == 0 and sys.platform == "linux":
+            holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            holder.bind((host, port))
+        yield host, port, url
 
 
 def base_url(listener: socket.socket, scheme: str) -> str:

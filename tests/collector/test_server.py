@@ -8,14 +8,17 @@ import os
 import re
 import signal
 import socket
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from urllib.parse import urlsplit
 
 import pytest
+from granian.net import SocketSpec
 
 from collector.remote.download import fetch_reports
+from collector.serving.place import Place, held
 
 SERVERS = ("gunicorn", "granian")
 AGENT = "Device-Of-One-Person/7.3"
@@ -217,3 +220,13 @@ def test_sigterm_under_load_acknowledges_nothing_that_is_not_stored(
     found = [report.id for report in fetch_reports(start_server().url, "habits", token)]
     assert len(found) == len(set(found))
     assert set(acknowledged) <= set(found) <= set(sent)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere granian's master binds")
+def test_a_free_port_is_nobody_elses_before_the_workers_bind():
+    """They load the application first: another program was given the port meanwhile, and answered for it."""
+    with held(Place(port=0)) as (host, port, url):
+        assert url == f"http://{host}:{port}"
+        with pytest.raises(OSError, match="in use"):
+            socket.create_server((host, port))
+        SocketSpec(host, port, 1).build()

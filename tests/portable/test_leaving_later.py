@@ -119,6 +119,8 @@ def test_a_page_that_is_left_while_it_sends_stops_no_other(meet, cut_off):
     person.answer(**ANSWERS)
     person.until("report")
     cut_off("*/reports/*")
+    # It still sends when it is left.
+    person.hold_on()
     person.send()
     until(lambda: workers(person.browser) == [["ldpkit"]])
     # The worker has woken, and finds that the page sends.

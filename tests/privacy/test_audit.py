@@ -76,7 +76,7 @@ def test_a_coin_that_is_not_found_is_said_not_to_be_checked():
 @pytest.mark.parametrize("question", [studies.NUMBER, studies.CHOICE, studies.ONE_OF, studies.YES_NO])
 def test_the_bound_comes_close_to_the_truth(question):
     """An audit that never finds anything would pass everything."""
-    # Of half as many reports the bound of a set is, once in 2,000 audits, below this one.
+    # Of half as many reports the bound of a set is, once in 1,400 audits, below this one.
     assert audit(question, samples=2 * SAMPLES).bound > 0.6
 
 
