@@ -94,8 +94,10 @@ def refuse_gone(state: queries.StudyState | None, study_id: str, left: str = "")
 def refuse_losses(database: Database, place: Place, before: Manifest, forget_before: date | None) -> None:
     """Raises InputError where days of a dataset have lost reports in the database that nobody withdrew.
 
-    By counts, so that it is known before anything is written; `Keeper` looks at each report.
+    By counts, so that it is known before anything is written; `Keeper` looks at each report. Also where links
+    lie in it.
     """
+    place.store.refuse_links(folder_of(place.study))
     with database.read() as session:
         now = Counter(stored_counts(session, place.number))
         had = counts_of(before.parts)

@@ -140,12 +140,26 @@ class Store:
         return sorted(self.sizes(folder))
 
     def sizes(self, folder: str) -> dict[str, int]:
-        """How long each of them is."""
+        """How long each of them is. Raises InputError as `refuse_links`."""
+        self.refuse_links(folder)
         with self._saying("list", folder):
             self._fs.invalidate_cache()
             top = self._fs._strip_protocol(self._at(folder)).rstrip("/") + "/"
             found = self._fs.find(top, detail=True)
             return {path.removeprefix(top): one["size"] for path, one in found.items()}
+
+    def refuse_links(self, folder: str) -> None:
+        """Raises InputError where a disk's folder, or a file of reports, below a folder is a link.
+
+        Who reads the dataset follows it, and what is withdrawn would stay behind it.
+        """
+        for top, folders, files in os.walk(self._at(folder)) if self.is_local else ():
+            for name in folders + [name for name in files if name.endswith(".parquet")]:
+                if os.path.islink(path := os.path.join(top, name)):
+                    advice = (
+                        "put back what it leads to, and a link in the place of the whole dataset, if need be"
+                    )
+                    raise InputError(f"{path} is a link, behind which no report could be deleted: {advice}")
 
     def settle(self, folder: str) -> None:
         """Have a disk keep the names of the files that were written in a folder, whatever happens to it."""

@@ -19,12 +19,10 @@ from granian.constants import HTTPModes, Interfaces, SSLProtocols
 from granian.log import LogLevels
 
 from collector.logs import CONFIGURATION, write_logs
-from collector.serving.place import BACKLOG, Place, held, shared_metrics
+from collector.serving.place import BACKLOG, POLL_SECONDS, START_SECONDS, Address, Place, held, shared_metrics
 from collector.settings import JSON_LINES, Settings
 from collector.storage.database import sqlite_file
 
-POLL_SECONDS = 0.02
-START_SECONDS = 60.0
 STOP_SECONDS = 10
 WATCH_SECONDS = 1.0
 # Of ends within RECENT_SECONDS, so many are made good at once; then each waits twice as long as the last.
@@ -66,15 +64,14 @@ def _load_plain(load: Callable[[], Flask], log: str, master: int) -> Flask:
 
 
 def _server(
-    place: Place, address: tuple[str, int, str], announce: Callable[[str], None], log: str
+    place: Place, address: Address, announce: Callable[[str], None], log: str
 ) -> tuple[Respawning, Callable[[], None]]:
     """A server, whose workers bind for themselves, and what has its URL announced once they do."""
     logging.getLogger("_granian").addFilter(_is_news)
-    host, port, url = address
     server = Respawning(
         "collector",
-        address=host,
-        port=port,
+        address=address.host,
+        port=address.port,
         interface=Interfaces.WSGI,
         workers=place.workers,
         blocking_threads=place.threads,
@@ -92,7 +89,7 @@ def _server(
         # A worker told to stop while it starts does not hear it, and would be waited for without end.
         workers_kill_timeout=STOP_SECONDS,
     )
-    waiting = Thread(target=_announce_when_ready, args=(host, port, url, announce), daemon=True)
+    waiting = Thread(target=_announce_when_ready, args=(address, announce), daemon=True)
     return server, waiting.start
 
 
@@ -168,13 +165,14 @@ def load_app(settings: Settings) -> Flask:
     return create_app(settings)
 
 
-def _announce_when_ready(host: str, port: int, url: str, announce: Callable[[str], None]) -> None:
+def _announce_when_ready(address: Address, announce: Callable[[str], None]) -> None:
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         try:
-            socket.create_connection((host, port), timeout=1).close()
+            socket.create_connection(address[:2], timeout=1).close()
         except OSError:
             time.sleep(POLL_SECONDS)
         else:
-            announce(url)
-            return
+            announce(address.url)
+            break
+    address.let_go()

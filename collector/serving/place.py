@@ -8,10 +8,12 @@ import shutil
 import socket
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from collector.bounding import LOGGER
 from collector.serving.certificates import HTTP, HTTPS, Certificate
@@ -19,6 +21,8 @@ from collector.settings import METRICS_FOLDER
 from ldp_client.documents.errors import InputError
 
 BACKLOG = 2048
+POLL_SECONDS = 0.02
+START_SECONDS = 60.0
 SECOND = "another server works on %s already: they wait for each other's commits; one alone is faster"
 SEVERAL = (
     "%d processes on one SQLite file wait for each other's commits: one alone is faster, or take PostgreSQL"
@@ -47,24 +51,63 @@ def listen(place: Place) -> socket.socket:
     host, port = place.host, place.port
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((host, port), family=family, backlog=BACKLOG)
+        # Of `::` with IPv4, as granian has it: another server's may be taken.
+        both = family is socket.AF_INET6 and socket.has_dualstack_ipv6()
+        return socket.create_server((host, port), family=family, backlog=BACKLOG, dualstack_ipv6=both)
     except (OSError, OverflowError) as error:
         raise InputError(f"cannot listen on {host} port {port}: {error}") from error
 
 
+class Address(NamedTuple):
+    """Where a server is to listen, whose workers bind by themselves. let_go: for when they have."""
+
+    host: str
+    port: int
+    url: str
+    let_go: Callable[[], None]
+
+
 @contextmanager
-def held(place: Place) -> Iterator[tuple[str, int, str]]:
-    """Host, port and URL for a server whose workers bind there later, by themselves: a port that was found
-    free goes to no other program meanwhile, which would be taken for this server. Raises InputError."""
-    with listen(place) as listener:
-        host, port = listener.getsockname()[:2]
-        url, family = base_url(listener, place.scheme), listener.family
-    with socket.socket(family) as holder:
-        # It listens to nothing, and stands back for sockets of its kind, as granian's workers have there.
+def held(place: Place) -> Iterator[Address]:
+    """An address that was found free, and goes to no other server until this one's workers listen.
+
+    A second after that the kernel would give a free port to any program, and granian's workers share one with
+    those of another collector: devices would be dealt between the two. Raises InputError as `listen` does.
+    """
+    with ExitStack() as kept:
+        if sys.platform == "linux":
+            _keep(kept, _turn(place))
+        with listen(place) as listener:
+            host, port = listener.getsockname()[:2]
+            url, family = base_url(listener, place.scheme), listener.family
         if place.port == 0 and sys.platform == "linux":
+            # It listens to nothing, and stands back for sockets of its kind, as granian's workers have there.
+            holder = _keep(kept, socket.socket(family))
             holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
             holder.bind((host, port))
-        yield host, port, url
+        yield Address(host, port, url, kept.close)
+
+
+def _keep(kept: ExitStack, held: socket.socket) -> socket.socket:
+    """Close it at the end; in workers at once, which would keep it for as long as they live."""
+    os.register_at_fork(after_in_child=held.close)
+    return kept.enter_context(held)
+
+
+def _turn(place: Place) -> socket.socket:
+    """The turn of starting at a port, which one server of this machine has at a time."""
+    turn, deadline = socket.socket(socket.AF_UNIX), time.monotonic() + START_SECONDS
+    while True:
+        try:
+            # No file: the name is gone with its process, and is the network namespace's, as ports are.
+            turn.bind(f"\0ldpkit starts at port {place.port}{os.getpid() if place.port == 0 else ''}")
+            return turn
+        except OSError:
+            if time.monotonic() > deadline:
+                turn.close()
+                refused = f"cannot listen on {place.host} port {place.port}"
+                raise InputError(f"{refused}: another server is still starting there") from None
+            time.sleep(POLL_SECONDS)
 
 
 def base_url(listener: socket.socket, scheme: str) -> str:

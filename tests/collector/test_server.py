@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import socket
+import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +19,9 @@ import pytest
 from granian.net import SocketSpec
 
 from collector.remote.download import fetch_reports
-from collector.serving.place import Place, held
+from collector.serving.place import Place, held, listen
+from ldp_client.documents.errors import InputError
+from tests.collector.conftest import REPOSITORY, START_SECONDS, TOKEN
 
 SERVERS = ("gunicorn", "granian")
 AGENT = "Device-Of-One-Person/7.3"
@@ -225,8 +228,44 @@ def test_sigterm_under_load_acknowledges_nothing_that_is_not_stored(
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere granian's master binds")
 def test_a_free_port_is_nobody_elses_before_the_workers_bind():
     """They load the application first: another program was given the port meanwhile, and answered for it."""
-    with held(Place(port=0)) as (host, port, url):
+    with held(Place(port=0)) as (host, port, url, _):
         assert url == f"http://{host}:{port}"
         with pytest.raises(OSError, match="in use"):
             socket.create_server((host, port))
         SocketSpec(host, port, 1).build()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere granian's master binds")
+def test_of_two_that_start_at_one_port_at_once_one_listens(tmp_path, port):
+    """Their workers shared it: devices were dealt between two databases, and both said that they listen."""
+    servers = []
+    for name in ("one", "other"):
+        command = [sys.executable, "-m", "ldp_client.cli", "serve", "--new", "--port", str(port)]
+        command += ["--database", f"sqlite:///{tmp_path / name}.sqlite3"]
+        environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "LDPKIT_TOKEN": TOKEN}
+        servers.append(
+            subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+        )
+    try:
+        deadline = time.monotonic() + START_SECONDS
+        while all(server.poll() is None for server in servers):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        refused, listens = sorted(servers, key=lambda server: server.poll() is None)
+        assert f"cannot listen on 127.0.0.1 port {port}: " in refused.stderr.read()
+        assert refused.wait() == 3
+        assert listens.stderr.readline() == f"ldpkit collector listens on http://127.0.0.1:{port}\n"
+    finally:
+        for server in servers:
+            server.terminate()
+            server.wait(timeout=60)
+            server.stderr.close()
+
+
+def test_a_port_that_another_has_with_ipv4_is_not_shared_by_one_with_both():
+    """By its name the machine was the one or the other, as each device resolved it."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as other,
+        pytest.raises(InputError, match="cannot listen on :: port"),
+    ):
+        listen(Place(host="::", port=other.getsockname()[1]))
