@@ -128,12 +128,13 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
 
 def run_serve(arguments: argparse.Namespace) -> int:
     """ldpkit serve [--database URL]"""
-    from collector.logs import log_event, write_logs
+    from collector.logs import log_event, refuse_ready, write_logs
     from collector.serving.certificates import certificate_of
     from collector.serving.place import Place, saying_second
     from collector.storage.database import sqlite_file
     from collector.storage.wal import folding_wal
 
+    refuse_ready(arguments.ready_file)
     certificate = certificate_of(arguments.certificate, arguments.key)
     place = Place(arguments.host, arguments.port, arguments.workers, arguments.threads, certificate)
     server = import_module(SERVERS[arguments.server])

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
 from typing import Any
 
 from collector.bounding import LOGGER
 from collector.settings import JSON_LINES
+from ldp_client.documents.errors import InputError
 from ldp_client.files.disk import refuse_replacing_other, replacing
 
 
@@ -61,6 +63,15 @@ def write_logs(form: str) -> None:
 def log_event(code: str, text: str, **counts: Any) -> None:
     """Log that something happened as it should."""
     LOGGER.info(text, extra={"code": code, "counts": counts})
+
+
+def refuse_ready(path: str | None) -> None:
+    """Raises InputError where --ready-file is another file or in no folder: before anything listens."""
+    if path is not None:
+        refuse_replacing_other(path, "http")
+        folder = os.path.dirname(os.path.abspath(path))
+        if not os.path.isdir(folder):
+            raise InputError(f"--ready-file: there is no folder {folder}")
 
 
 def write_ready(path: str | None, url: str) -> None:

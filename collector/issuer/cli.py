@@ -122,13 +122,14 @@ def run_serve(arguments: argparse.Namespace) -> int:
     """ldpkit issuer serve [--database URL]"""
     from collector.issuer.app import create_issuer
     from collector.issuer.forgetting import forgetting
-    from collector.logs import write_ready
+    from collector.logs import refuse_ready, write_ready
     from collector.serving.certificates import certificate_of
     from collector.serving.granian_server import serve_plain
     from collector.serving.place import Place
     from collector.storage.database import sqlite_file
     from collector.storage.wal import folding_wal
 
+    refuse_ready(arguments.ready_file)
     certificate = certificate_of(arguments.certificate, arguments.key)
     place = Place(arguments.host, arguments.port, certificate=certificate)
     if certificate is None and arguments.host not in LOOPBACK:

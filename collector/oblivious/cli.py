@@ -152,7 +152,7 @@ def _listed(needing: list[Needing]) -> str:
 
 def run_relay(arguments: argparse.Namespace) -> int:
     """ldpkit relay --to URL"""
-    from collector.logs import write_ready
+    from collector.logs import refuse_ready, write_ready
     from collector.oblivious.relay import serve
 
     def announce(url: str) -> None:
@@ -161,5 +161,6 @@ def run_relay(arguments: argparse.Namespace) -> int:
         print(f"ldpkit relay listens on {url}", file=sys.stderr, flush=True)
         write_ready(arguments.ready_file, url)
 
+    refuse_ready(arguments.ready_file)
     serve(arguments.to, arguments.host, arguments.port, announce)
     return 0

@@ -17,7 +17,7 @@ from gunicorn.workers.gthread import ThreadWorker
 
 from collector.bounding import log_throttled
 from collector.problems import MEDIA_TYPE, TYPE_PREFIX
-from collector.serving.place import Place, base_url, listen, shared_metrics
+from collector.serving.place import Place, base_url, listen, shared_metrics, turn
 from collector.settings import Settings
 from collector.storage.database import sqlite_file
 from ldp_client.documents.canonical import canonical_json
@@ -32,7 +32,8 @@ def serve(settings: Settings, place: Place, announce: Callable[[str], None]) -> 
     announce: called once with the base URL when connections are taken. Raises InputError for an
     address or a database that cannot be used.
     """
-    listener = listen(place)
+    with turn(place):
+        listener = listen(place)
     url = base_url(listener, place.scheme)
     with shared_metrics(place.workers, sqlite_file(settings.database)):
         # Not sooner: prometheus_client looks for the folder when it is imported.

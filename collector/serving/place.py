@@ -75,8 +75,7 @@ def held(place: Place) -> Iterator[Address]:
     those of another collector: devices would be dealt between the two. Raises InputError as `listen` does.
     """
     with ExitStack() as kept:
-        if sys.platform == "linux":
-            _keep(kept, _turn(place))
+        _keep(kept, turn(place))
         with listen(place) as listener:
             host, port = listener.getsockname()[:2]
             url, family = base_url(listener, place.scheme), listener.family
@@ -94,20 +93,24 @@ def _keep(kept: ExitStack, held: socket.socket) -> socket.socket:
     return kept.enter_context(held)
 
 
-def _turn(place: Place) -> socket.socket:
-    """The turn of starting at a port, which one server of this machine has at a time."""
-    turn, deadline = socket.socket(socket.AF_UNIX), time.monotonic() + START_SECONDS
-    while True:
+def turn(place: Place) -> socket.socket:
+    """The turn of starting at a port, which one server of this machine has at a time; closed, it is over.
+
+    Raises InputError where another has it for too long.
+    """
+    taken, deadline = socket.socket(socket.AF_UNIX), time.monotonic() + START_SECONDS
+    # Such a name is no file: it is gone with its process, and the network namespace's, as ports are.
+    while place.port and sys.platform == "linux":
         try:
-            # No file: the name is gone with its process, and is the network namespace's, as ports are.
-            turn.bind(f"\0ldpkit starts at port {place.port}{os.getpid() if place.port == 0 else ''}")
-            return turn
+            taken.bind(f"\0ldpkit starts at port {place.port}")
+            break
         except OSError:
             if time.monotonic() > deadline:
-                turn.close()
+                taken.close()
                 refused = f"cannot listen on {place.host} port {place.port}"
                 raise InputError(f"{refused}: another server is still starting there") from None
             time.sleep(POLL_SECONDS)
+    return taken
 
 
 def base_url(listener: socket.socket, scheme: str) -> str:

@@ -93,7 +93,9 @@ def _seen(
     study: Study, reports: Iterable[Report], asked: Sequence[Question], fields: Sequence[Any]
 ) -> Counter[tuple[tuple[str, ...], tuple[bytes | None, ...]]]:
     """How often each combination of public values and payloads came."""
-    if isinstance(reports, ReportCounts) and reports.digest == study.digest:
+    if isinstance(reports, ReportCounts):
+        if reports.digest != study.digest:
+            raise InputError(f"these are counts of reports on another study, or version, than {study.id}")
         return reports.by([field.id for field in fields], [question.id for question in asked])
     seen: Counter[tuple[tuple[str, ...], tuple[bytes | None, ...]]] = Counter()
     for report in good_reports(study, reports):

@@ -18,6 +18,8 @@ from summaries.extras import missing_library
 DISKS = ("file", "local")
 # Their servers tell at most what a page links to.
 UNLISTED = ("http", "https")
+# What a server says of a file that it does not have.
+ABSENT = (404, 410)
 MOST_SAID = 500
 
 
@@ -141,7 +143,12 @@ def saying(path: str) -> Iterator[None]:
     """Raises TransferError, in a line, of what a store says; but FileNotFoundError as it is."""
     try:
         yield
-    except (LdpkitError, FileNotFoundError):
+    except FileNotFoundError as error:
+        # So fsspec says all that a web server may say, and that there is none.
+        if error.__cause__ is None or getattr(error.__cause__, "status", None) in ABSENT:
+            raise
+        raise TransferError(f"cannot read {path}: {line_of(error.__cause__)}") from None
+    except LdpkitError:
         raise
     except (ImportError, ValueError) as error:
         # No library for such addresses, or none has such a form.

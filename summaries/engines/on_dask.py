@@ -9,6 +9,7 @@ from functools import partial
 from importlib import import_module
 from importlib.metadata import version
 from logging import ERROR
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from summaries.engines.places import refuse_other_than_scheduler
 from summaries.engines.planning import TASKS, bits_for, groups_of
 from summaries.engines.rows import ROW_BITS, RowLayout, Rows
 from summaries.engines.work import BATCH, Ending, Job, split_files, split_rows, summarize_buckets
+from summaries.reducing import study_of
 from summaries.summary import Summary
 from summaries.telling import tell_waiting
 
@@ -79,14 +81,14 @@ def run_dask(
         yield from _awaited(tasks, told)
 
 
-def dask_summary(study: Study, frame: Any) -> Summary:
+def dask_summary(study: Study | str | PathLike[str], frame: Any) -> Summary:
     """Reduce the reports in a Dask DataFrame to the summary that `summarize` makes of them.
 
     It has the columns of an export: report_id, study, version, digest, payloads and, where the study has
     public fields, public. Work is done where the frame's own computations are: by the client that is set up.
 
     Args:
-        study: the document that the reports answer.
+        study: the document that the reports answer, or the path of its file.
         frame: a dask.dataframe.DataFrame.
 
     Returns:
@@ -99,6 +101,7 @@ def dask_summary(study: Study, frame: Any) -> Summary:
         TransferError: the scheduler was lost.
         MissingExtraError: Dask is not installed.
     """
+    study = study_of(study)
     refuse_kept_reports(mechanisms_of(study))
     refuse_columns(frame.columns)
     _refuse_texts(frame)

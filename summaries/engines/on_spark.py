@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from os import PathLike
 from shutil import which
 from threading import Event, Lock, Thread
 from time import monotonic
@@ -27,6 +28,7 @@ from summaries.engines.places import master_of
 from summaries.engines.planning import TASKS, bits_for, groups_of, rows_of
 from summaries.engines.rows import ROW_BITS, RowLayout, Rows
 from summaries.engines.work import Ending, Job, split_files, split_rows, summarize_buckets
+from summaries.reducing import study_of
 from summaries.summary import Summary
 from summaries.telling import tell_waiting
 
@@ -99,14 +101,14 @@ def run_spark(
     return found
 
 
-def spark_summary(study: Study, frame: Any) -> Summary:
+def spark_summary(study: Study | str | PathLike[str], frame: Any) -> Summary:
     """Reduce the reports in a Spark DataFrame to the summary that `summarize` makes of them.
 
     It has the columns of an export: report_id, study, version, digest, payloads and, where the study has
     public fields, public. Workers need ldpkit as this process has it.
 
     Args:
-        study: the document that the reports answer.
+        study: the document that the reports answer, or the path of its file.
         frame: a pyspark.sql.DataFrame.
 
     Returns:
@@ -116,6 +118,7 @@ def spark_summary(study: Study, frame: Any) -> Summary:
         InputError: reports cannot belong to the study, or there are none.
         SummaryError: the study needs its reports themselves.
     """
+    study = study_of(study)
     refuse_kept_reports(mechanisms_of(study))
     refuse_columns(frame.columns)
     job = Job(study.to_json())

@@ -93,13 +93,16 @@ def test_dask_takes_no_word_for_a_host(file, tmp_path, capsys, monkeypatch, clus
     assert f"for workers of this machine give --workers {meant} instead" in line
 
 
-def test_texts_that_dask_made_of_payloads_are_named_with_what_helps(file):
+def test_texts_that_dask_made_of_payloads_are_named_with_what_helps(file, tmp_path):
     own = pd.read_parquet(file)
     with pytest.raises(InputError, match=r"^the frame's payloads are texts.*\"dataframe.convert-string\": F"):
         dask_summary(FEW, dask.dataframe.from_pandas(own, npartitions=2))
     with dask.config.set({"dataframe.convert-string": False, "scheduler": "synchronous"}):
         frame = dask.dataframe.from_pandas(own, npartitions=2)
         assert dask_summary(FEW, frame).to_json() == summarize(FEW, REPORTS).to_json()
+        # By its path too, as others that take a study.
+        (tmp_path / "study.json").write_text(FEW.to_json())
+        assert dask_summary(tmp_path / "study.json", frame).to_json() == summarize(FEW, REPORTS).to_json()
 
 
 def test_a_frame_without_an_exports_columns_names_them(file):

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 import pytest
 from granian.net import SocketSpec
 
+from collector.logs import refuse_ready, write_ready
 from collector.remote.download import fetch_reports
 from collector.serving.place import Place, held, listen
 from ldp_client.documents.errors import InputError
@@ -104,6 +105,19 @@ def test_ready_file_and_output_name_the_address(start_server):
     assert server.request("GET", "/healthz") == 200
     assert re.fullmatch(r"http://127\.0\.0\.1:[1-9][0-9]*", server.url)
     assert server.log.read_text() == f"ldpkit collector listens on {server.url}\n"
+
+
+def test_a_ready_file_that_cannot_be_written_is_said_before_anything_listens(tmp_path):
+    """It ran on, with a traceback, and who waited for the file waited for good."""
+    settings = tmp_path / "ldpkit.toml"
+    settings.write_text("# of the collector\n")
+    for path, said in ((settings, "another file"), (tmp_path / "absent" / "ready", "there is no folder")):
+        with pytest.raises(InputError, match=said):
+            refuse_ready(str(path))
+    for path in (None, str(tmp_path / "ready"), "ready"):
+        refuse_ready(path)
+    write_ready(str(tmp_path / "ready"), "http://127.0.0.1:1")
+    refuse_ready(str(tmp_path / "ready"))
 
 
 @pytest.mark.parametrize("kind", SERVERS)
@@ -236,11 +250,13 @@ def test_a_free_port_is_nobody_elses_before_the_workers_bind():
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere granian's master binds")
-def test_of_two_that_start_at_one_port_at_once_one_listens(tmp_path, port):
+@pytest.mark.parametrize("other", SERVERS)
+def test_of_two_that_start_at_one_port_at_once_one_listens(tmp_path, port, other):
     """Their workers shared it: devices were dealt between two databases, and both said that they listen."""
     servers = []
-    for name in ("one", "other"):
+    for name, kind in (("one", "granian"), ("other", other)):
         command = [sys.executable, "-m", "ldp_client.cli", "serve", "--new", "--port", str(port)]
+        command += ["--server", kind]
         command += ["--database", f"sqlite:///{tmp_path / name}.sqlite3"]
         environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "LDPKIT_TOKEN": TOKEN}
         servers.append(

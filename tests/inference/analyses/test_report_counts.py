@@ -28,6 +28,9 @@ def test_tables_of_several_answers_are_those_of_the_reports(tmp_path):
         assert shape_of(found) == shape_of(wanted)
     with pytest.raises(InputError, match="reports were not counted by region"):
         table_of_reports(FEW, count_dataset(FEW, tmp_path, ["ever"]), names)
+    other = Study({**FEW.document, "version": FEW.version + 1})
+    with pytest.raises(InputError, match="counts of reports on another study, or version"):
+        table_of_reports(other, counts, names)
     with pytest.raises(UsageError, match="no question or public field age"):
         count_dataset(FEW, tmp_path, ["age"])
 
