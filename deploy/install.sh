@@ -21,6 +21,8 @@ UNITS=/etc/systemd/system
 MARK=$OPT/upgrading
 OWNER=ldpkit
 OLDEST=3.11
+# Places' own settings say which database is backed up and migrated: of these variables one would win.
+for name in "${!LDPKIT_@}"; do unset "$name"; done
 OPT_MIB=1500
 PLACE_MIB=500
 

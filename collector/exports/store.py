@@ -149,11 +149,11 @@ class Store:
             return {path.removeprefix(top): one["size"] for path, one in found.items()}
 
     def refuse_links(self, folder: str) -> None:
-        """Raises InputError where a disk's folder, or a file of reports, below a folder is a link.
+        """Raises InputError where a disk's folder below one is a link or hidden, or a file of reports a link.
 
         Who reads the dataset follows it, and what is withdrawn would stay behind it.
         """
-        for top, folders, files in os.walk(self._at(folder)) if self.is_local else ():
+        for top, folders, files in os.walk(self._at(folder), onerror=_unlisted) if self.is_local else ():
             for name in folders + [name for name in files if name.endswith(".parquet")]:
                 if os.path.islink(path := os.path.join(top, name)):
                     advice = (
@@ -190,6 +190,11 @@ class Store:
         except Exception as error:
             kind = InputError if self.is_local else TransferError
             raise kind(f"cannot {what} {self.shown(path)}: {line_of(error)}") from None
+
+
+def _unlisted(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError):
+        raise InputError(f"cannot list {error.filename}: {line_of(error)}")
 
 
 def _flush(folder: str | Path) -> None:

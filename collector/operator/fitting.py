@@ -188,7 +188,11 @@ class Fitter:
                 self._keep(number, summary.version, Fitted(this_day(), {}))
             fitted = run_fit(self._source.rules.find(study_id, summary.version).study, text)
             kept = replace(fitted, summary=digest)
-            self._source.database.act(lambda session: _keep_if_left(session, study_id, summary.version, kept))
+            # Of reports that were deleted since nothing is kept, also where another fitter has begun anew.
+            left = state.deletions
+            self._source.database.act(
+                lambda session: _keep_if_left(session, study_id, summary.version, kept, left)
+            )
         self._seen[study_id] = digest
 
     def _has_reports(self, number: int) -> bool:
@@ -229,10 +233,17 @@ class Fitter:
             return last_fitted(session, number, version)
 
 
-def _keep_if_left(session: Session, study_id: str, version: int, fitted: Fitted) -> None:
-    """Keep a fit unless reports were deleted since it began: that took away what stood in its place."""
+def _keep_if_left(session: Session, study_id: str, version: int, fitted: Fitted, deletions: int) -> None:
+    """Keep a fit unless reports were deleted since it began: that took away what stood in its place.
+
+    deletions: as they were counted then.
+    """
     row = queries.locked_study(session, study_id)
-    if row is not None and last_fitted(session, row.number, version) is not None:
+    if (
+        row is not None
+        and row.deletions == deletions
+        and last_fitted(session, row.number, version) is not None
+    ):
         keep_fitted(session, row.number, version, fitted)
 
 

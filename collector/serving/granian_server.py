@@ -60,7 +60,9 @@ def serve_plain(load: Callable[[], Flask], place: Place, announce: Callable[[str
 def _load_plain(load: Callable[[], Flask], log: str, master: int) -> Flask:
     end_with(master)
     write_logs(log)
-    return load()
+    app = load()
+    _end_if_orphan(master)
+    return app
 
 
 def _server(
@@ -127,6 +129,7 @@ def _load_in_worker(settings: Settings, master: int) -> Flask:
     from collector.operator.days import Days
 
     Days(app.extensions["ldpkit"]).start()
+    _end_if_orphan(master)
     return app
 
 
@@ -141,6 +144,12 @@ def end_with(master: int) -> None:
         os._exit(1)
 
     Thread(target=watch, name="watch", daemon=True).start()
+
+
+def _end_if_orphan(master: int) -> None:
+    """Listen at no port that may be another server's by now, as the parent was killed meanwhile."""
+    if os.getppid() != master:
+        os._exit(1)
 
 
 def _is_news(record: logging.LogRecord) -> bool:

@@ -9,6 +9,7 @@ import io
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import IO, Any, cast
 
 from ldp_client.documents.errors import InputError, LdpkitError, MissingExtraError, TransferError
@@ -20,6 +21,7 @@ DISKS = ("file", "local")
 UNLISTED = ("http", "https")
 # What a server says of a file that it does not have.
 ABSENT = (404, 410)
+REFUSED = (401, 403)
 MOST_SAID = 500
 
 
@@ -42,6 +44,10 @@ def whole(path: str) -> str:
     if not mark:
         return os.path.abspath(path)
     return f"{protocol}://{os.path.abspath(rest)}" if protocol in DISKS and rest[:1] != "/" else path
+
+
+class RefusedError(TransferError):
+    """A store keeps a file from who asks; or has none, which some tell nobody who may not list."""
 
 
 @contextmanager
@@ -94,9 +100,15 @@ def _walked(folder: str) -> Iterator[str]:
     def refuse(error: OSError) -> None:
         raise InputError(f"cannot list {error.filename}: {line_of(error)}")
 
-    for place, _folders, names in os.walk(folder, onerror=refuse, followlinks=True):
+    for place, folders, names in os.walk(folder, onerror=refuse, followlinks=True):
+        folders[:] = [name for name in folders if not _leads_back(os.path.join(place, name))]
         inside = "" if place == folder else os.path.relpath(place, folder).replace(os.sep, "/") + "/"
         yield from (inside + name for name in names)
+
+
+def _leads_back(path: str) -> bool:
+    """Whether it is a link to a folder that it lies in."""
+    return os.path.islink(path) and Path(path).resolve() in Path(path).parent.resolve().joinpath("x").parents
 
 
 def _store_of(address: str) -> tuple[Any, str]:
@@ -131,7 +143,8 @@ class _Stored(io.RawIOBase):
         return self._file.tell()
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        return self._file.seek(offset, whence)
+        with saying(self._path):
+            return self._file.seek(offset, whence)
 
     def read(self, size: int = -1) -> bytes:
         with saying(self._path):
@@ -145,9 +158,11 @@ def saying(path: str) -> Iterator[None]:
         yield
     except FileNotFoundError as error:
         # So fsspec says all that a web server may say, and that there is none.
-        if error.__cause__ is None or getattr(error.__cause__, "status", None) in ABSENT:
+        status = getattr(error.__cause__, "status", None)
+        if error.__cause__ is None or status in ABSENT:
             raise
-        raise TransferError(f"cannot read {path}: {line_of(error.__cause__)}") from None
+        kind = RefusedError if status in REFUSED else TransferError
+        raise kind(f"cannot read {path}: {line_of(error.__cause__)}") from None
     except LdpkitError:
         raise
     except (ImportError, ValueError) as error:

@@ -22,7 +22,16 @@ from ldp_client.documents.errors import InputError
 from ldp_client.files.disk import refuse_replacing
 from ldp_client.words.text import counted
 from schemas import Study
-from summaries.engines.addresses import below, is_in_store, line_of, matching, on_disk, opened, whole
+from summaries.engines.addresses import (
+    RefusedError,
+    below,
+    is_in_store,
+    line_of,
+    matching,
+    on_disk,
+    opened,
+    whole,
+)
 
 FORMAT = "ldpkit.dataset/1"
 MANIFEST = "_manifest.json"
@@ -137,7 +146,16 @@ def refuse_replacing_part(path: str, study: Study, addresses: Sequence[str]) -> 
 
 def _of_manifest(study: Study, root: str) -> Dataset:
     inner = f"{root}/study_id={study.id}"
-    found = {folder: text for folder in (inner, root) if (text := _manifest_in(folder)) is not None}
+    found: dict[str, bytes] = {}
+    refused = None
+    for folder in (inner, root):
+        try:
+            text = _manifest_in(folder)
+        except RefusedError as error:
+            # One of the two is not there, and some servers say so of that.
+            refused = refused or error
+        else:
+            found |= {} if text is None else {folder: text}
     if len(found) > 1 and _is_of(study, found[root]):
         raise InputError(
             f"{inner} is a dataset inside the one of {root}: name the Parquet files of one, or move the "
@@ -145,6 +163,8 @@ def _of_manifest(study: Study, root: str) -> Dataset:
         )
     if found:
         return _listed(study, *next(iter(found.items())))
+    if refused is not None:
+        raise refused
     raise InputError(
         f"{root} has no {MANIFEST} of study {study.id}: the dataset is unfinished or lies elsewhere. Finish "
         "its export, or name its Parquet files"

@@ -3,6 +3,7 @@ while whoever read the dataset followed the link to what people had withdrawn.""
 
 from __future__ import annotations
 
+import os
 import shutil
 
 import pytest
@@ -44,3 +45,32 @@ def test_a_whole_dataset_may_lie_behind_a_link(many, tmp_path):  # noqa: F811
     assert not list((tmp_path / "larger-disk").rglob(f"day={many.days[0]}"))
     found = summarize_dataset(many.studies[0], root)
     assert {one.n for one in found.questions.values()} == {40}
+
+
+def test_no_export_passes_by_a_folder_that_it_cannot_list(many, tmp_path, monkeypatch):  # noqa: F811
+    """Another owner's, say: what was withdrawn stayed in it, and the export said that all was done."""
+    root = tmp_path / "out"
+    export_dataset(many.order(root))
+    scan = os.scandir
+
+    def refusing(path):
+        if str(path).endswith(str(many.days[0])):
+            raise PermissionError(13, "Permission denied", str(path))
+        return scan(path)
+
+    before = contents(root)
+    monkeypatch.setattr(os, "scandir", refusing)
+    with pytest.raises(InputError, match=rf"^cannot list .*day={many.days[0]}: Permission denied$"):
+        export_dataset(many.order(root, forget_before=many.days[1]))
+    monkeypatch.undo()
+    assert contents(root) == before
+
+
+def test_links_that_lead_back_are_followed_once(many, tmp_path):  # noqa: F811
+    """Two of them were followed without end."""
+    root = tmp_path / "out"
+    export_dataset(many.order(root))
+    for name in ("one", "other"):
+        (root / STUDY / "study_version=1" / name).symlink_to(root)
+    found = summarize_dataset(many.studies[0], root)
+    assert {one.n for one in found.questions.values()} == {60}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from ldp_client.documents.errors import InputError, TransferError
+from ldp_client.documents.errors import InputError, LdpkitError, TransferError
 from summaries import summarize_dataset
 from tests.summaries.engines_data import REPORTS, RIGHT, STUDY, write, write_dataset
 
@@ -17,7 +18,7 @@ class Refusing(ThreadingHTTPServer):
     """Serves a folder, but what ends in `ending` with this status."""
 
     def __init__(self, folder):
-        self.status, self.ending = 200, "."
+        self.status, self.ending, self.hides, self.is_chunked = 200, ".", False, False
         super().__init__(("127.0.0.1", 0), partial(_Files, directory=str(folder)))
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
 
@@ -25,10 +26,26 @@ class Refusing(ThreadingHTTPServer):
 class _Files(SimpleHTTPRequestHandler):
     def do_GET(self):
         assert isinstance(self.server, Refusing)
+        is_absent = not os.path.exists(self.translate_path(self.path))
         if self.path.endswith(self.server.ending):
             self.send_error(self.server.status)
+        elif self.server.hides and is_absent:
+            self.send_error(403)
+        elif self.server.is_chunked:
+            self._in_one_chunk()
         else:
             super().do_GET()
+
+    def _in_one_chunk(self):
+        with open(self.translate_path(self.path), "rb") as file:
+            content = file.read()
+        self.protocol_version = "HTTP/1.1"
+        self.send_response(200)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(b"%x\r\n%b\r\n0\r\n\r\n" % (len(content), content))
 
     do_HEAD = do_GET  # noqa: N815
 
@@ -75,3 +92,17 @@ def test_what_is_not_there_is_still_an_unfinished_dataset(server):
     server.status, server.ending = 404, "_manifest.json"
     with pytest.raises(InputError, match=r"has no _manifest\.json"):
         summarize_dataset(STUDY, f"{server.url}/out")
+
+
+def test_a_server_that_tells_strangers_of_no_file_that_is_absent_is_read(server):
+    """As S3 does: one of two places has no manifest."""
+    server.hides = True
+    assert summarize_dataset(STUDY, f"{server.url}/out").to_json() == RIGHT
+    with pytest.raises(TransferError, match=r"_manifest\.json: 403"):
+        summarize_dataset(STUDY, f"{server.url}/elsewhere")
+
+
+def test_a_server_that_states_no_length_is_one_line(server):
+    server.is_chunked = True
+    with pytest.raises(LdpkitError, match=r"^cannot read http.*one\.parquet: "):
+        summarize_dataset(STUDY, f"{server.url}/one.parquet")

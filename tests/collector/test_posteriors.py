@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -165,6 +166,29 @@ def test_no_posterior_of_reports_that_were_deleted_while_it_was_fitted(
     with database.read() as session:
         assert last_fitted(session, 1, 1) is None
     assert "No posterior yet" in page(habits, token)
+
+
+def test_nor_where_another_fitter_has_begun_anew_meanwhile(habits, study, opened, monkeypatch):
+    """Its fit, of what was left, was replaced by one of what was deleted."""
+    reports = [build_report(study) for _ in range(2)]
+    for report in reports:
+        habits.put(report)
+    database, of = habits.collector.database, []
+
+    def run(_study, summary):
+        many = json.loads(summary)["questions"]["ever"]["n"]
+        of.append(many)
+        if len(of) == 1:
+            delete_reports(database, "habits")
+            habits.put(build_report(study))
+            Fitter(opened).fit_all()
+        return fitting.Fitted(fitting.this_day(), {"of": many})
+
+    monkeypatch.setattr(fitting, "run_fit", run)
+    Fitter(opened).fit_all()
+    assert of == [2, 1]
+    with database.read() as session:
+        assert last_fitted(session, 1, 1).questions == {"of": 1}
 
 
 def test_a_killed_first_fit_stops_no_later_one(habits, study, opened, fits, token, monkeypatch):

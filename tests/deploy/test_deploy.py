@@ -335,3 +335,17 @@ def test_a_step_that_is_not_understood_is_refused(tmp_path):
     file.write_text("FROM debian\nADD x /y\n")
     with pytest.raises(ValueError, match="not understood: ADD"):
         containerfile.read(file)
+
+
+def test_an_upgrade_works_on_each_places_own_database():
+    """A variable of whoever ran it won: one database was backed up and migrated for every place."""
+    script = (ROOT / "deploy/install.sh").read_text()
+    first = script[: script.index("has_systemd()")]
+    # Only root may run a command as another.
+    command = f'{first}\nrunuser() {{ shift 3; "$@"; }}\nas_owner / env'
+    environment = {**os.environ, "LDPKIT_DATABASE": "sqlite:////another", "LDPKIT_CONFIG": "/another.toml"}
+    done = subprocess.run(
+        ["bash", "-c", command], env=environment, capture_output=True, text=True, check=True, timeout=60
+    )
+    assert "HOME=/var/lib/ldpkit" in done.stdout.splitlines()
+    assert "LDPKIT_" not in done.stdout
