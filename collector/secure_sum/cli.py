@@ -64,6 +64,8 @@ def run_invite(arguments: argparse.Namespace) -> int:
     """ldpkit secure-sum invite STUDY.json --count N --out FOLDER"""
     from collector.operator.inviting import write_invitations
 
+    if arguments.out == STREAM:
+        raise UsageError("--out -: invitations and their lists are several files: name a new folder")
     study = _read_study(arguments.study)
     places = write_invitations(study, arguments.count, arguments.out)
     print(f"{arguments.count} invitations in {arguments.out}/invitations.txt, one for each person")

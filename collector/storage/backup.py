@@ -18,8 +18,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from collector.storage.database import OWNER_ONLY, Database, one_line
 from collector.storage.migrating import COLLECTOR, Schema, check
 from collector.storage.partitions import partition_names
-from ldp_client.documents.errors import InputError
-from ldp_client.files.disk import name_new
+from ldp_client.documents.errors import InputError, UsageError
+from ldp_client.files.disk import STREAM, name_new
 
 # What a dump brings into order: tables, and their keys.
 ORDERED = {
@@ -39,6 +39,8 @@ def back_up(database: Database, path: Path, schema: Schema = COLLECTOR, mark: st
     Reports stand in it in the order of their ids. Only its owner may read it. Raises InputError when it
     cannot be made, and where there is a file already.
     """
+    if str(path) == STREAM:
+        raise UsageError("--out -: a backup is a new file of its owner's, not standard output: name one")
     if not path.parent.is_dir():
         raise InputError(f"cannot write {path}: no such folder")
     if path.exists():

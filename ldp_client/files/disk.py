@@ -251,6 +251,8 @@ def write_new(path: "str | os.PathLike[str]", text: str, mode: int) -> None:
     It takes its name when all of it is on the disk. Raises InputError where there is one already, or it
     cannot be written, a full disk included; then nothing is left behind.
     """
+    if path == STREAM:
+        raise UsageError(say("files.new_file"))
     temporary = None
     try:
         if os.path.lexists(path):

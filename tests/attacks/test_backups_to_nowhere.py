@@ -1,0 +1,37 @@
+"""Writes a backup, or a key, to standard output, as one does with other commands: it lay in a file called -,
+and the shell's file held a sentence about it."""
+
+from __future__ import annotations
+
+import pytest
+
+from ldp_client.cli import main
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "backup",
+        "issuer backup",
+        "study keygen",
+        "oblivious keygen",
+        "secure-sum keygen",
+        "secure-sum invite study.json --count 2",
+    ],
+)
+def test_it_is_refused_before_anything_is_written(tmp_path, monkeypatch, capsys, command):
+    monkeypatch.chdir(tmp_path)
+    for name in ("init", "issuer init"):
+        folder = tmp_path / name.replace(" ", "-")
+        more = ["--address", "http://127.0.0.1:9"] if name == "issuer init" else []
+        assert main([*name.split(), str(folder), *more]) == 0
+    monkeypatch.chdir(tmp_path / ("issuer-init" if command == "issuer backup" else "init"))
+    before = {path.name for path in (tmp_path / "init").iterdir()}
+    capsys.readouterr()
+    code = main([*command.split(), "--out", "-"])
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert code == 2
+    assert said.err.startswith("ldpkit: --out -")
+    assert {path.name for path in (tmp_path / "init").iterdir()} == before
+    assert not list(tmp_path.rglob("-*"))
