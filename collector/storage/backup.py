@@ -81,6 +81,8 @@ def _dump_postgresql(database: Database, path: Path, mark: str) -> None:
     """pg_dump's SQL, of one snapshot, with the rows of ORDERED between: pg_dump writes rows as they came."""
     try:
         with database.engine.connect().execution_options(isolation_level="REPEATABLE READ") as connection:
+            # In another style a day before the 13th is one of another month where it is read.
+            connection.exec_driver_sql("SET DateStyle = ISO")
             snapshot = connection.exec_driver_sql("SELECT pg_export_snapshot()").scalar_one()
             schema = connection.exec_driver_sql("SELECT current_schema()").scalar_one()
             ordered = {
@@ -152,8 +154,8 @@ def _pg_dump(url: URL, file: BinaryIO, *options: str) -> None:
         advice = "libpq takes it from no environment: name a private key that has none (`openssl pkey`)"
         raise InputError(f"sslpassword would be an argument of pg_dump, which all users can read; {advice}")
     environment = {**os.environ, "PGPASSWORD": password} if password else None
-    # Whoever restores it need not have this database's roles.
-    roles = ["--no-owner", "--no-privileges"]
+    # Whoever restores it need not have this database's roles. In UTF-8 are the rows between.
+    roles = ["--no-owner", "--no-privileges", "--encoding=UTF8"]
     command = [program, "--no-password", f"--dbname={make_conninfo(**parameters)}", *roles, *options]
     file.flush()
     done = subprocess.run(
