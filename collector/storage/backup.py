@@ -81,14 +81,17 @@ def _dump_postgresql(database: Database, path: Path, mark: str) -> None:
     """pg_dump's SQL, of one snapshot, with the rows of ORDERED between: pg_dump writes rows as they came."""
     try:
         with database.engine.connect().execution_options(isolation_level="REPEATABLE READ") as connection:
-            # In another style a day before the 13th is one of another month where it is read.
-            connection.exec_driver_sql("SET DateStyle = ISO")
-            snapshot = connection.exec_driver_sql("SELECT pg_export_snapshot()").scalar_one()
             schema = connection.exec_driver_sql("SELECT current_schema()").scalar_one()
             ordered = {
                 name: ORDERED[name] for name in inspect(connection).get_table_names() if name in ORDERED
             }
             tables = [f'"{schema}"."{name}"' for name in ordered]
+            connection.rollback()
+            # Before the snapshot: a table that is emptied whole later is empty for this one too.
+            connection.exec_driver_sql(f"LOCK TABLE {', '.join(tables)} IN ACCESS SHARE MODE")
+            # In another style a day before the 13th is one of another month where it is read.
+            connection.exec_driver_sql("SET DateStyle = ISO")
+            snapshot = connection.exec_driver_sql("SELECT pg_export_snapshot()").scalar_one()
             with path.open("wb") as file:
                 parts = [f'"{schema}"."{name}"' for name in partition_names(connection)]
                 apart = [f"--exclude-table-data={name}" for name in (*tables, *parts)]

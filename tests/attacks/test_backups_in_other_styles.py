@@ -8,6 +8,8 @@ from datetime import date
 import pytest
 from sqlalchemy import text
 
+from collector.operator.retention import delete_reports
+from collector.storage import backup
 from collector.storage.models import InvitationRow
 from tests.collector.commands import run
 from tests.collector.conftest import build_report, build_study
@@ -51,3 +53,31 @@ def test_what_is_restored_is_what_was_there(make_harness, postgresql, tmp_path, 
         run("backup", "--out", str(dump), "--database", source)
     restore(dump, target)
     assert rows_of(make_harness(database=target)) == before
+
+
+def test_a_study_that_is_deleted_whole_meanwhile_is_in_the_backup(
+    make_harness, postgresql, tmp_path, monkeypatch
+):
+    """Its table was emptied for the backup's snapshot too: it had the study, its counts, and no report."""
+    source, target = postgresql.new_database(), postgresql.new_database()
+    harness = make_harness(database=source)
+    study = build_study()
+    harness.publish(study)
+    reports = sorted([build_report(study) for _ in range(5)], key=lambda report: report.id)
+    for report in reports:
+        harness.put(report)
+    database, dump_part, deleted = harness.collector.database, backup._pg_dump, []
+    # The study.
+    harness.close()
+
+    def dump_and_delete(*arguments):
+        dump_part(*arguments)
+        if not deleted:
+            deleted.append(delete_reports(database, study.id))
+
+    monkeypatch.setattr(backup, "_pg_dump", dump_and_delete)
+    dump = tmp_path / "copy.sql"
+    run("backup", "--out", str(dump), "--database", source)
+    assert deleted == [5]
+    restore(dump, target)
+    assert make_harness(database=target).exported() == reports
