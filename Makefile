@@ -5,45 +5,39 @@ PYTHON ?= python3
 BIN := $(VENV)/bin
 # What is imported is compiled then: of what is installed that is a part.
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile --constraint constraints.txt
-# What some tests need beyond Python: a browser, node, a compiler and a database server.
-PROGRAMS := chromium chromedriver firefox-esr WebKitWebDriver Xvfb npm gcc
-ABSENT := $(foreach program,$(PROGRAMS),$(if $(shell command -v $(program)),,$(program)))
-ABSENT += $(if $(wildcard /usr/lib/postgresql/*/bin/postgres),,postgresql)
 NPM_PACKAGES := tests/portable/node_modules/.package-lock.json
+# Tests that need a program skip themselves where it is absent (tests/kit/programs.py); so do those of node.
+NPM := $(if $(shell command -v npm),$(NPM_PACKAGES))
+# A file's tests stay in one process, so that its browser, server or fits are made once.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
 
-.PHONY: demo test test-all left-out lint types schemas page release site machines clean
+.PHONY: demo test test-all coverage lint types schemas page release site machines bare clean
 
 demo: $(VENV)/demo.installed
 	@# 4: all was written, and not all of it is to be trusted, as the page says: no error here.
 	$(BIN)/ldpkit demo --out demo || [ $$? -eq 4 ]
 
-# CI has them all; elsewhere the tests that need them are left out, and that is said.
-ifeq ($(if $(CI),,$(strip $(ABSENT))),)
-NPM := $(NPM_PACKAGES)
-else
-LEFT_OUT := browser collector portable
-endif
-PYTEST = $(BIN)/python -m pytest -n 3 --dist worksteal $(addprefix --ignore tests/,$(LEFT_OUT))
+# Needs Python and make alone. Without the tests marked slow: long fits, power cuts, other programs' servers.
+test: lint types $(NPM)
+	$(PYTEST) -m "not slow"
 
-# Without the tests marked slow: long fits and studies of studies.
-test: lint types $(NPM) left-out
-	$(PYTEST) -m "not slow" --cov --cov-report=
-	@echo "these tests run $$($(BIN)/coverage report --format=total) % of the packages' lines"
-
-test-all: lint types $(NPM) left-out
+# Installs what documentation, releases, Spark and cloud storage need too, and runs every test.
+test-all: $(VENV)/dev.installed lint types $(NPM)
 	$(PYTEST)
 
-left-out:
-	@$(if $(LEFT_OUT),echo "not installed: $(ABSENT); left out of tests/: $(LEFT_OUT)",:)
+# Which lines and branches the tests of `make test` run.
+coverage: $(VENV)/dev.installed $(NPM)
+	$(PYTEST) -m "not slow" --cov --cov-branch --cov-report=
+	$(BIN)/coverage report --skip-covered
 
-lint: $(VENV)/dev.installed
+lint: $(VENV)/test.installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: $(VENV)/dev.installed
+types: $(VENV)/test.installed
 	$(BIN)/mypy
 
-schemas: $(VENV)/dev.installed
+schemas: $(VENV)/test.installed
 	$(BIN)/python -m schemas.json_schema
 	$(BIN)/python -m schemas.javascript
 	$(BIN)/python -m schemas.board
@@ -66,6 +60,10 @@ release: $(VENV)/dev.installed $(NPM_PACKAGES)
 machines: $(VENV)/dev.installed
 	$(BIN)/python -m deploy.check
 
+# As root, with a Debian mirror in reach: `make test` on a Debian that has Python and make and nothing else.
+bare: $(VENV)/test.installed
+	$(BIN)/python -m deploy.bare
+
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "ldpkit needs Python 3.11 or newer; say which with: make PYTHON=python3.12 …" >&2; exit 1; }
@@ -77,6 +75,9 @@ $(VENV)/%.installed: $(BIN)/python pyproject.toml ldp_client/pyproject.toml cons
 	@# An ldp-client that still had the command takes it away with it.
 	@[ -x $(BIN)/ldpkit ] || $(PIP) --force-reinstall --no-deps --editable .
 	@touch $@
+
+# One pip at a time.
+$(VENV)/dev.installed: $(VENV)/test.installed
 
 $(NPM_PACKAGES): tests/portable/package-lock.json
 	cd tests/portable && npm ci --silent --no-audit --no-fund --ignore-scripts

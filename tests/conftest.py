@@ -6,11 +6,13 @@ import gc
 import os
 import signal
 import sys
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
 
+from tests.kit.programs import need
 from tests.ports import held_port
 
 # A busy machine stands still for longer than an example may take.
@@ -39,10 +41,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Compile thoroughly where a file says that its programs run long.
+    """Skip what needs an absent program; compile thoroughly where a file says that its programs run long.
 
     Elsewhere most run once or twice, and that costs more than it saves.
     """
+    for marker in item.iter_markers("needs"):
+        need(*marker.args)
     quick = item.get_closest_marker("long_runs") is None
     os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = str(quick).lower()
     if "jax" in sys.modules:
@@ -50,7 +54,10 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say what this machine leaves untested."""
+    """Say what this machine leaves untested, a line for each program that is absent."""
+    skipped = Counter(report.longrepr[2] for report in terminalreporter.stats.get("skipped", []))
+    for reason, tests in sorted(skipped.items()):
+        terminalreporter.write_line(f"{tests} tests skipped: {reason.removeprefix('Skipped: ')}")
     from tests.portable.platforms import OLDEST, older_pythons
 
     if not older_pythons():

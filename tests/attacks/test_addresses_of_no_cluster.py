@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-import dask
-import dask.dataframe
 import pandas as pd
 import pytest
 
@@ -14,6 +12,7 @@ from ldp_client.cli import main
 from ldp_client.documents.errors import EXIT_USAGE, InputError
 from summaries import dask_summary, spark_summary, summarize
 from summaries.engines import on_spark
+from tests.kit.programs import need
 from tests.summaries.engines_data import FEW, made, write
 
 REPORTS = made(FEW, 30)
@@ -42,7 +41,9 @@ def said_of(file, tmp_path, capsys, engine, cluster):
     ],
 )  # fmt: skip
 def test_spark_is_given_a_master_before_java_is_started(file, tmp_path, capsys, monkeypatch, cluster, meant):
-    pyspark = pytest.importorskip("pyspark.sql")
+    need("pyspark")
+    import pyspark.sql as pyspark
+
     monkeypatch.setattr("pyspark.SparkContext._active_spark_context", None)
     monkeypatch.setattr(
         pyspark.SparkSession.Builder, "getOrCreate", lambda _self: pytest.fail("Java was started")
@@ -66,7 +67,8 @@ def test_what_spark_takes_stays(cluster, master):
 
 
 def test_what_java_says_is_one_line(monkeypatch):
-    pyspark = pytest.importorskip("pyspark.sql")
+    need("pyspark")
+    import pyspark.sql as pyspark
     from py4j.protocol import Py4JError
 
     def getting(_self):
@@ -94,6 +96,9 @@ def test_dask_takes_no_word_for_a_host(file, tmp_path, capsys, monkeypatch, clus
 
 
 def test_texts_that_dask_made_of_payloads_are_named_with_what_helps(file, tmp_path):
+    need("dask")
+    import dask.dataframe
+
     own = pd.read_parquet(file)
     with pytest.raises(InputError, match=r"^the frame's payloads are texts.*\"dataframe.convert-string\": F"):
         dask_summary(FEW, dask.dataframe.from_pandas(own, npartitions=2))
@@ -106,6 +111,9 @@ def test_texts_that_dask_made_of_payloads_are_named_with_what_helps(file, tmp_pa
 
 
 def test_a_frame_without_an_exports_columns_names_them(file):
+    need("dask")
+    import dask.dataframe
+
     frame = dask.dataframe.read_parquet(file).set_index("report_id")
     with pytest.raises(InputError, match=r"^the frame has no column report_id: it needs report_id, study, "):
         dask_summary(FEW, frame)

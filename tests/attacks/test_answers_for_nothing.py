@@ -1,7 +1,6 @@
 """A study is closed or deleted before its last day: a late device pays for a report that nobody will take."""
 
 import json
-import shutil
 import subprocess
 import time
 
@@ -43,7 +42,7 @@ console.log(await said);
 """
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+@pytest.mark.needs("node")
 def test_a_device_takes_no_other_study_than_it_asked_for(tmp_path, study):
     """A page that asks for one would show, and charge for, another."""
     with Server(study.canonical()) as server:

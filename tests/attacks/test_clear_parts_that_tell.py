@@ -60,7 +60,7 @@ def test_a_size_in_bulk(monkeypatch):
     assert failed() == [f"in bulk: {SIZE}"]
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+@pytest.mark.needs("node")
 @pytest.mark.parametrize(
     ("file", "old", "new", "expected"),
     [

@@ -2,7 +2,6 @@
 
 import json
 import math
-import shutil
 import subprocess
 
 import numpy as np
@@ -13,6 +12,7 @@ from ldp_client.bulk.quantising import quantise_many
 from ldp_client.core.quantise import UNIT
 from schemas import Study
 from tests import studies
+from tests.kit.programs import need
 from tests.portable.platforms import JAVASCRIPT
 from tests.portable.vector_records import LOGISTIC
 
@@ -43,8 +43,7 @@ def in_bulk():
 
 
 def in_javascript():
-    if shutil.which("node") is None:
-        pytest.skip("needs node")
+    need("node")
     command = ["node", "--input-type=module", "-e", PROGRAM]
     task = json.dumps({"study": STUDY.to_json(), "answers": ANSWERS})
     return json.loads(subprocess.run(command, input=task, capture_output=True, text=True, check=True).stdout)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import shutil
 import subprocess
 from collections.abc import Iterator
 from typing import Any
@@ -107,7 +106,7 @@ def changed() -> Iterator[Any]:
                     yield document
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+@pytest.mark.needs("node")
 def test_what_one_device_refuses_all_refuse():
     hidden = {**leveled_studies()["logistic"], "features": [HIDDEN]}
     documents = [*BASES, studies.document(hidden), *changed()]

@@ -124,7 +124,7 @@ JAVASCRIPT = {
 }
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+@pytest.mark.needs("node")
 @pytest.mark.parametrize(("given", "expected"), [("!random.forTests", TOLD), ("random.forTests", REPLAYED)])
 @pytest.mark.parametrize("fault", JAVASCRIPT)
 def test_javascript(tmp_path, fault, given, expected):

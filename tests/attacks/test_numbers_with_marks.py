@@ -1,7 +1,6 @@
 """Write a number beyond the bounds with a mark between thousands: the page takes a thousandth of it."""
 
 import json
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -34,7 +33,7 @@ console.log(JSON.stringify(JSON.parse(process.argv[2]).map(read).map(said)));
 """
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+@pytest.mark.needs("node")
 def test_a_number_with_two_readings_is_refused_whatever_the_bounds():
     given = ["node", "--input-type=module", "-e", READ, ENTRIES.as_uri(), json.dumps(TYPED)]
     done = subprocess.run(given, capture_output=True, text=True, timeout=60, check=True)

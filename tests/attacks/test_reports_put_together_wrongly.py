@@ -167,7 +167,7 @@ def test_a_devices_rounds(monkeypatch, study, name, fault):
 DEVICE = "in JavaScript: same reports by a device, round after round"
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+@pytest.mark.needs("node")
 @pytest.mark.parametrize(
     ("study", "file", "old", "new", "expected"),
     [

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
 
+from tests.kit.programs import need, which
+
 SCRIPT = Path(__file__).parents[1] / "portable/visit.mjs"
-PROGRAMS = {"chrome": ("chromium", "google-chrome"), "firefox": ("firefox-esr", "firefox")}
+PROGRAMS = {"chrome": "chromium", "firefox": "firefox"}
+NAMES = {"chrome": ("chromium", "google-chrome"), "firefox": ("firefox-esr", "firefox")}
 SECONDS = 180
 
 
 def visit(browser: str, visits: list[dict[str, Any]], scheme: str, width: int) -> dict[str, Any]:
     """What each look found, by its name, and the errors that the browser told."""
-    programs = [found for name in PROGRAMS[browser] if (found := shutil.which(name))]
-    assert programs, f"{browser} is not installed: apt-get install {PROGRAMS[browser][0]}"
+    need("npm", PROGRAMS[browser])
+    programs = [found for name in NAMES[browser] if (found := which(name))]
     asked = {"browser": browser, "executable": programs[0], "scheme": scheme, "width": width}
     words = json.dumps({**asked, "visits": visits})
     command = ["node", str(SCRIPT)]

@@ -7,6 +7,8 @@ import subprocess
 from contextlib import suppress
 from pathlib import Path
 
+from tests.kit.programs import need
+
 SMALL_BYTES = 8 << 20
 SOURCE = Path(__file__).with_name("disk.c")
 
@@ -20,6 +22,7 @@ class FailingDisk:
     def __init__(
         self, folder: Path, delay_us: int = 0, loses_power: bool = True, forgets_removals: bool = False
     ) -> None:
+        need("gcc")
         self.root = folder / "disk"
         self._durable = folder / "durable"
         self._full = folder / "full"

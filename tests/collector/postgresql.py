@@ -17,6 +17,8 @@ from typing import Any
 import psycopg
 from sqlalchemy import make_url
 
+from tests.kit.programs import need, which
+
 START_SECONDS = 60
 STANDBY = "standby"
 OPTIONS = ("listen_addresses=", "max_connections=200", "log_min_messages=fatal")
@@ -27,6 +29,7 @@ class Postgresql:
 
     def __init__(self, options: Sequence[str] = ("fsync=off",), primary: Postgresql | None = None) -> None:
         """primary: whose replica it is, by streaming, called STANDBY there."""
+        need("postgres")
         self._options = [part for option in (*OPTIONS, *options) for part in ("-c", option)]
         self.folder = Path(tempfile.mkdtemp(prefix="ldpkit-pg-"))
         self._user = "postgres" if os.geteuid() == 0 else None
@@ -145,8 +148,7 @@ def restore(dump: Path, url: str) -> None:
 
 
 def _program(name: str) -> str:
-    """A program of the newest PostgreSQL installed; Debian keeps them outside the path."""
-    folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda folder: int(folder.parent.name))
-    found = shutil.which(name, path=os.pathsep.join([*map(str, reversed(folders)), os.environ["PATH"]]))
-    assert found, f"these tests need PostgreSQL: no {name}"
+    """A program of the newest PostgreSQL installed."""
+    found = which(name)
+    assert found
     return found

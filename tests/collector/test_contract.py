@@ -7,12 +7,11 @@ import re
 
 import pytest
 from jsonschema import Draft202012Validator
-from schemathesis.core.failures import FailureGroup
 
 from collector.oblivious.keys import GatewayKeys
 from collector.views.health import NODE_OPERATIONS, OPERATIONS
 from collector.views.openapi import SCHEMAS
-from tests.collector.contract import run_cases
+from tests.kit.programs import need
 
 CASES_EACH = 50
 
@@ -50,6 +49,15 @@ def test_operations_that_need_a_key_say_so(habits):
 
 
 @pytest.fixture
+def run_cases():
+    """Imported here: it takes a second, and a package that `make test-all` alone installs."""
+    need("schemathesis")
+    from tests.collector.contract import run_cases
+
+    return run_cases
+
+
+@pytest.fixture
 def with_gateway(make_harness, study, tmp_path):
     """A collector with a study, which takes requests from relays too."""
     GatewayKeys.generate().save(tmp_path / "ohttp.keys")
@@ -59,20 +67,22 @@ def with_gateway(make_harness, study, tmp_path):
 
 
 @pytest.mark.slow
-def test_generated_requests_get_documented_answers(with_gateway, study, make_report):
+def test_generated_requests_get_documented_answers(run_cases, with_gateway, study, make_report):
     answered = run_cases(with_gateway, [make_report(study) for _ in range(5)], CASES_EACH)
     assert answered.total() >= 5 * CASES_EACH
     # Some get through a gateway, and some are not for its key.
     assert {("askObliviously", 200), ("askObliviously", 400)} <= set(answered)
 
 
-def test_what_is_generated_reaches_a_gateway(with_gateway, study, make_report):
+def test_what_is_generated_reaches_a_gateway(run_cases, with_gateway, study, make_report):
     answered = run_cases(with_gateway, [make_report(study)], 1)
     assert "askObliviously" in {operation for operation, _status in answered}
 
 
 @pytest.mark.parametrize("view", ["health.alive", "gateway.receive"])
-def test_an_undocumented_answer_would_be_noticed(with_gateway, study, make_report, view):
+def test_an_undocumented_answer_would_be_noticed(run_cases, with_gateway, study, make_report, view):
+    from schemathesis.core.failures import FailureGroup
+
     with_gateway.app.view_functions[view] = lambda: ("", 418)
     with pytest.raises(FailureGroup, match="418"):
         run_cases(with_gateway, [make_report(study)], 1)

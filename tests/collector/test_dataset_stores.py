@@ -7,18 +7,21 @@ import logging
 import sys
 
 import pytest
-from moto.server import ThreadedMotoServer
 
 from collector.exports.dataset import export_dataset, read_manifest
 from collector.exports.store import Store
 from ldp_client.documents.errors import MissingExtraError, TransferError
 from summaries.engines.addresses import below
 from tests.collector.test_datasets import STUDY, contents, many  # noqa: F401
+from tests.kit.programs import need
 
 
 @pytest.fixture(scope="module")
 def served():
     """The store's address, in the environment as S3's own programs read it."""
+    need("moto", "s3fs")
+    from moto.server import ThreadedMotoServer
+
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()

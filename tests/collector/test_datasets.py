@@ -8,7 +8,6 @@ from datetime import date, timedelta
 from functools import partial
 from hashlib import sha256
 
-import dask.dataframe
 import pandas
 import pyarrow.dataset
 import pyarrow.parquet
@@ -26,6 +25,7 @@ from ldp_client.documents.errors import InputError, UsageError
 from schemas import Report, Study
 from summaries.reading import summarize_files
 from tests.collector.commands import parsed, run
+from tests.kit.programs import need
 from tests.summaries.killing import bucket_after_killing
 
 STUDY = "study_id=habits"
@@ -345,6 +345,9 @@ def test_documents_of_the_dataset_are_the_studys_own(many, tmp_path):
 
 
 def test_other_programs_read_the_folder_as_it_is(many, tmp_path):
+    need("dask")
+    import dask.dataframe
+
     export_dataset(many.order(tmp_path / "out"))
     table = pyarrow.dataset.dataset(tmp_path / "out", format="parquet", partitioning="hive").to_table()
     frame = pandas.read_parquet(tmp_path / "out")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 import time
 import urllib.parse
@@ -112,7 +111,7 @@ TOLD = [{"exp_labels": {"severity": "info", "study": "a"},
          "exp_annotations": {"summary": "No report of a came for three days"}}]  # fmt: skip
 
 
-@pytest.mark.skipif(shutil.which("promtool") is None, reason="no promtool here")
+@pytest.mark.needs("prometheus")
 @pytest.mark.parametrize(
     ("minutes", "told", "reports", "opened", "machines"),
     [
@@ -152,7 +151,7 @@ def test_a_study_is_silent_once_it_was_open_for_three_days(
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.skipif(shutil.which("promtool") is None, reason="no promtool here")
+@pytest.mark.needs("prometheus")
 def test_prometheus_own_tool_finds_the_rules_right():
     done = subprocess.run(
         ["promtool", "check", "rules", FILES / "alerts.yml"], capture_output=True, text=True, check=False
@@ -161,7 +160,7 @@ def test_prometheus_own_tool_finds_the_rules_right():
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(shutil.which("prometheus") is None, reason="no Prometheus here")
+@pytest.mark.needs("prometheus")
 def test_a_real_prometheus_takes_every_expression(start_server, study, make_report, tmp_path, port):
     server = start_server()
     server.request("POST", "/v1/studies", study.document)

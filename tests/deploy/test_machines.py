@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from deploy.roots import missing_programs
+from tests.kit.programs import need
 
 # How long it took is said by `make machines`: other tests run beside this one.
 ANY_TIME = str(10**6)
@@ -16,7 +16,7 @@ ANY_TIME = str(10**6)
 def test_from_nothing_to_a_posterior_in_debian_roots(pytestconfig):
     if os.geteuid() != 0:
         pytest.skip("only root can enter another Debian: sudo make machines")
-    assert not missing_programs(), "apt-get install debootstrap"
+    need("debootstrap", "openssl", "build")
     command = [sys.executable, "-m", "deploy.check", "--most", ANY_TIME]
     done = subprocess.run(
         command, cwd=pytestconfig.rootpath, capture_output=True, text=True, check=False, timeout=1800

@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-NGINX = "/usr/sbin/nginx"
+from tests.kit.programs import need, which
+
 PROXY = (Path(__file__).resolve().parents[2] / "deploy/container/nginx.conf").read_text()
 EACH, MANY, ALL = (
     int(re.findall(rf"^    limit_conn {zone} (\d+);", PROXY, re.M)[0]) for zone in ("each", "many", "all")
@@ -99,7 +100,10 @@ def proxy(behind: Holding, tmp_path: Path, port: int) -> Iterator[int]:
 @contextmanager
 def running(folder: Path) -> Iterator[None]:
     """nginx with the settings of a folder."""
-    process = subprocess.Popen([NGINX, "-p", str(folder), "-c", str(folder / "nginx.conf"), "-e", "stderr"])
+    need("nginx")
+    process = subprocess.Popen(
+        [which("nginx"), "-p", str(folder), "-c", str(folder / "nginx.conf"), "-e", "stderr"]
+    )
     try:
         yield
     finally:

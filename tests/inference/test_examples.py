@@ -11,11 +11,11 @@ import jax
 import nbformat
 import numpy as np
 import pytest
-from nbclient import NotebookClient
 
 import ldpkit
 from ldp_client.core.randomness import NotForRealAnswers
 from summaries.summary import QuestionSummary
+from tests.kit.programs import need
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
@@ -137,6 +137,9 @@ def test_notebooks_are_stored_as_they_ran_from_top_to_bottom(path):
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebooks_run(path, tmp_path):
     """Whatever they print, without an error; real data are left alone, so that all machines run the same."""
+    need("nbclient")
+    from nbclient import NotebookClient
+
     notebook = nbformat.read(path, 4)
     client = NotebookClient(
         notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": tmp_path}}

@@ -53,7 +53,7 @@ def test_the_files_have_what_the_script_reads(made):
     assert {"report_id", "day", "noisy.ever", "unbiased.ever"} <= set(columns)
 
 
-@pytest.mark.skipif(not shutil.which("Rscript"), reason="no R here")
+@pytest.mark.needs("R")
 def test_r_ends_by_what_was_done_before_and_leaves_out_whom_nobody_asked(made, tmp_path):
     """A calibration that failed, and an export whose reports answer one question of several."""
     shutil.copytree(made / "posterior", tmp_path / "posterior")
@@ -71,7 +71,7 @@ def test_r_ends_by_what_was_done_before_and_leaves_out_whom_nobody_asked(made, t
     assert "unbiased.ever: mean 1, standard error 0.5\n" in done.stdout
 
 
-@pytest.mark.skipif(not shutil.which("Rscript"), reason="no R here")
+@pytest.mark.needs("R")
 def test_r_prints_the_same_quantiles_and_ends_by_the_verdict(made):
     command = ["Rscript", str(SCRIPT), str(made / "posterior"), str(made / "reports.csv")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

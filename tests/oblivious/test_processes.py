@@ -13,8 +13,6 @@ import time
 import urllib.error
 import urllib.request
 from base64 import b64decode
-from pathlib import Path
-from shutil import which
 
 import pytest
 
@@ -25,6 +23,7 @@ from collector.studies.publishing import publish
 from ldp_client.cli import main
 from ldp_client.oblivious.encapsulation import ANSWER_TYPE, REQUEST_TYPE
 from tests.collector.conftest import REPOSITORY
+from tests.kit.programs import need, which
 from tests.ldp_client.devices import consenting
 from tests.oblivious.conftest import relayed_study
 from tests.oblivious.test_device import Relay as Recorder
@@ -37,7 +36,6 @@ START_SECONDS = 60
 MOST_PLACES = 256
 # Until a front that hands on at once has handed on all of these.
 TRIES = 40
-NGINX = "/usr/sbin/nginx"
 # By which a sender may be told from others.
 TELLING = (
     "User-Agent",
@@ -138,6 +136,7 @@ def ldpkit_relay(folder, gateway):
 
 
 def nginx_relay(folder, gateway):
+    need("nginx")
     """The recipe of the documentation, without TLS, in front of a relay for this collector."""
     with held_port() as port:
         return nginx_at(port, folder, gateway), f"http://127.0.0.1:{port}/ldpkit"
@@ -156,12 +155,13 @@ def nginx_at(port, folder, gateway):
         f"daemon off; pid {folder}/nginx.pid; error_log stderr warn; events {{}} http {{ {places}\n{block} }}"
     )
     (folder / "nginx.conf").write_text(text)
-    command = [NGINX, "-p", str(folder), "-c", str(folder / "nginx.conf"), "-e", "stderr"]
+    command = [which("nginx"), "-p", str(folder), "-c", str(folder / "nginx.conf"), "-e", "stderr"]
     return Process(command, folder, lambda: listens(port), behind)
 
 
 def caddy_relay(folder, gateway):
     """The same of Caddy, which keeps to this folder."""
+    need("caddy")
     with held_port() as port:
         return caddy_at(port, folder, gateway), f"http://127.0.0.1:{port}/ldpkit"
 
@@ -179,10 +179,7 @@ def caddy_at(port, folder, gateway):
     return Process(command, folder, lambda: listens(port), behind)
 
 
-RELAYS = {"ldpkit": ldpkit_relay}
-# CI has both.
-RELAYS |= {"nginx": nginx_relay} if Path(NGINX).exists() else {}
-RELAYS |= {"caddy": caddy_relay} if which("caddy") else {}
+RELAYS = {"ldpkit": ldpkit_relay, "nginx": nginx_relay, "caddy": caddy_relay}
 # Each relay with one of the servers.
 SERVERS = {"ldpkit": "gunicorn", "nginx": "granian", "caddy": "gunicorn"}
 

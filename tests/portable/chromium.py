@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
 from selenium import webdriver
 from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
+
+from tests.kit.programs import need, which
 
 FLAGS = (
     "--headless",
@@ -41,12 +42,13 @@ work(...arguments).then(
 
 def start(profile: Path, *more: str) -> webdriver.Chrome:
     """A browser with a fresh profile, and more flags if any; the caller quits it."""
+    need("chromium")
     options = Options()
-    options.binary_location = shutil.which("chromium") or shutil.which("google-chrome") or "chromium"
+    options.binary_location = which("chromium") or which("google-chrome")
     for flag in (*FLAGS, *more, f"--user-data-dir={profile}"):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    browser = webdriver.Chrome(options, Service(shutil.which("chromedriver")))
+    browser = webdriver.Chrome(options, Service(which("chromedriver")))
     browser.set_script_timeout(SCRIPT_SECONDS)
     width, height = PHONE
     metrics = {"width": width, "height": height, "deviceScaleFactor": 2, "mobile": True}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import fcntl
-import shutil
 import subprocess
 from pathlib import Path
+
+from tests.kit.programs import need, which
 
 FOLDER = Path(__file__).parent
 PACKAGES = FOLDER / "node_modules"
@@ -16,19 +17,19 @@ TYPESCRIPT = PACKAGES / "typescript" / "bin" / "tsc"
 
 def install() -> None:
     """Install what package-lock.json says, unless it is there; safe when several processes try."""
+    need("npm")
     with (FOLDER / "package-lock.json").open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         installed = PACKAGES / ".package-lock.json"
         if installed.exists() and installed.stat().st_mtime >= Path(lock.name).stat().st_mtime:
             return
-        npm = shutil.which("npm")
-        assert npm, "these tests need npm, and node 18 or later"
-        command = [npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts"]
+        command = ["npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"]
         subprocess.run(command, cwd=FOLDER, check=True, capture_output=True)
 
 
 def node(*arguments: str | Path, cwd: Path = FOLDER) -> str:
     """What a node program prints; it must end well."""
+    need("node")
     done = subprocess.run(
         ["node", *map(str, arguments)], cwd=cwd, capture_output=True, text=True, check=False
     )
@@ -52,7 +53,7 @@ def installed_in(folder: Path, package: Path) -> Path:
 def newer_node() -> str:
     """A node that has node:sqlite: the system's, or the one beside these tests."""
     install()
-    found = [shutil.which("node"), *map(str, PACKAGES.glob("node-*/bin/node"))]
+    found = [which("node"), *map(str, PACKAGES.glob("node-*/bin/node"))]
     for program in filter(None, found):
         tried = subprocess.run([program, "-e", "require('node:sqlite')"], capture_output=True, check=False)
         if tried.returncode == 0:

@@ -20,6 +20,7 @@ import yaml
 import release
 from lean import lean as make_lean_text
 from tests import studies
+from tests.kit.programs import need
 from tests.portable import npm
 from tests.portable.platforms import older_pythons
 
@@ -68,6 +69,7 @@ BEYOND_DEVICES = (
 
 @pytest.fixture(scope="module")
 def dist(tmp_path_factory):
+    need("git", "build")
     npm.install()
     folder = tmp_path_factory.mktemp("dist")
     assert release.main(folder) == 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +12,8 @@ from selenium import webdriver
 from selenium.webdriver.webkitgtk.options import Options
 from selenium.webdriver.webkitgtk.service import Service
 
+from tests.kit.programs import need, which
+
 BROWSERS = "*-linux-gnu*/webkit2gtk-4.*/MiniBrowser"
 SCREEN = ["-displayfd", "1", "-screen", "0", "1280x1024x24", "-nolisten", "tcp"]
 SCRIPT_SECONDS = 30
@@ -21,9 +22,7 @@ SCRIPT_SECONDS = 30
 @contextmanager
 def started() -> Iterator[webdriver.WebKitGTK]:
     """A browser that has seen nothing yet, for as long as the block lasts."""
-    needed = {"Xvfb": "xvfb", "WebKitWebDriver": "webkit2gtk-driver"}
-    missing = [package for program, package in needed.items() if not shutil.which(program)]
-    assert not missing, f"not installed: apt-get install {' '.join(missing)}"
+    need("webkit")
     screen = subprocess.Popen(["Xvfb", *SCREEN], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
         assert screen.stdout is not None
@@ -31,7 +30,7 @@ def started() -> Iterator[webdriver.WebKitGTK]:
         options = Options()
         options.binary_location = str(next(Path("/usr/lib").glob(BROWSERS)))
         options.add_argument("--automation")
-        service = Service(shutil.which("WebKitWebDriver"), env={**os.environ, **display})
+        service = Service(which("WebKitWebDriver"), env={**os.environ, **display})
         browser = webdriver.WebKitGTK(options, service)
         try:
             browser.set_script_timeout(SCRIPT_SECONDS)

@@ -1,6 +1,5 @@
 """The audit says of no sound study that it failed, whatever else it states, and whichever node is here."""
 
-import shutil
 import stat
 from base64 import b64encode
 
@@ -45,7 +44,7 @@ def told(checks):
     return [(check.name, check.detail) for check in checks if not check.passed]
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+@pytest.mark.needs("node")
 @pytest.mark.parametrize("what", SOUND)
 def test_what_a_study_states_besides_is_no_failure(what):
     questions, more = SOUND[what]

@@ -9,16 +9,15 @@ from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
-import dask.dataframe
 import numpy as np
 import pytest
-from distributed import Client, LocalCluster
 
 from ldp_client.cli import main
 from ldp_client.documents.errors import InputError, MissingExtraError, TransferError, UsageError
 from summaries import count_dataset, dask_summary, spark_summary, summarize, summarize_dataset
 from summaries.engines import on_spark
 from summaries.engines.on_dask import HERE
+from tests.kit.programs import need
 from tests.summaries.engines_data import (
     FEW,
     REPEATED,
@@ -48,6 +47,9 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def scheduler():
     """The address of a Dask cluster of two processes."""
+    need("dask")
+    from distributed import LocalCluster
+
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=HERE, silence_logs=50) as cluster:
         yield cluster.scheduler_address
 
@@ -55,7 +57,9 @@ def scheduler():
 @pytest.fixture(scope="module")
 def spark():
     """A session of Spark with two workers: to start one takes as long as all tests with it."""
-    pyspark = pytest.importorskip("pyspark.sql")
+    need("pyspark")
+    import pyspark.sql as pyspark
+
     kept = os.environ.get("PYTHONPATH")
     os.environ |= {"PYTHONPATH": os.pathsep.join(sys.path), "PYSPARK_PYTHON": sys.executable}
     builder = pyspark.SparkSession.builder.master("local[2,4]")
@@ -81,6 +85,9 @@ def test_dask_summarises_a_dataset_and_files(folder, scheduler, tmp_path, capsys
 
 
 def test_dask_summarises_frames_though_a_worker_is_killed(folder, scheduler, tmp_path):
+    import dask.dataframe
+    from distributed import Client
+
     frame = dask.dataframe.read_parquet([str(folder / "one.parquet"), str(folder / "two.parquet")])
     with Client(scheduler):
         kill = partial(frame_after_killing, tmp_path / "mark")

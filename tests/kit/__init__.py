@@ -1,0 +1,1 @@
+"""What all tests share: programs, ports, errors by code, the guard."""

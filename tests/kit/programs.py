@@ -1,0 +1,85 @@
+"""Programs and packages beyond `make test`'s own, for tests that need one.
+
+A test that needs a program calls `need("node")`, or has the marker `needs("node")`. Where it is absent, the
+test is skipped with one line that says how to install it. In CI, where all are installed, the test fails.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+# Debian keeps PostgreSQL's and nginx's programs outside the path of most users.
+POSTGRESQL_FOLDERS = "/usr/lib/postgresql/*/bin"
+PATH = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
+
+
+@dataclass(frozen=True)
+class Program:
+    """What has to be there, each of `commands` by any of its names, and the Debian packages that have it."""
+
+    commands: tuple[tuple[str, ...], ...]
+    packages: str
+
+
+PROGRAMS = {
+    "node": Program((("node",),), "nodejs"),
+    "npm": Program((("node",), ("npm",)), "nodejs npm"),
+    "chromium": Program((("chromium", "google-chrome"), ("chromedriver",)), "chromium chromium-driver"),
+    "firefox": Program((("firefox-esr", "firefox"),), "firefox-esr"),
+    "webkit": Program((("Xvfb",), ("WebKitWebDriver",)), "xvfb webkit2gtk-driver"),
+    "gcc": Program((("gcc",),), "gcc libc6-dev"),
+    "postgres": Program((("postgres",), ("psql",)), "postgresql"),
+    "nginx": Program((("nginx",),), "nginx"),
+    "caddy": Program((("caddy",),), "caddy"),
+    "java": Program((("java",),), "openjdk-17-jre-headless"),
+    "prometheus": Program((("prometheus",), ("promtool",)), "prometheus"),
+    "R": Program((("Rscript",),), "r-base-core r-cran-jsonlite r-cran-ncdf4"),
+    "git": Program((("git",),), "git"),
+    "make": Program((("make",),), "make"),
+    "curl": Program((("curl",),), "curl"),
+    "openssl": Program((("openssl",),), "openssl"),
+    "systemd-analyze": Program((("systemd-analyze",),), "systemd"),
+    "debootstrap": Program((("debootstrap",),), "debootstrap"),
+}
+# Python packages that `make test-all` alone installs.
+PACKAGES = frozenset(
+    ("boto3", "build", "dask", "moto", "mkdocs", "nbclient", "opendp", "pyspark", "s3fs", "schemathesis")
+)
+
+
+def need(*names: str) -> None:
+    """Skip the test unless this machine has these programs and Python packages.
+
+    Raises:
+        KeyError: a name that neither PROGRAMS nor PACKAGES has.
+    """
+    for name in names:
+        advice = missing(name)
+        if advice and os.environ.get("CI"):
+            pytest.fail(f"CI lacks {name}: {advice}", pytrace=False)
+        if advice:
+            pytest.skip(f"needs {name}: {advice}")
+
+
+@cache
+def missing(name: str) -> str:
+    """How to install what is not there; "" if it is."""
+    if name in PACKAGES:
+        return "" if find_spec(name) else "`make test-all` installs it"
+    program = PROGRAMS[name]
+    if all(any(map(which, names)) for names in program.commands):
+        return ""
+    return f"apt-get install {program.packages}"
+
+
+def which(command: str) -> str | None:
+    """The path of a program, also where Debian keeps servers and PostgreSQL."""
+    folders = sorted(Path("/").glob(POSTGRESQL_FOLDERS[1:]), key=lambda folder: int(folder.parent.name))
+    return shutil.which(command, path=os.pathsep.join([*map(str, reversed(folders)), PATH]))
