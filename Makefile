@@ -1,5 +1,7 @@
 # Two commands for everyone: `make demo` and `make test`. Each makes .venv first, when it is missing. CI runs
 # `make test-all`.
+# Each test that starts Python would compile all modules anew.
+export PYTHONDONTWRITEBYTECODE :=
 VENV := .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin

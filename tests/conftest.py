@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
+from tests.kit.guard import Guard
 from tests.kit.programs import need
 from tests.ports import held_port
 
@@ -22,6 +23,9 @@ settings.load_profile("busy")
 
 def pytest_configure(config: pytest.Config) -> None:
     """JAX reads these when it is first imported, in this process and in those that tests start."""
+    # Processes that tests start would compile all modules anew.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
     if getattr(config, "cache", None) is not None:
         os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(config.cache.mkdir("jax")))
         # Single operations too: a test that does without jit compiles hundreds, and others the same.
@@ -34,6 +38,7 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     # Tracing makes many objects that stay: looking for cycles among them takes a fifteenth of all time.
     gc.set_threshold(100_000, 50, 100)
+    config.pluginmanager.register(Guard(), "guard")
     # What is started in the background ignores it, and so would every command that a test interrupts.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
