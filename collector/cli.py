@@ -199,7 +199,10 @@ def _decoding(arguments: argparse.Namespace) -> Decoding:
     from summaries.decoding import Decoding
 
     if arguments.out.suffix.lower() not in TABLES and str(arguments.out) != STREAM:
-        raise UsageError(f"--decoded makes a table: name it *.csv or *.parquet, not {arguments.out.name}")
+        raise UsageError(
+            f"--decoded makes a table: name it *.csv or *.parquet, not {arguments.out.name}",
+            code="export.decoded_needs_table",
+        )
     return Decoding(partial(fetch_study, arguments.collector, arguments.study))
 
 
@@ -236,9 +239,14 @@ def _serve_settings(arguments: argparse.Namespace) -> Settings:
         only_ohttp=arguments.only_ohttp,
     )
     if (arguments.role == "node") != (settings.node_key is not None):
-        raise UsageError("a node needs both --role node and its keys, --node-key FILE")
+        raise UsageError(
+            "a node needs both --role node and its keys, --node-key FILE", code="node.keys_missing"
+        )
     if settings.node_key is not None and arguments.posteriors:
-        raise UsageError("--posteriors is for collectors: a node has none; fit the total of a closed study")
+        raise UsageError(
+            "--posteriors is for collectors: a node has none; fit the total of a closed study",
+            code="node.no_posteriors",
+        )
     if arguments.new:
         make_database(settings)
     return _with_token(settings) if settings.token is None else settings

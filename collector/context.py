@@ -226,7 +226,8 @@ def _check_token(token: str | None, database: Database) -> None:
         return
     raise InputError(
         f"setting token: is a key {what}, and would be for everything: "
-        f"unset {TOKEN_VARIABLE}, or name another token"
+        f"unset {TOKEN_VARIABLE}, or name another token",
+        code="settings.token_is_a_key",
     )
 
 
@@ -266,7 +267,10 @@ def _check_studies(database: Database, node: Node | None, keys: GatewayKeys) -> 
                 "start a node, with --role node and --node-key FILE, or name another database; "
                 "`ldpkit admin delete-study` ends one that nobody will sum"
             )
-            raise InputError(f"setting node_key: study {study.id} is a secure sum: {advice}")
+            raise InputError(
+                f"setting node_key: study {study.id} is a secure sum: {advice}",
+                code="settings.node_key_missing",
+            )
         else:
             rules = Rules.of(study)
             problem = f"study {study.id} of this database makes {bodies_in_words(rules)}"
@@ -297,7 +301,10 @@ def _check_limit(needed: Sequence[Needed], body_limit: int) -> None:
     for one in needed:
         if one.size > body_limit:
             largest = max(other.size for other in needed)
-            raise InputError(f"setting body_limit: {one.problem}: raise it to {largest}")
+            raise InputError(
+                f"setting body_limit: {one.problem}: raise it to {largest}",
+                code="settings.body_limit_too_small",
+            )
 
 
 def _check_node(node: Node, study: Study) -> None:
@@ -305,11 +312,17 @@ def _check_node(node: Node, study: Study) -> None:
         node.place(study)
     except StudyError as error:
         wanted = "name the key file that it was published with"
-        raise InputError(f"setting node_key: study {study.id} of this database: {error}; {wanted}") from None
+        raise InputError(
+            f"setting node_key: study {study.id} of this database: {error}; {wanted}",
+            code="settings.wrong_node_key",
+        ) from None
     try:
         node.check_size(study)
     except StudyError as error:
-        raise InputError(f"setting body_limit: study {study.id} of this database: {error}") from None
+        raise InputError(
+            f"setting body_limit: study {study.id} of this database: {error}",
+            code="settings.body_limit_too_small_for_study",
+        ) from None
 
 
 def current_collector() -> Collector:

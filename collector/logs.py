@@ -71,7 +71,9 @@ def refuse_ready(path: str | None) -> None:
         refuse_replacing_other(path, "http")
         folder = os.path.dirname(os.path.abspath(path))
         if not os.path.isdir(folder):
-            raise InputError(f"--ready-file: there is no folder {folder}")
+            raise InputError(
+                f"--ready-file: there is no folder {folder}", code="server.ready_file_folder_missing"
+            )
 
 
 def write_ready(path: str | None, url: str) -> None:

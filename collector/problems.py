@@ -274,8 +274,9 @@ KINDS = tuple(value for value in list(globals().values()) if isinstance(value, K
 
 
 class ProblemError(LdpkitError):
-    """A request that is refused. field: dotted path in the body, "" for all of it, or None.
+    """A request that is refused; its code is the problem's type without the prefix.
 
+    field: dotted path in the body, "" for all of it, or None.
     more: further members of the document, for programs.
     """
 
@@ -289,7 +290,7 @@ class ProblemError(LdpkitError):
         headers: Mapping[str, str] | None = None,
         more: Mapping[str, object] | None = None,
     ) -> None:
-        super().__init__(f"{kind.name}: {detail}")
+        super().__init__(f"{kind.name}: {detail}", kind.name)
         self.kind = kind
         self.detail = detail
         self.field = field

@@ -91,19 +91,30 @@ class Settings:
         _check_invitation_key(self.invitation_key)
         for name in ("body_limit", "queue_reports", "connections", "database_timeout"):
             if getattr(self, name) <= 0:
-                raise UsageError(f"setting {name}: must be above 0, is {getattr(self, name)}")
+                raise UsageError(
+                    f"setting {name}: must be above 0, is {getattr(self, name)}", code="settings.not_positive"
+                )
         for name in ("origins", "framed_by"):
             _check_origins(name, getattr(self, name), self.node_key)
         _check_gateway(self)
         if self.log not in LOG_FORMS:
-            raise UsageError(f"setting log: must be one of {', '.join(LOG_FORMS)}, is {self.log[:64]!r}")
+            raise UsageError(
+                f"setting log: must be one of {', '.join(LOG_FORMS)}, is {self.log[:64]!r}",
+                code="settings.unknown_log_form",
+            )
         rates = ("upload_rate", "study_rate", "deletion_rate")
         for name in ("busy_timeout", "database_timeout", "late_days", *rates):
             value = getattr(self, name)
             if not isfinite(value) or value < 0:
-                raise UsageError(f"setting {name}: must be a number and not negative, is {value}")
+                raise UsageError(
+                    f"setting {name}: must be a number and not negative, is {value}",
+                    code="settings.negative_or_not_finite",
+                )
         if self.late_days > timedelta.max.days:
-            raise UsageError(f"setting late_days: must be at most {timedelta.max.days}, is {self.late_days}")
+            raise UsageError(
+                f"setting late_days: must be at most {timedelta.max.days}, is {self.late_days}",
+                code="settings.late_days_too_many",
+            )
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, object]) -> Settings:
@@ -111,7 +122,7 @@ class Settings:
         unknown = sorted(set(values) - {field.name for field in fields(cls)})
         if unknown:
             advice = _or_rather(unknown[0], [field.name for field in fields(cls)])
-            raise UsageError(f"unknown setting {unknown[0]!r}{advice}")
+            raise UsageError(f"unknown setting {unknown[0]!r}{advice}", code="settings.unknown_setting")
         given: dict[str, Any] = {
             name: _READERS[name](name, value) for name, value in values.items() if value is not None
         }
@@ -143,7 +154,8 @@ def refuse_unknown_variables(environment: Mapping[str, str] = os.environ) -> Non
         if name.startswith(PREFIX) and name not in known and not name.startswith(_OF_A_FAILING_DISK):
             near = nearest(name, known)
             raise UsageError(
-                f"no setting is called {visible(name[:64])}" + (f": did you mean {near}?" if near else "")
+                f"no setting is called {visible(name[:64])}" + (f": did you mean {near}?" if near else ""),
+                code="settings.unknown_variable",
             )
 
 
@@ -157,10 +169,16 @@ def _check_token(token: str | None) -> None:
     if token is None:
         return
     if not PRINTABLE.issuperset(token):
-        raise UsageError("setting token: must be printable ASCII without spaces, to travel in a header")
+        raise UsageError(
+            "setting token: must be printable ASCII without spaces, to travel in a header",
+            code="settings.token_not_ascii",
+        )
     if len(token) < FEWEST_CHARACTERS:
         advice = "`ldpkit init` makes one that nobody can guess, and `ldpkit admin token` shows it"
-        raise UsageError(f"setting token: must have at least {FEWEST_CHARACTERS} characters: {advice}")
+        raise UsageError(
+            f"setting token: must have at least {FEWEST_CHARACTERS} characters: {advice}",
+            code="settings.token_too_short",
+        )
 
 
 def _check_invitation_key(key: str | None) -> None:
@@ -168,29 +186,40 @@ def _check_invitation_key(key: str | None) -> None:
     if key and len(key) < FEWEST_CHARACTERS:
         raise UsageError(
             f"setting invitation_key: must have at least {FEWEST_CHARACTERS} characters: `ldpkit init` makes "
-            "one that nobody can guess"
+            "one that nobody can guess",
+            code="settings.invitation_key_too_short",
         )
 
 
 def _check_gateway(settings: Settings) -> None:
     """Raises UsageError where no device could send anything. A node has no gateway, whatever is set."""
     if settings.only_ohttp and not settings.ohttp_keys:
-        raise UsageError("setting only_ohttp: needs ohttp_keys, from `ldpkit oblivious keygen`")
+        raise UsageError(
+            "setting only_ohttp: needs ohttp_keys, from `ldpkit oblivious keygen`",
+            code="settings.only_ohttp_needs_keys",
+        )
 
 
 def _check_origins(name: str, origins: tuple[str, ...], node_key: str | None) -> None:
     """Raises UsageError for what no browser calls a page's origin, or anybody on its way could be."""
     if origins and node_key is not None:
-        raise UsageError(f"setting {name}: is for collectors, as no page can send shares to a node")
+        raise UsageError(
+            f"setting {name}: is for collectors, as no page can send shares to a node",
+            code="settings.origins_on_node",
+        )
     for origin in origins:
         found = ORIGIN.fullmatch(origin)
         if found is None or PORTS[found[1]] == found[3]:
             raise UsageError(
                 f"setting {name}: {visible(origin[:64])} must be a site as browsers name it, such as "
-                "https://survey.example.org: in small letters, without a path, an ending / or its usual port"
+                "https://survey.example.org: in small letters, without a path, an ending / or its usual port",
+                code="settings.not_an_origin",
             )
         if found[1] == "http" and found[2].strip("[]") not in LOOPBACK:
-            raise UsageError(f"setting {name}: {origin} must be https://: anybody could be {origin}")
+            raise UsageError(
+                f"setting {name}: {origin} must be https://: anybody could be {origin}",
+                code="settings.origin_not_https",
+            )
 
 
 def settings_with(**changes: Any) -> Settings:
@@ -217,7 +246,8 @@ def _refuse_foreign_key(settings: Settings) -> None:
     if "invitation_key" in values and _whole_name(own) != _whole_name(settings.database):
         raise InputError(
             f"the invitation_key of {file} is for the database that it names, and --database names another: "
-            f"start in that one's folder, or set {PREFIX}INVITATION_KEY to what its servers have"
+            f"start in that one's folder, or set {PREFIX}INVITATION_KEY to what its servers have",
+            code="settings.invitation_key_of_other_database",
         )
 
 
@@ -254,7 +284,8 @@ def server_settings(**changes: Any) -> Settings:
     if found is not None and changes.get("token") is None and found != settings.token:
         raise InputError(
             f"{TOKEN_VARIABLE} is not the token of {os.environ.get(PREFIX + 'CONFIG') or FILE_NAME}: clients "
-            "send it as well, so unset it here, or take the token out of the file"
+            "send it as well, so unset it here, or take the token out of the file",
+            code="settings.token_variable_differs",
         )
     return settings
 
@@ -267,7 +298,7 @@ def _read_file(path: Path) -> dict[str, object]:
     try:
         values = tomllib.loads(read_bytes(path).decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} is not TOML: {error}") from None
+        raise InputError(f"{path} is not TOML: {error}", code="settings.not_toml") from None
     # What is no text is refused by its name, with the others.
     if isinstance(database := values.get("database"), str):
         values["database"] = _from_beside(database, path)
@@ -291,7 +322,8 @@ def _from_beside(database: str, path: Path) -> str:
     if os.path.isabs(file) and beside.is_file() and not (os.path.exists(file) and beside.samefile(file)):
         raise InputError(
             f"{path} names the database {file}, but there is {beside}: if this place was copied or moved, "
-            f'write database = "sqlite:///{beside.name}", else put {beside} elsewhere'
+            f'write database = "sqlite:///{beside.name}", else put {beside} elsewhere',
+            code="settings.database_ambiguous",
         )
     return sqlite_url(path.parent / file, url)
 
@@ -303,14 +335,19 @@ def sqlite_url(file: Path, url: URL | None = None) -> str:
     named = (url or URL.create("sqlite")).set(database=str(file)).render_as_string(hide_password=False)
     # Releases of SQLAlchemy differ in what they quote.
     if make_url(named).database != str(file):
-        raise InputError(f"{file}: no database URL can name it: choose a folder without '?' and '%'")
+        raise InputError(
+            f"{file}: no database URL can name it: choose a folder without '?' and '%'",
+            code="database.path_not_in_url",
+        )
     return named
 
 
 def _text(name: str, value: object) -> str:
     # What is no text in a file, such as `false` for none, would be a secret that anybody can guess.
     if not isinstance(value, (str, os.PathLike)):
-        raise UsageError(f"setting {name}: must be a text in quotes, is {str(value)[:64]}")
+        raise UsageError(
+            f"setting {name}: must be a text in quotes, is {str(value)[:64]}", code="settings.not_text"
+        )
     return os.fspath(value)
 
 
@@ -318,7 +355,10 @@ def _words(name: str, value: object) -> tuple[str, ...]:
     """A list of texts, or one text with commas or blanks between."""
     found = value.replace(",", " ").split() if isinstance(value, str) else value
     if not isinstance(found, (list, tuple)) or not all(isinstance(one, str) for one in found):
-        raise UsageError(f'setting {name}: must be texts, such as ["https://survey.example.org"]')
+        raise UsageError(
+            f'setting {name}: must be texts, such as ["https://survey.example.org"]',
+            code="settings.not_list_of_texts",
+        )
     return tuple(found)
 
 
@@ -326,20 +366,24 @@ def _whole(name: str, value: object) -> int:
     try:
         return int(str(value))
     except ValueError:
-        raise UsageError(f"setting {name}: {value!r} is not a whole number") from None
+        raise UsageError(
+            f"setting {name}: {value!r} is not a whole number", code="settings.not_whole_number"
+        ) from None
 
 
 def _number(name: str, value: object) -> float:
     try:
         return float(str(value))
     except ValueError:
-        raise UsageError(f"setting {name}: {value!r} is not a number") from None
+        raise UsageError(f"setting {name}: {value!r} is not a number", code="settings.not_number") from None
 
 
 def _yes_or_no(name: str, value: object) -> bool:
     text = str(value).lower()
     if text not in ("true", "false", "1", "0"):
-        raise UsageError(f"setting {name}: {value!r} is neither true nor false")
+        raise UsageError(
+            f"setting {name}: {value!r} is neither true nor false", code="settings.not_true_or_false"
+        )
     return text in ("true", "1")
 
 

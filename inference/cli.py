@@ -170,7 +170,9 @@ def run_fit(arguments: argparse.Namespace) -> int:
         found = run_analysis(arguments, progress, interval)
         return _told(arguments, {found.question: found}, interval, quantity_lines(found, interval))
     if arguments.study is None or arguments.reports is None:
-        raise UsageError("fit needs STUDY.json and REPORTS, or --table, --design and --formula")
+        raise UsageError(
+            "fit needs STUDY.json and REPORTS, or --table, --design and --formula", code="fit.inputs_missing"
+        )
     study = load_study(arguments.study)
     from inference.fitting import fit
     from inference.results.folder import save_report, whole_folder
@@ -212,7 +214,8 @@ def _refuse_earlier(arguments: argparse.Namespace) -> None:
     for name in ("plan", "calibration", "audit"):
         if getattr(arguments, name) is not None:
             raise UsageError(
-                f"--{name} is of a study's own models: leave it out with --formula, --cross or --table"
+                f"--{name} is of a study's own models: leave it out with --formula, --cross or --table",
+                code="options.not_with_formula",
             )
 
 

@@ -121,9 +121,9 @@ def chosen_among(known: Sequence[Question], names: Sequence[str] | None) -> list
         if name not in ids:
             near = nearest(str(name), ids)
             hint = f"did you mean {near}?" if near else f"it has {', '.join(ids)}"
-            raise InputError(f"the study has no question {name!r}: {hint}")
+            raise InputError(f"the study has no question {name!r}: {hint}", code="study.unknown_question")
     if not wanted:
-        raise InputError("questions names none: leave it out to fit all")
+        raise InputError("questions names none: leave it out to fit all", code="fit.no_questions_named")
     return [question for question in known if question.id in wanted]
 
 
@@ -206,15 +206,18 @@ def check_evidence(study: Study, summary: Summary) -> None:
             "digest",
             f"it is of another study document, {summary.study} version {summary.version} with digest "
             f"{summary.digest}: fit it with that document",
+            code="summary.other_study_document",
         )
     if not any(part.n for part in summary.questions.values()):
-        raise InputError("there are no reports: a fit would give back the prior")
+        raise InputError("there are no reports: a fit would give back the prior", code="fit.no_reports")
 
 
 def stated_questions(study: Study, priors: Mapping[str, Mapping[str, Any]]) -> list[Question]:
     """The study's questions with these priors. Raises InputError for an unknown question, StudyError."""
     if not isinstance(priors, Mapping) or not all(isinstance(one, Mapping) for one in priors.values()):
-        raise InputError("priors must be {question id: {parameter: distribution}}")
+        raise InputError(
+            "priors must be {question id: {parameter: distribution}}", code="prior.wrong_study_form"
+        )
     chosen_among(study.questions, sorted(priors, key=str) or None)
     return [with_priors(question, priors.get(question.id, {})) for question in study.questions]
 
@@ -226,9 +229,14 @@ def check_method(method: str, study: Study) -> None:
         return
     if method not in NAMES:
         known = [*sorted(known), *(NAMES if study.unit == "holder" else ())]
-        raise InputError(f"{method!r} is no method; {', '.join(known[:-1])} and {known[-1]} are")
+        raise InputError(
+            f"{method!r} is no method; {', '.join(known[:-1])} and {known[-1]} are", code="fit.unknown_method"
+        )
     if study.unit != "holder":
-        raise InputError(f"the method {method!r} is for data holders' tables: use nuts or laplace")
+        raise InputError(
+            f"the method {method!r} is for data holders' tables: use nuts or laplace",
+            code="fit.method_for_tables",
+        )
 
 
 def fit_table(study: Study, question: Question, part: QuestionSummary, how: How) -> Posterior:

@@ -17,17 +17,23 @@ FEWEST_STUDIES, MOST_STUDIES = 20, 10_000
 def check_seed(seed: int) -> None:
     """Raises InputError unless the seed is a whole number from 0 to 2**32 − 1."""
     if type(seed) is not int or not 0 <= seed < 1 << 32:
-        raise UsageError("the seed must be a whole number from 0 to 4294967295")
+        raise UsageError("the seed must be a whole number from 0 to 4294967295", code="fit.wrong_seed")
 
 
 def check_draws(draws: int, method: str) -> None:
     """Raises InputError for a number of draws that cannot be, or that a method has not."""
     if type(draws) is not int or draws % LENGTH or not LENGTH <= draws <= MOST_DRAWS:
-        raise UsageError(f"the draws must be a multiple of {LENGTH} from {LENGTH} to {MOST_DRAWS}")
+        raise UsageError(
+            f"the draws must be a multiple of {LENGTH} from {LENGTH} to {MOST_DRAWS}",
+            code="fit.wrong_draw_count",
+        )
     if draws != KEPT and method not in SAMPLERS:
         *others, last = SAMPLERS
         known = f"{', '.join(others)} and {last}"
-        raise UsageError(f"{method!r} has a number of draws of its own: draws are for {known}")
+        raise UsageError(
+            f"{method!r} has a number of draws of its own: draws are for {known}",
+            code="fit.draws_not_for_method",
+        )
 
 
 def check_chains(chains: int, method: str) -> None:
@@ -35,10 +41,13 @@ def check_chains(chains: int, method: str) -> None:
     if type(chains) is not int or not FEWEST_CHAINS <= chains <= MOST_CHAINS:
         raise UsageError(
             f"the chains must be a whole number from {FEWEST_CHAINS} to {MOST_CHAINS}, not {chains!r}: they "
-            "are compared with one another"
+            "are compared with one another",
+            code="fit.wrong_chain_count",
         )
     if chains != CHAINS and method not in SAMPLERS:
-        raise UsageError(f"{method!r} has chains of its own: leave chains out")
+        raise UsageError(
+            f"{method!r} has chains of its own: leave chains out", code="fit.chains_not_for_method"
+        )
 
 
 def check_sampling(seed: int, draws: int, chains: int, method: str) -> None:
@@ -54,7 +63,7 @@ def seed_given(seed: int, random_seed: int | None) -> int:
         check_seed(seed)
         return seed
     if seed != 0:
-        raise UsageError("seed and random_seed are one thing: give one of them")
+        raise UsageError("seed and random_seed are one thing: give one of them", code="fit.two_seeds")
     check_seed(random_seed)
     return random_seed
 
@@ -64,7 +73,8 @@ def check_devices(devices: int) -> None:
     if type(devices) is not int or not 1 <= devices <= MOST_DEVICES:
         raise UsageError(
             f"the numbers of devices must be whole and positive, at most {MOST_DEVICES:,}: beyond it widths "
-            "fall by 1/√n"
+            "fall by 1/√n",
+            code="plan.wrong_device_count",
         )
 
 
@@ -72,5 +82,6 @@ def check_studies(studies: int) -> None:
     """Raises InputError for a number of simulated studies that says nothing, or takes for ever."""
     if type(studies) is not int or not FEWEST_STUDIES <= studies <= MOST_STUDIES:
         raise UsageError(
-            f"a calibration needs at least {FEWEST_STUDIES} studies, and at most {MOST_STUDIES:,}"
+            f"a calibration needs at least {FEWEST_STUDIES} studies, and at most {MOST_STUDIES:,}",
+            code="calibrate.wrong_study_count",
         )

@@ -4,7 +4,6 @@ from ldp_client.core.randomness import read, uniform_below, urandom
 from ldp_client.documents.errors import AnswerError, RefusedError
 from ldp_client.documents.report import SECRET_BYTES, Report, report_id_of
 from ldp_client.mechanisms.memoized import refuse_forgetful
-from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,15 +22,15 @@ def quantise_answers(
     Raises AnswerError.
     """
     if not isinstance(answers, dict):
-        raise AnswerError("answers", say("core.answers"))
+        raise AnswerError.say("core.answers", "answers")
     names = [question.id for question in study.questions]
     for name in names:
         if name not in answers:
-            raise AnswerError(name, say("core.no_answer"))
+            raise AnswerError.say("core.no_answer", name)
     public = [field.id for field in study.public]
     for name in answers:
         if name not in mechanisms and name not in public:
-            raise AnswerError(str(name)[:64], say("core.not_asked"))
+            raise AnswerError.say("core.not_asked", str(name)[:64])
     return [(name, mechanisms[name].quantise(answers[name])) for name in names]
 
 
@@ -46,7 +45,7 @@ def public_values(study: "Study", answers: "dict[str, Any]", invited: bool = Tru
         if field.id in answers:
             values[field.id] = field.value_of(answers[field.id])
         elif not (invited and field.from_invitation):
-            raise AnswerError(field.id, say("core.no_answer"))
+            raise AnswerError.say("core.no_answer", field.id)
     return values
 
 
@@ -93,13 +92,13 @@ def refuse_wrong_public(study: "Study", public: "dict[str, str]") -> None:
     """Raises AnswerError unless public values are the study's, but for those that an invitation carries."""
     wrong = study.wrong_public(public, invited=True)
     if wrong:
-        raise AnswerError(*wrong)
+        raise AnswerError(*wrong, code="answer.public_invalid")
 
 
 def refuse_route(study: "Study") -> None:
     """Raises RefusedError where one device's noise protects nobody, so that no report may be made."""
     if study.route is not None:
-        raise RefusedError(say("core.sum_alone", study=study.id))
+        raise RefusedError.say("core.sum_alone", study=study.id)
 
 
 def padding_of(

@@ -91,7 +91,10 @@ def any_of(
         InputError: something does not fit; the error names the argument.
     """
     if not isinstance(boxes, Mapping) or not boxes:
-        raise InputError('any_of(…) takes the boxes as {id: text}, such as {"asa": "Aspirin"}')
+        raise InputError(
+            'any_of(…) takes the boxes as {id: text}, such as {"asa": "Aspirin"}',
+            code="builder.boxes_not_a_mapping",
+        )
     return [yes_no(id, epsilon=epsilon, text=text, mechanism=mechanism) for id, text in boxes.items()]
 
 
@@ -116,7 +119,10 @@ def section(
     )
     ids = [one.get("id") if isinstance(one, Mapping) else one for one in listed]
     if not ids or not all(isinstance(one, str) for one in ids):
-        raise InputError(f"section({title!r}, …) takes a list of questions, or of their ids")
+        raise InputError(
+            f"section({title!r}, …) takes a list of questions, or of their ids",
+            code="builder.section_not_a_list",
+        )
     return {"title": title, "questions": ids, **({"any_of": True} if any_of else {})}
 
 
@@ -149,7 +155,10 @@ def choice(
         InputError: something does not fit; the error names the argument.
     """
     if isinstance(choices, str | Mapping | Set):
-        raise InputError(f"ask.choice({id!r}): choices must be a list of labels, not {choices!r}")
+        raise InputError(
+            f"ask.choice({id!r}): choices must be a list of labels, not {choices!r}",
+            code="builder.choices_not_a_list",
+        )
     labels: Any = {"count": choices} if isinstance(choices, int) else list(choices)
     count = (choices if isinstance(choices, int) else len(labels)) + bool(refusal)
     stated = mechanism_of(f"ask.choice({id!r})", mechanism or "randomized_response", epsilon)
@@ -189,7 +198,10 @@ def scale(
         InputError: something does not fit; the error names the argument.
     """
     if isinstance(levels, str | int | Mapping | Set):
-        raise InputError(f"ask.scale({id!r}): levels must be a list of labels, not {levels!r}")
+        raise InputError(
+            f"ask.scale({id!r}): levels must be a list of labels, not {levels!r}",
+            code="builder.levels_not_a_list",
+        )
     own: Any = {"mechanism": mechanism, "prior": prior, "refusal": refusal}
     return {**choice(id, levels, epsilon=epsilon, text=text, **own), "ordered": True}
 
@@ -269,7 +281,9 @@ def public(
         InputError: it has neither choices nor both bounds.
     """
     if (choices is None) == (low is None or high is None):
-        raise InputError(f"ask.public({id!r}): give choices, or low and high")
+        raise InputError(
+            f"ask.public({id!r}): give choices, or low and high", code="builder.public_choices_or_bounds"
+        )
     found: dict[str, Any] = {"id": id}
     if low is not None and high is not None:
         found |= {"bounds": [decimal_of(low), decimal_of(high)], "step": decimal_of(step)}
@@ -322,7 +336,10 @@ def study(
         InputError: something does not fit; the error names the argument, or the question.
     """
     if not isinstance(title, str | Mapping):
-        raise InputError(f"study({id!r}, …): the second argument is the title, and the third the questions")
+        raise InputError(
+            f"study({id!r}, …): the second argument is the title, and the third the questions",
+            code="builder.arguments_swapped",
+        )
     asked = [dict(questions)] if isinstance(questions, Mapping) else list(questions)
     found = {"format": FORMAT, "id": id, "version": version, "title": title, "questions": asked}
     stated: dict[str, Any] = who_asks_of(owner, contact, ethics, retention)

@@ -132,11 +132,15 @@ def feature(
         InputError: it has one bound alone, or bounds and choices, or a unit and no bounds.
     """
     if measured_in and low is None:
-        raise InputError(f"ask.feature({id!r}): measured_in is of a number, which has low and high")
+        raise InputError(
+            f"ask.feature({id!r}): measured_in is of a number, which has low and high",
+            code="builder.unit_without_number",
+        )
     named = {"id": id, **({"text": text} if text else {})}
     if (low is None) != (high is None) or (low is not None and choices is not None):
         raise InputError(
-            f"ask.feature({id!r}): a number has low and high; a choice has choices, and no bounds"
+            f"ask.feature({id!r}): a number has low and high; a choice has choices, and no bounds",
+            code="builder.feature_choices_or_bounds",
         )
     if low is not None and high is not None:
         bounds = named | {"bounds": [decimal_of(low), decimal_of(high)]}

@@ -37,7 +37,9 @@ def question_of(builder: str, id: str, ask: str, text: Spoken, own: dict[str, An
     except StudyError as error:
         where = error.field.removeprefix("questions[0]").removeprefix(".")
         where = CALLED.get(where, where.removeprefix("mechanism.").removeprefix("model."))
-        raise InputError(f"ask.{builder}({id!r}): {where}: {error.problem}") from None
+        raise InputError(
+            f"ask.{builder}({id!r}): {where}: {error.problem}", code="builder.question_invalid"
+        ) from None
     return found
 
 
@@ -57,7 +59,9 @@ def study_of(document: dict[str, Any]) -> Study:
             name = one.get("id") if isinstance(one, Mapping) else one
             if where.startswith(f"questions[{place}]"):
                 where = where.replace(f"questions[{place}]", f"question {name!r}")
-        raise InputError(f"study({document['id']!r}): {where}: {error.problem}") from None
+        raise InputError(
+            f"study({document['id']!r}): {where}: {error.problem}", code="builder.study_invalid"
+        ) from None
 
 
 def sections_of(stated: Any) -> Any:
@@ -92,7 +96,7 @@ def mechanism_of(
     for name, value in added.items():
         if name in own and not _is_same(own[name], value):
             both = f"the mechanism states {own[name]!r}, and beside it stands {value!r}"
-            raise InputError(f"{where}: {name}: {both}: say it once")
+            raise InputError(f"{where}: {name}: {both}: say it once", code="builder.mechanism_twice")
     if products == 1:
         # As it is where a document says nothing of it.
         del added["products"]

@@ -80,7 +80,10 @@ def _summary(study: Study, arguments: argparse.Namespace, progress: Progress) ->
     paths = arguments.reports
     if not _is_table(arguments):
         if arguments.cluster or arguments.workers or arguments.trust_files:
-            raise UsageError("--cluster, --workers and --trust-files are for a dataset, or for Parquet files")
+            raise UsageError(
+                "--cluster, --workers and --trust-files are for a dataset, or for Parquet files",
+                code="summary.engine_option",
+            )
         from summaries.reading import summarize_files
 
         return summarize_files(study, paths, reading_of(progress, paths))

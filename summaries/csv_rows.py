@@ -36,11 +36,15 @@ def csv_rows(path: str) -> Iterator[Placed]:
                 where = f"{name}, line {rows.line_num}"
                 if len(row) != len(header):
                     cells = f"{len(row)} cells under {len(header)} columns"
-                    raise InputError(f"{where}: {cells}: it was cut off, export it again")
+                    raise InputError(
+                        f"{where}: {cells}: it was cut off, export it again", code="reports.row_cut_off"
+                    )
                 yield where, partial(report_of_row, dict(zip(header, row)))
         except (csv.Error, UnicodeDecodeError) as error:
             where = f"{name}, line {rows.line_num}"
-            raise InputError(f"{where} is no CSV in UTF-8 ({error}): export it again") from None
+            raise InputError(
+                f"{where} is no CSV in UTF-8 ({error}): export it again", code="reports.not_csv"
+            ) from None
 
 
 def _check_header(name: str, header: list[str]) -> None:
@@ -48,6 +52,8 @@ def _check_header(name: str, header: list[str]) -> None:
     missing = [column for column in COLUMNS if column not in heads]
     if missing:
         what = f"{PAYLOADS}QUESTION" if missing[0] == "payloads" else missing[0]
-        raise InputError(f"{name} has no column {what} between commas: {NO_REPORTS}")
+        raise InputError(
+            f"{name} has no column {what} between commas: {NO_REPORTS}", code="reports.column_missing"
+        )
     if len(set(header)) < len(header):
-        raise InputError(f"{name} has a column twice: export it again")
+        raise InputError(f"{name} has a column twice: export it again", code="reports.duplicate_column")

@@ -103,15 +103,20 @@ def public_columns(study: Study, reports: Iterable[Report]) -> PublicColumns:
 def _refuse_without_fields(study: Study) -> None:
     check_study(study)
     if not study.public:
-        raise InputError(f"study {study.id} has no public fields: its reports have no columns but payloads")
+        raise InputError(
+            f"study {study.id} has no public fields: its reports have no columns but payloads",
+            code="summary.no_public_fields",
+        )
 
 
 def _kept_cells(study: Study, summary: Summary) -> Mapping[Cell, Mapping[str, QuestionSummary]]:
     if summary.digest != study.digest:
-        raise SummaryError("digest", "it is of another study document")
+        raise SummaryError("digest", "it is of another study document", code="summary.other_study")
     if summary.cells is not None:
         return summary.cells
     problem = "was not kept by cell"
     if not keeps_cells(study):
         problem = f"has no cells, as {study.cells:,} are too many, or too large: {MOST_CELLS:,} is the most"
-    raise SummaryError(CELLS, f"the summary {problem}: take the reports themselves")
+    raise SummaryError(
+        CELLS, f"the summary {problem}: take the reports themselves", code="summary.cells_invalid"
+    )

@@ -85,7 +85,8 @@ def summarize(study: Study | str | PathLike[str], reports: Reports) -> Summary:
     summary = reduce_reports(study, good_reports(study, found))
     if not _count(summary):
         raise InputError(
-            "there are no reports (a series is used up once read): Summary.empty(study) is a summary of none"
+            "there are no reports (a series is used up once read): Summary.empty(study) is a summary of none",
+            code="reports.none_in_series",
         )
     return summary
 
@@ -105,11 +106,11 @@ def summarize_files(study: Study, paths: Iterable[str], told: Told = _to_nobody)
     """
     check_study(study)
     if isinstance(paths, str | PathLike):
-        raise InputError("paths must be a list of paths, not one path")
+        raise InputError("paths must be a list of paths, not one path", code="reports.paths_not_a_list")
     names = _of_reports(paths)
     summary = reduce_reports(study, good_reports(study, ReportFiles(study, names, told)))
     if not _count(summary):
-        raise InputError(f"there are no reports in {', '.join(names)}")
+        raise InputError(f"there are no reports in {', '.join(names)}", code="reports.none_in_files")
     return summary
 
 
@@ -151,7 +152,8 @@ def evidence_of(study: Study, given: object) -> Summary | Iterable[Report]:
     if isinstance(given, Report | Mapping | bytes) or not isinstance(given, Iterable):
         raise InputError(
             f"reports must be a path, a table, a Summary or a series of Report, not a {type(given).__name__}"
-            + (": give a list of them" if isinstance(given, Report | Mapping) else "")
+            + (": give a list of them" if isinstance(given, Report | Mapping) else ""),
+            code="reports.unknown_kind",
         )
     return _in_series(study, iter(given))
 
@@ -162,7 +164,10 @@ def _in_series(study: Study, series: Iterator[object]) -> Iterable[Report]:
     if first is None:
         return ()
     if is_table(first):
-        raise InputError("of several tables give one with all their rows, such as pandas.concat(tables)")
+        raise InputError(
+            "of several tables give one with all their rows, such as pandas.concat(tables)",
+            code="reports.several_tables",
+        )
     whole = chain([first], series)
     is_line = isinstance(first, str) and first.lstrip("\ufeff \t\r\n").startswith("{")
     if isinstance(first, PathLike) or (isinstance(first, str) and not is_line):
@@ -179,7 +184,8 @@ def _of_reports(paths: Iterable[object]) -> list[str]:
         if _is_summary(name):
             raise InputError(
                 f"{name} is a summary, not reports: fit it alone; in Python summaries of which no two have a "
-                "report in common add up, one.merge(other)"
+                "report in common add up, one.merge(other)",
+                code="reports.is_summary",
             )
     return names
 
@@ -192,14 +198,18 @@ def _is_summary(path: str) -> bool:
 def checked_path(path: object) -> str:
     """Return a file's path as text, - as that of a copy of standard input. Raises InputError for others."""
     if not isinstance(path, str | PathLike):
-        raise InputError(f"a path is wanted, not a {type(path).__name__}")
+        raise InputError(f"a path is wanted, not a {type(path).__name__}", code="reports.not_a_path")
     if "\n" in str(path) or str(path).startswith("{"):
-        raise InputError("a file's path is wanted, not its text: give that line by line, text.splitlines()")
+        raise InputError(
+            "a file's path is wanted, not its text: give that line by line, text.splitlines()",
+            code="reports.text_not_path",
+        )
     refuse_workbook(path)
     refuse_places(str(path))
     if Path(path).is_fifo():
         raise InputError(
-            f"{path} is a stream, and reports are looked at twice: pipe them in and name - in its place"
+            f"{path} is a stream, and reports are looked at twice: pipe them in and name - in its place",
+            code="reports.stream",
         )
     return _copied_input() if str(path) == STREAM else str(path)
 
@@ -231,7 +241,7 @@ def _read_head(path: str) -> str:
         with open(path, encoding="utf-8", errors="replace") as file:
             return file.read(4096)
     except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from None
+        raise InputError(f"cannot read {path}: {error.strerror}", code="files.not_readable") from None
 
 
 class ReadReports(CheckedReports):
@@ -294,7 +304,9 @@ def _all_reports(paths: Iterable[str], labels: Labels) -> Iterator[Placed]:
         try:
             yield from _rows_of(path, labels)(path)
         except OSError as error:
-            raise InputError(f"cannot read {path}: {error.strerror or error}") from None
+            raise InputError(
+                f"cannot read {path}: {error.strerror or error}", code="files.not_readable"
+            ) from None
 
 
 def _rows_of(path: str, labels: Labels) -> Callable[[str], Iterator[Placed]]:
@@ -309,7 +321,7 @@ def _ndjson_lines(path: str) -> Iterator[Placed]:
         begin = file.read(4)
         for magic, what in NO_TEXT.items():
             if begin.startswith(magic):
-                raise InputError(f"{path} is {what}")
+                raise InputError(f"{path} is {what}", code="reports.not_ndjson")
         file.seek(len(BOM_UTF8) if begin.startswith(BOM_UTF8) else 0)
         for number, line in enumerate(_lines(file), 1):
             where = f"{Path(path).name}, line {number}"
@@ -337,7 +349,8 @@ def _check_end(line: bytes, count: int, where: str) -> None:
     said = printable(line.decode(errors="replace").strip(), 200)
     raise InputError(
         f"{where}: {counted(count, 'report')} before the end of an export that says {said}: export it again "
-        "(files that were joined `ldpkit summarize` takes one by one)"
+        "(files that were joined `ldpkit summarize` takes one by one)",
+        code="reports.wrong_end_of_export",
     )
 
 
@@ -362,4 +375,6 @@ def _parquet_batches(path: str) -> Iterator[list[dict[str, Any]]]:
         # Of what a file says of itself, an error of the system's has a number; the text runs over lines.
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        raise InputError(f"{path} is damaged, or is not a Parquet file: export it again") from None
+        raise InputError(
+            f"{path} is damaged, or is not a Parquet file: export it again", code="files.not_parquet"
+        ) from None

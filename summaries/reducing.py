@@ -94,7 +94,7 @@ class Seen:
         try:
             key = bytes.fromhex(report.id)
         except (TypeError, ValueError):
-            raise ReportError("id", "must be 32 hexadecimal digits") from None
+            raise ReportError("id", "must be 32 hexadecimal digits", code="report.wrong_id") from None
         content = hash((tuple(sorted(report.payloads.items())), tuple(sorted(report.public.items()))))
         try:
             before = self._content_of(key)
@@ -103,12 +103,15 @@ class Seen:
         except sqlite3.Error as error:
             raise InputError(
                 f"the ids of so many reports need room in the folder for temporary files ({error}): make "
-                "room, or set SQLITE_TMPDIR to a folder that has some"
+                "room, or set SQLITE_TMPDIR to a folder that has some",
+                code="reports.no_room_for_ids",
             ) from None
         if before is None:
             return False
         if before != content:
-            raise ReportError("id", f"{report.id} stands twice with different content")
+            raise ReportError(
+                "id", f"{report.id} stands twice with different content", code="report.duplicate_id"
+            )
         self.repeated += 1
         return True
 
@@ -173,7 +176,8 @@ def check_study(study: object) -> None:
     if not isinstance(study, Study):
         raise InputError(
             f"the study must be a Study, is a {type(study).__name__}: Study.from_json(text) reads a "
-            "document's text, ldp_client.files.disk.load_study(path) a file"
+            "document's text, ldp_client.files.disk.load_study(path) a file",
+            code="reports.study_not_a_study",
         )
 
 
@@ -191,9 +195,11 @@ def only_reports(reports: object) -> Iterator[Report]:
     """
     wanted = f"{WANTED}, not a {type(reports).__name__}"
     if isinstance(reports, str | bytes | PathLike):
-        raise InputError(f"{wanted}: fit, analyse and summarize take the path of a file")
+        raise InputError(
+            f"{wanted}: fit, analyse and summarize take the path of a file", code="reports.path_given"
+        )
     if isinstance(reports, Report | Mapping) or not isinstance(reports, Iterable):
-        raise InputError(f"{wanted}: give a list of them")
+        raise InputError(f"{wanted}: give a list of them", code="reports.single_report")
     return _each_a_report(reports)
 
 
@@ -202,7 +208,8 @@ def _each_a_report(reports: Iterable[object]) -> Iterator[Report]:
         if not isinstance(report, Report):
             raise InputError(
                 f"{WANTED}: entry {number} is a {type(report).__name__}. Report.from_json(line) reads a "
-                "report; answers without noise are no reports"
+                "report; answers without noise are no reports",
+                code="reports.entry_not_report",
             )
         yield report
 
@@ -220,17 +227,19 @@ def check_report(study: Study, mechanisms: Mapping[str, Mechanism], report: Repo
             public values that the study does not list.
     """
     if report.digest != study.digest:
-        raise ReportError("digest", "the report answers another study document")
+        raise ReportError("digest", "the report answers another study document", code="report.other_study")
     if report.version != study.version or report.study != study.id:
         raise ReportError(
-            "version", f"the digest is that of {study.id}, version {study.version}, and no other"
+            "version",
+            f"the digest is that of {study.id}, version {study.version}, and no other",
+            code="report.wrong_version",
         )
     wrong = study.wrong_payload(report.payloads)
     if wrong:
-        raise ReportError(f"payloads.{wrong[0]}", wrong[1])
+        raise ReportError(f"payloads.{wrong[0]}", wrong[1], code="report.payload_invalid")
     wrong = study.wrong_public(report.public)
     if wrong:
-        raise ReportError(f"public.{wrong[0]}", wrong[1])
+        raise ReportError(f"public.{wrong[0]}", wrong[1], code="report.public_invalid")
     for name, payload in report.payloads.items():
         mechanisms[name].check(payload)
 

@@ -82,7 +82,8 @@ class Others:
         if len(self._documents) > MOST_DOCUMENTS:
             raise InputError(
                 f"{where}: up to here reports answer more than {MOST_DOCUMENTS} study documents, the last "
-                f"{last}: these are no reports of one study"
+                f"{last}: these are no reports of one study",
+                code="reports.of_many_studies",
             )
 
     def refuse_all(self, rest: int) -> None:
@@ -92,7 +93,8 @@ class Others:
         own = f"{self._id} version {self._version} with digest {self._digest}"
         seen = [f"{count} answer {document}" for document, count in self._documents.most_common()]
         raise InputError(
-            f"no report answers {own}: {', '.join(seen[:SHOWN])}. Use the study file with that digest"
+            f"no report answers {own}: {', '.join(seen[:SHOWN])}. Use the study file with that digest",
+            code="reports.none_of_study",
         )
 
 
@@ -103,7 +105,9 @@ def refuse_bad(good: int, repeated: int, bad: Refused, others: Others) -> None:
     if refused:
         shown = "; ".join([*bad.shown, *others.foreign.shown][:SHOWN])
         total = good + repeated + refused + others.versions.total()
-        raise InputError(f"{refused} of {total} reports cannot belong to this study: {shown}")
+        raise InputError(
+            f"{refused} of {total} reports cannot belong to this study: {shown}", code="reports.many_refused"
+        )
 
 
 def left_out_notes(left: Mapping[tuple[int, str], int]) -> tuple[str, ...]:

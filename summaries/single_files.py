@@ -20,18 +20,23 @@ def refuse_places(path: str) -> None:
     """Raises InputError for a folder, or an address, with what can be done about it."""
     if not is_in_store(path):
         if Path(path).is_dir():
-            raise InputError(_of_folder(path))
+            raise InputError(_of_folder(path), code="reports.folder_given")
         return
     inside, where = on_disk(path), urlsplit(path.replace("[", "%5B").replace("]", "%5D"))
     if inside is not None:
-        raise InputError(f"{path} is an address: write the path alone, {inside}")
+        raise InputError(
+            f"{path} is an address: write the path alone, {inside}", code="reports.address_of_file"
+        )
     is_served, name = where.scheme in UNLISTED, where.path.lower()
     if name.endswith(_READ_WHOLE) or (is_served and not name.endswith(".parquet")):
         verb = "download" if is_served else "copy"
         # A server may have a dataset too.
         dataset = "" if name.endswith(_READ_WHOLE) else f"; {_of_dataset(path)}"
-        raise InputError(f"{path} is an address: {verb} the file of reports first, and name that{dataset}")
-    raise InputError(f"{path} is an address: {_of_dataset(path)}")
+        raise InputError(
+            f"{path} is an address: {verb} the file of reports first, and name that{dataset}",
+            code="reports.address_not_local",
+        )
+    raise InputError(f"{path} is an address: {_of_dataset(path)}", code="reports.address_of_dataset")
 
 
 def _of_folder(path: str) -> str:

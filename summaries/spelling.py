@@ -43,6 +43,7 @@ class Labels(NamedTuple):
                 f"public.{field}",
                 f"is the number {cell}, which the labels {both} both are: read the column as text "
                 "(dtype=str)",
+                code="report.label_ambiguous",
             )
         return found[0] if found else str(cell)
 
@@ -54,7 +55,8 @@ class Labels(NamedTuple):
             if lost and name in table.columns and table[name].isna().any():
                 raise InputError(
                     f"the table has rows without {field}: pandas took the label {lost[0]} for a missing "
-                    "cell; read the CSV with keep_default_na=False"
+                    "cell; read the CSV with keep_default_na=False",
+                    code="reports.label_lost",
                 )
 
 

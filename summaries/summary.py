@@ -129,7 +129,11 @@ class Summary:
             SummaryError: the other is of another study document.
         """
         if self.digest != other.digest:
-            raise SummaryError("digest", "summaries of different study documents cannot be merged")
+            raise SummaryError(
+                "digest",
+                "summaries of different study documents cannot be merged",
+                code="summary.merge_of_other_study",
+            )
         merged = {name: self.questions[name].merge(other.questions[name]) for name in self.questions}
         return Summary(self.study, self.version, self.digest, merged, _merged_cells(self.cells, other.cells))
 
@@ -141,7 +145,7 @@ class Summary:
         """
         for name, part in self.questions.items():
             if part.reports is not None:
-                raise SummaryError(f"questions.{name}", NEEDS_REPORTS)
+                raise SummaryError(f"questions.{name}", NEEDS_REPORTS, code="summary.not_serializable")
         head = {"format": FORMAT, "study": self.study, "version": self.version, "digest": self.digest}
         cells = {} if self.cells is None else {CELLS: cells_document(self.cells)}
         return canonical_json({**head, "questions": _documents(self.questions), **cells})
@@ -167,10 +171,11 @@ class Summary:
                 "digest",
                 f"it is of another study document, {parsed['study']} version {parsed['version']} with digest "
                 f"{parsed['digest']}: use that document",
+                code="summary.of_other_study",
             )
         empty = cls.empty(study)
         if set(parsed["questions"]) != set(empty.questions):
-            raise SummaryError("questions", "are not those of the study")
+            raise SummaryError("questions", "are not those of the study", code="summary.wrong_questions")
         _check_parts(study, empty, parsed["questions"], "")
         cells = parsed[CELLS]
         if cells is not None:
@@ -208,16 +213,22 @@ def _checked_cells(
 ) -> dict[Cell, Parts]:
     """The cells of a document. Raises SummaryError where they are not the study's, or those of `whole`."""
     if not keeps_cells(study):
-        raise SummaryError(CELLS, "this study's summaries are not kept by cell")
+        raise SummaryError(CELLS, "this study's summaries are not kept by cell", code="summary.not_by_cell")
     cells: dict[Cell, Parts] = {}
     total: Parts = empty.questions
     for index, entry in enumerate(listed):
         path, values = f"{CELLS}[{index}]", entry["public"]
         public = {field.id: value for field, value in zip(study.public, values)}
         if len(values) != len(study.public) or study.wrong_public(public) or values in cells:
-            raise SummaryError(f"{path}.public", "must be one value of each public field, and stand once")
+            raise SummaryError(
+                f"{path}.public",
+                "must be one value of each public field, and stand once",
+                code="summary.cell_wrong_public",
+            )
         if set(entry["questions"]) != set(whole):
-            raise SummaryError(f"{path}.questions", "are not those of the study")
+            raise SummaryError(
+                f"{path}.questions", "are not those of the study", code="summary.cell_wrong_questions"
+            )
         _check_parts(study, empty, entry["questions"], f"{path}.")
         cells[values] = entry["questions"]
         total = {name: total[name].merge(cells[values][name]) for name in whole}
@@ -227,7 +238,9 @@ def _checked_cells(
         if part.tails is not None and found.tails is not None:
             same = same and np.array_equal(part.tails, found.tails)
         if not same:
-            raise SummaryError(CELLS, f"do not add up to what stands in questions.{name}")
+            raise SummaryError(
+                CELLS, f"do not add up to what stands in questions.{name}", code="summary.cells_do_not_add_up"
+            )
     return cells
 
 
@@ -238,13 +251,17 @@ def _check_parts(study: Study, empty: Summary, parts: Parts, path: str) -> None:
 
 def _check_part(path: str, mechanism: Mechanism, part: QuestionSummary, size: int) -> None:
     if REDUCTIONS[mechanism.name].keeps_reports(mechanism):
-        raise SummaryError(path, NEEDS_REPORTS)
+        raise SummaryError(path, NEEDS_REPORTS, code="summary.part_needs_reports")
     if len(part.values) != size:
-        raise SummaryError(f"{path}.values", f"must have {size} entries")
+        raise SummaryError(f"{path}.values", f"must have {size} entries", code="summary.wrong_value_count")
     if not REDUCTIONS[mechanism.name].possible(mechanism, part.n, part.values):
-        raise SummaryError(f"{path}.values", f"cannot be those of {part.n} reports")
+        raise SummaryError(
+            f"{path}.values", f"cannot be those of {part.n} reports", code="summary.values_impossible"
+        )
     if part.tails is not None and not possible_tails(mechanism, part.n, part.tails):
-        raise SummaryError(f"{path}.tails", f"cannot be those of {part.n} reports")
+        raise SummaryError(
+            f"{path}.tails", f"cannot be those of {part.n} reports", code="summary.tails_impossible"
+        )
 
 
 class _Values:

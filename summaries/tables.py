@@ -64,7 +64,10 @@ def in_table(table: Any, labels: Labels = NO_LABELS) -> Iterator[Placed]:
     missing = [name for name in COLUMNS if name not in heads]
     if missing:
         shown = ", ".join(visible(name[:MOST_SHOWN]) for name in names[:8])
-        raise InputError(f"the table has no column {missing[0]}, but {shown or 'none'}: {NO_REPORTS}")
+        raise InputError(
+            f"the table has no column {missing[0]}, but {shown or 'none'}: {NO_REPORTS}",
+            code="reports.table_column_missing",
+        )
     refuse_repeated(columns, "the table")
     return in_documents(_rows(table), "row", labels)
 
@@ -88,7 +91,10 @@ def refuse_repeated(columns: Iterable[Any], what: str) -> None:
         for name in names:
             if name in seen:
                 shown = visible(name[:MOST_SHOWN])
-                raise InputError(f"{what} has the column {shown} twice: leave one of them out")
+                raise InputError(
+                    f"{what} has the column {shown} twice: leave one of them out",
+                    code="reports.duplicate_table_column",
+                )
             seen.add(name)
 
 
@@ -116,7 +122,8 @@ def in_documents(
         else:
             raise InputError(
                 f"{where}: {counted(count, 'report')} before the end of an export that says "
-                f"{printable(end.get('reports'))}: export it again"
+                f"{printable(end.get('reports'))}: export it again",
+                code="reports.wrong_end_of_parquet",
             )
 
 
@@ -136,9 +143,9 @@ def report_of_row(row: Mapping[str, Any], labels: Labels = NO_LABELS) -> Report:
         head = (row["report_id"], row["study"], row["version"], row["digest"])
         report = Report(*head, payloads, public=_there(row.get("public") or {}))
     except (KeyError, AttributeError, TypeError):
-        raise ReportError("", "the row lacks a column of an export") from None
+        raise ReportError("", "the row lacks a column of an export", code="report.column_missing") from None
     if not all(isinstance(payload, bytes) for payload in payloads.values()):
-        raise ReportError("payloads", "must be binary columns")
+        raise ReportError("payloads", "must be binary columns", code="report.payload_not_binary")
     # The rules of a report document hold for a row too.
     return Report.from_document(report.to_document())
 
@@ -168,7 +175,9 @@ def _decoded(name: str, cell: object) -> bytes:
     try:
         return a2b_base64(str(cell), strict_mode=True)
     except (NotBase64, ValueError):
-        raise ReportError(name, "must be base64, as `ldpkit export` writes it") from None
+        raise ReportError(
+            name, "must be base64, as `ldpkit export` writes it", code="report.payload_not_base64"
+        ) from None
 
 
 def _report_of(found: object, where: str, labels: Labels) -> Report:
@@ -177,11 +186,11 @@ def _report_of(found: object, where: str, labels: Labels) -> Report:
     if isinstance(found, str | bytes):
         return Report.from_json(found)
     if not isinstance(found, Mapping):
-        raise InputError(f"{where} is a {type(found).__name__}: {NO_REPORTS}")
+        raise InputError(f"{where} is a {type(found).__name__}: {NO_REPORTS}", code="reports.row_wrong_type")
     if not isinstance(found.get("payloads"), Mapping) and not any(
         str(name).startswith(PAYLOADS) for name in found
     ):
-        raise InputError(f"{where} has no payloads: {NO_REPORTS}")
+        raise InputError(f"{where} has no payloads: {NO_REPORTS}", code="reports.row_without_payloads")
     return report_of_row(found, labels)
 
 
@@ -222,7 +231,9 @@ def _arrow(table: Any) -> Any:
     try:
         return pyarrow.table(table)
     except (pyarrow.ArrowException, TypeError, ValueError) as error:
-        raise InputError(f"the table cannot be read as an Arrow table: {error}") from None
+        raise InputError(
+            f"the table cannot be read as an Arrow table: {error}", code="reports.not_arrow"
+        ) from None
 
 
 def _rows(table: Any) -> Iterator[Mapping[str, Any]]:

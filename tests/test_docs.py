@@ -38,6 +38,7 @@ def test_what_an_epsilon_means_is_what_devices_say():
         assert tuple(said) == factors(float(epsilon))
 
 
+@pytest.mark.slow
 def test_the_readmes_python_runs(tmp_path):
     (code,) = blocks(ROOT / "README.md", "python")
     done = subprocess.run(
@@ -66,6 +67,7 @@ def pasted(port, folder):
     )
 
 
+@pytest.mark.slow
 def test_the_readmes_collector_can_be_pasted(tmp_path):
     """All at once into a shell: nothing waits for a key, and the server is waited for."""
     with held_port() as port:

@@ -81,6 +81,7 @@ def test_public_names_exist(package):
         assert getattr(module, name) is not None
 
 
+@pytest.mark.slow
 def test_no_name_of_a_module_is_bound_twice(pytestconfig):
     """A second pattern or function of one name would stand for the first in silence."""
     twice = {}

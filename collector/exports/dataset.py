@@ -122,7 +122,10 @@ def export_from(
     begin: is called where nothing is in the way, before anything is written.
     """
     if order.buckets is not None and not is_bucket_count(order.buckets):
-        raise UsageError(f"--buckets must be a power of two of at most {MOST_BUCKETS}, is {order.buckets}")
+        raise UsageError(
+            f"--buckets must be a power of two of at most {MOST_BUCKETS}, is {order.buckets}",
+            code="export.wrong_bucket_count",
+        )
     refuse_nested(store)
     folder = folder_of(order.study)
     with database.read() as session:
@@ -218,7 +221,8 @@ def _refuse_others(store: Store, study_id: str, before: Manifest | None, identit
     what = "an archive" if found.archive else "a dataset"
     raise InputError(
         f"{store.shown(folder_of(study_id))} is {what} of another database, or of this one before it was "
-        "restored from a backup: name another place"
+        "restored from a backup: name another place",
+        code="export.dataset_of_other_database",
     )
 
 
@@ -227,7 +231,10 @@ def read_manifest(store: Store, study_id: str) -> Manifest:
     found = manifest_there(store, study_id)
     if found is None:
         where = store.shown(f"{folder_of(study_id)}/{MANIFEST}")
-        raise InputError(f"there is no {where}: no dataset of {study_id} is there, or it is not finished")
+        raise InputError(
+            f"there is no {where}: no dataset of {study_id} is there, or it is not finished",
+            code="export.no_dataset",
+        )
     return found
 
 
@@ -239,7 +246,9 @@ def manifest_there(store: Store, study_id: str) -> Manifest | None:
         return None
     found = Manifest.from_json(text, where)
     if found.study != study_id:
-        raise InputError(f"{where} is of the study {found.study[:64]!r}")
+        raise InputError(
+            f"{where} is of the study {found.study[:64]!r}", code="export.dataset_of_other_study"
+        )
     return found
 
 
@@ -253,7 +262,9 @@ def plan_of(database: Database, order: Order, before: Manifest | None) -> Plan:
     with database.read() as session:
         state = queries.study_state(session, order.study)
         if state is None:
-            raise InputError(f"there is no study {order.study[:64]!r} in {database.shown}")
+            raise InputError(
+                f"there is no study {order.study[:64]!r} in {database.shown}", code="export.unknown_study"
+            )
         place, is_open = Place(Store(order.address), order.study, state.number), not state.closed
         refuse_gone(state, order.study, place.store.shown(folder_of(order.study)) if before else "")
         is_cut = is_open and not order.with_today
@@ -262,10 +273,15 @@ def plan_of(database: Database, order: Order, before: Manifest | None) -> Plan:
         digests = queries.document_digests(session, state.number)
     rules = rules_of(database, order.study, digests)
     if any(one.study.route is not None for one in rules.values()):
-        raise InputError(f"{order.study} is a secure sum: nobody can read its shares alone")
+        raise InputError(
+            f"{order.study} is a secure sum: nobody can read its shares alone", code="export.secure_sum"
+        )
     if before is not None and any(digests.get(number) != name for name, number in before.documents.items()):
         where = f"{order.address}/{folder_of(order.study)}"
-        raise InputError(f"{where} has another collector's study of this name: name another place")
+        raise InputError(
+            f"{where} has another collector's study of this name: name another place",
+            code="export.study_of_other_collector",
+        )
     former, buckets = _buckets_of(place, order.buckets, before, counts)
     left = place.store.shown(folder_of(order.study))
     scope = Scope(order.study, state.number, rules, buckets, through, state.deletions, left)
@@ -282,7 +298,8 @@ def _buckets_of(place: Place, wanted: int | None, before: Manifest | None, count
             # Some other folder would take this call: no UsageError.
             raise InputError(
                 f"{where} was not finished with --buckets {pending.after}: run that again, which ends it, or "
-                "name another place"
+                "name another place",
+                code="export.other_buckets",
             )
         return pending
     former = before.buckets if before is not None else pending.after if pending is not None else None
@@ -339,7 +356,10 @@ def require_part(store: Store, folder: str, part: Part) -> None:
     """Raises InputError where a file is not what it was when it was written, or is away."""
     path = f"{folder}/{part.path}"
     if store.digest(path) != (part.bytes, part.sha256):
-        raise InputError(f"{store.shown(path)} is not what was written there: no report was dropped")
+        raise InputError(
+            f"{store.shown(path)} is not what was written there: no report was dropped",
+            code="export.file_changed",
+        )
 
 
 def _scope_of(database: Database, order: Order, buckets: int, through: date | None) -> Scope:

@@ -26,7 +26,7 @@ class DatedReport(Report):
         """Read a line of a dated export. Raises ReportError."""
         found: Any = parse_json(line, ReportError, MAX_BYTES + MOST_AROUND)
         if not isinstance(found, dict) or set(found) != {"day", "report"}:
-            raise ReportError("", "must stand beside its day")
+            raise ReportError("", "must stand beside its day", code="report.not_dated")
         report: DatedReport = cls.from_document(found["report"])  # type: ignore[assignment]
         report.day = Day().read(found["day"], "day", ReportError)
         return report

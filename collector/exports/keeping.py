@@ -86,9 +86,14 @@ def refuse_gone(state: queries.StudyState | None, study_id: str, left: str = "")
     """Raises InputError where a study's reports are not in the database any more. left: where files are."""
     if state is not None and state.deleted:
         more = f", and {left} may still have reports of it, which nobody else deletes" if left else ""
-        raise InputError(f"{study_id} was deleted: there is nothing to export{more}")
+        raise InputError(
+            f"{study_id} was deleted: there is nothing to export{more}", code="export.study_deleted"
+        )
     if state is not None and state.archived is not None:
-        raise InputError(f"the reports of {study_id} are archived in {state.archived}: take them there")
+        raise InputError(
+            f"the reports of {study_id} are archived in {state.archived}: take them there",
+            code="export.study_archived",
+        )
 
 
 def refuse_losses(database: Database, place: Place, before: Manifest, forget_before: date | None) -> None:
@@ -141,7 +146,8 @@ def _away(place: Place, paths: list[str]) -> InputError:
     return InputError(
         f"{folder} lacks {counted(len(paths), 'file')} ({named}) with reports that the database has no more: "
         "nothing was written. Put back what was there, or, if you deleted it as they expired, say so: "
-        f"`ldpkit export --format parquet --forget-before {after}`"
+        f"`ldpkit export --format parquet --forget-before {after}`",
+        code="export.files_missing",
     )
 
 
@@ -153,7 +159,8 @@ def _refusal(place: Place, lost: Counter[date], outcome: str) -> InputError:
     return InputError(
         f"{folder} has {counted(lost.total(), 'report')} that the database has no more and nobody withdrew "
         f"({days}{more}): they expired, or it was restored from an older backup; {outcome}. Export to "
-        f"another folder, or delete them here too: `ldpkit export --format parquet --forget-before {after}`"
+        f"another folder, or delete them here too: `ldpkit export --format parquet --forget-before {after}`",
+        code="export.reports_lost",
     )
 
 

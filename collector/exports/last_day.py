@@ -39,4 +39,7 @@ def last_day_over(session: Session, place: Place, today: date, before: Manifest 
 
 
 def _behind(today: date, but: str, advice: str) -> InputError:
-    return InputError(f"this machine's clock says {today} (UTC), and {but}: nothing was written. {advice}")
+    return InputError(
+        f"this machine's clock says {today} (UTC), and {but}: nothing was written. {advice}",
+        code="export.clock_behind",
+    )

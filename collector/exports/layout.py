@@ -92,7 +92,9 @@ class Manifest(NamedTuple):
             return cls(str(found["study"]), documents, parts, found["buckets"], found["through"], *of)
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
             advice = "name another folder, or move it away"
-            raise InputError(f"{where} is no manifest of {FORMAT}: {advice}") from None
+            raise InputError(
+                f"{where} is no manifest of {FORMAT}: {advice}", code="export.wrong_manifest"
+            ) from None
 
 
 def folder_of(study_id: str) -> str:

@@ -23,7 +23,8 @@ def refuse_nested(store: Store) -> None:
     if folder is not None:
         raise UsageError(
             f"{store.address} is in a dataset's folder of one study, {folder.name}: name the folder that "
-            "this one is in, or another"
+            "this one is in, or another",
+            code="export.nested_dataset",
         )
 
 

@@ -52,6 +52,8 @@ class Scope(NamedTuple):
 class UndoneError(InputError):
     """This machine lacked the memory or the room to make files: of those that are there that says nothing."""
 
+    code = "export.no_memory_or_room"
+
 
 class Written(NamedTuple):
     """A file that was made. content: its bytes, until the next one is asked for."""
@@ -107,7 +109,8 @@ def require_same_deletions(study: queries.StudyState | None, scope: Scope) -> No
     if study is not None and study.deletions != scope.deletions:
         raise InputError(
             f"reports of {scope.study} were deleted while they were exported, as their time was over: the "
-            "dataset is not finished; run it again"
+            "dataset is not finished; run it again",
+            code="export.deleted_meanwhile",
         )
 
 

@@ -29,10 +29,15 @@ def is_address(text: str) -> bool:
 def trimmed(address: str) -> str:
     """An address without slashes at its end. Raises InputError where it is empty, or a protocol alone."""
     if not address.strip():
-        raise InputError("the address is empty: name a folder, or a place such as s3://bucket/studies")
+        raise InputError(
+            "the address is empty: name a folder, or a place such as s3://bucket/studies",
+            code="export.empty_address",
+        )
     found = address.rstrip("/")
     if "://" in address and "://" not in found:
-        raise InputError(f"{address} names no place that files are written to")
+        raise InputError(
+            f"{address} names no place that files are written to", code="export.address_not_writable"
+        )
     return found or "/"
 
 
@@ -40,11 +45,20 @@ def refuse_unreadable(address: str) -> None:
     """Raises UsageError for an address at which `ldpkit summarize` would not look for a dataset."""
     path = on_disk(address)
     if path is not None and path.startswith(("~", *(f"{disk}:" for disk in DISKS))):
-        raise UsageError(f"{address}: write the path from the root; ~ is read by shells alone, file: with //")
+        raise UsageError(
+            f"{address}: write the path from the root; ~ is read by shells alone, file: with //",
+            code="export.relative_address",
+        )
     if path is not None and path.lower().startswith(tuple(f"{store}:" for store in STORES)):
-        raise UsageError(f"{address} is a folder's path: write {path.partition(':')[0]}:// with two slashes")
+        raise UsageError(
+            f"{address} is a folder's path: write {path.partition(':')[0]}:// with two slashes",
+            code="export.one_slash",
+        )
     if address.rstrip("/").lower().endswith(".parquet"):
-        raise UsageError(f"{address} is one file by its name, and a dataset many: leave .parquet out")
+        raise UsageError(
+            f"{address} is one file by its name, and a dataset many: leave .parquet out",
+            code="export.dataset_named_as_file",
+        )
 
 
 class Store:
@@ -159,7 +173,10 @@ class Store:
                     advice = (
                         "put back what it leads to, and a link in the place of the whole dataset, if need be"
                     )
-                    raise InputError(f"{path} is a link, behind which no report could be deleted: {advice}")
+                    raise InputError(
+                        f"{path} is a link, behind which no report could be deleted: {advice}",
+                        code="export.link_in_dataset",
+                    )
 
     def settle(self, folder: str) -> None:
         """Have a disk keep the names of the files that were written in a folder, whatever happens to it."""
@@ -194,7 +211,7 @@ class Store:
 
 def _unlisted(error: OSError) -> None:
     if not isinstance(error, FileNotFoundError):
-        raise InputError(f"cannot list {error.filename}: {line_of(error)}")
+        raise InputError(f"cannot list {error.filename}: {line_of(error)}", code="files.not_listed")
 
 
 def _flush(folder: str | Path) -> None:
@@ -225,12 +242,17 @@ def _filesystem(address: str) -> tuple[Any, str]:
     protocol = address.partition("://")[0] if "://" in address else "file"
     if "://" in address and _has_password(address):
         advice = "set it in the environment, as the store's own programs read it"
-        raise UsageError(f"an address must not hold a password, which would be written down: {advice}")
+        raise UsageError(
+            f"an address must not hold a password, which would be written down: {advice}",
+            code="export.password_in_address",
+        )
     # Of all that fsspec reads, memory and caches among it, what keeps what is written.
     if protocol not in (*DISKS, *STORES) or "::" in address:
         what = "::" if "::" in address else f"{protocol}://"
         known = "a folder, s3://…, gs://…, az://…"
-        raise InputError(f"{address}: {what} is no place that files are written to; {known}")
+        raise InputError(
+            f"{address}: {what} is no place that files are written to; {known}", code="export.unknown_store"
+        )
     try:
         from fsspec.core import url_to_fs
     except ImportError:
@@ -253,4 +275,4 @@ def _has_password(address: str) -> bool:
 
 
 def _not_an_address(address: str, error: Exception) -> InputError:
-    return InputError(f"{address} is no address: {line_of(error)}")
+    return InputError(f"{address} is no address: {line_of(error)}", code="export.wrong_address")

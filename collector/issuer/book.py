@@ -69,7 +69,8 @@ def refuse_copy(session: Session, is_changing: bool = False) -> None:
     if session.scalars(statement.with_for_update() if is_changing else statement).one():
         raise InputError(
             "this database was put back from a backup: a code that got its token since would get a second "
-            "one. Run `ldpkit issuer restored --end-unused`, or `--keep` where none was given since"
+            "one. Run `ldpkit issuer restored --end-unused`, or `--keep` where none was given since",
+            code="issuer.restored_from_backup",
         )
 
 
@@ -80,7 +81,8 @@ def accept_copy(session: Session, is_ending: bool) -> int:
     """
     if not _updated(session, update(IssuerRow).where(IssuerRow.is_copy).values(is_copy=False)):
         raise InputError(
-            "this database was not put back from a backup, or is in use since: its codes stay as they are"
+            "this database was not put back from a backup, or is in use since: its codes stay as they are",
+            code="issuer.not_restored",
         )
     return _updated(session, update(CodeRow).where(*UNUSED).values(ended=True)) if is_ending else 0
 
@@ -127,12 +129,21 @@ def add_key(session: Session, study_id: str, public: Mapping[str, str]) -> None:
     Identifier().read(study_id, "STUDY_ID", DocumentError)
     rows = keys_of(session, study_id)
     if len(rows) >= MOST_KEYS:
-        raise InputError(f"study {study_id} has {MOST_KEYS} keys, the most that a study can name")
+        raise InputError(
+            f"study {study_id} has {MOST_KEYS} keys, the most that a study can name",
+            code="issuer.too_many_keys",
+        )
     strata = [json.loads(row.public) for row in rows]
     if dict(public) in strata:
-        raise InputError(f"study {study_id} has a key for {shown(public)}: one is made for each stratum")
+        raise InputError(
+            f"study {study_id} has a key for {shown(public)}: one is made for each stratum",
+            code="issuer.duplicate_key",
+        )
     if strata and set(strata[0]) != set(public):
-        raise InputError(f"the keys of study {study_id} are by {', '.join(strata[0]) or 'nothing'}: all are")
+        raise InputError(
+            f"the keys of study {study_id} are by {', '.join(strata[0]) or 'nothing'}: all are",
+            code="issuer.other_strata",
+        )
     taken = {short_id_of(row.spki) for row in rows}
     spki, private = new_pair()
     while short_id_of(spki) in taken:
@@ -151,7 +162,7 @@ def remove_key(session: Session, study_id: str, public: Mapping[str, str]) -> in
     """
     found = [row for row in keys_of(session, study_id) if json.loads(row.public) == dict(public)]
     if not found:
-        raise InputError(f"study {study_id[:64]} has no key for {shown(public)}")
+        raise InputError(f"study {study_id[:64]} has no key for {shown(public)}", code="issuer.unknown_key")
     (row,) = found
     of_key = (CodeRow.study == study_id, CodeRow.place == row.place)
     codes = len(session.scalars(delete(CodeRow).where(*of_key, *UNUSED).returning(CodeRow.hash)).all())
@@ -161,7 +172,8 @@ def remove_key(session: Session, study_id: str, public: Mapping[str, str]) -> in
     if left:
         has = "has" if tokens else "may have"
         raise InputError(
-            f"the key of study {study_id} for {shown(public)} stays: somebody {has} a token of it"
+            f"the key of study {study_id} for {shown(public)} stays: somebody {has} a token of it",
+            code="issuer.key_in_use",
         )
     session.delete(row)
     session.flush()
@@ -180,16 +192,23 @@ def tokens_block(session: Session, study_id: str) -> dict[str, object]:
 def add_codes(session: Session, study_id: str, people: Sequence[Person]) -> list[str]:
     """Make a code for each person; only its hash is kept. Raises InputError for a stratum without a key."""
     if not 1 <= len(people) <= MOST_AT_ONCE:
-        raise UsageError(f"{len(people)} codes: must be from 1 to {MOST_AT_ONCE}")
+        raise UsageError(
+            f"{len(people)} codes: must be from 1 to {MOST_AT_ONCE}", code="issuer.wrong_code_count"
+        )
     places = {frozenset(json.loads(row.public).items()): row.place for row in keys_of(session, study_id)}
     if not places:
-        raise InputError(f"study {study_id[:64]} has no key: make one with `ldpkit issuer key`")
+        raise InputError(
+            f"study {study_id[:64]} has no key: make one with `ldpkit issuer key`",
+            code="issuer.study_without_key",
+        )
     codes: list[str] = []
     rows: list[dict[str, object]] = []
     for person in people:
         stratum = frozenset(person.public.items())
         if stratum not in places:
-            raise InputError(f"study {study_id} has no key for {shown(person.public)}")
+            raise InputError(
+                f"study {study_id} has no key for {shown(person.public)}", code="issuer.stratum_without_key"
+            )
         codes.append(new_word(CODE_BYTES))
         named = {"name": person.name, "study": study_id, "place": places[stratum]}
         rows.append({"hash": hash_key(codes[-1]), **named})

@@ -83,12 +83,12 @@ def run_init(arguments: argparse.Namespace) -> int:
     try:
         address = WebAddress().read(arguments.address, "--address", DocumentError)
     except DocumentError as error:
-        raise UsageError(f"--address {error.problem}") from None
+        raise UsageError(f"--address {error.problem}", code="issuer.wrong_address") from None
     folder = arguments.folder.absolute()
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
-        raise InputError(f"cannot make {folder}: {error.strerror}") from None
+        raise InputError(f"cannot make {folder}: {error.strerror}", code="files.folder_not_made") from None
     database = Database(arguments.database or sqlite_url(folder / DATABASE_NAME), BUSY_SECONDS)
     row = insert(IssuerRow).values(address=address.rstrip("/"))
     make(database, ISSUER, lambda connection: connection.execute(row))
@@ -113,7 +113,7 @@ def run_key(arguments: argparse.Namespace) -> int:
     if arguments.remove:
         print(REMOVED.format(codes=counted(codes, "code")), file=sys.stderr)
     elif not block["keys"]:
-        raise InputError(f"study {arguments.study[:64]} has no key here")
+        raise InputError(f"study {arguments.study[:64]} has no key here", code="issuer.unknown_study")
     print(json.dumps({"tokens": block}, indent=2, ensure_ascii=False), file=standard_output())
     return 0
 
@@ -153,7 +153,7 @@ def run_status(arguments: argparse.Namespace) -> int:
         named = names_of(session, arguments.study) if arguments.study else []
     found = [one for one in found if arguments.study in (None, one.study)]
     if arguments.study and not found:
-        raise InputError(f"study {arguments.study[:64]} has no key here")
+        raise InputError(f"study {arguments.study[:64]} has no key here", code="issuer.unknown_study")
     lines = [_counts_line(one) for one in found]
     lines += [f"  {visible(one.name)}: {TOKEN[one.token]}" for one in named]
     document = {

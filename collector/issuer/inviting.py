@@ -76,7 +76,10 @@ def public_of(given: list[str]) -> dict[str, str]:
     for setting in given:
         name, equals, value = setting.partition("=")
         if not equals or not name or not value or name in public:
-            raise UsageError(f"--public {visible(setting[:64])}: give FIELD=VALUE, each field once")
+            raise UsageError(
+                f"--public {visible(setting[:64])}: give FIELD=VALUE, each field once",
+                code="issuer.wrong_public",
+            )
         public[name] = value
     return public
 
@@ -86,9 +89,9 @@ def run_invite(arguments: argparse.Namespace) -> int:
     from collector.issuer.book import add_codes, refuse_copy
 
     if arguments.second_token and not arguments.again:
-        raise UsageError("--second-token goes with --again")
+        raise UsageError("--second-token goes with --again", code="issuer.second_token_needs_again")
     if arguments.out != STREAM and Path(arguments.out).exists():
-        raise InputError(f"{arguments.out}: is there already")
+        raise InputError(f"{arguments.out}: is there already", code="files.exists")
     people = _people(arguments)
     # Before the transaction, in which an issuer on SQLite waits.
     wanted = [(person.name, _looks(person.name)) for person in people if person.name]
@@ -114,30 +117,40 @@ def _people(arguments: argparse.Namespace) -> list[Person]:
     public = public_of(arguments.public)
     if arguments.names is None:
         if not 1 <= arguments.count <= MOST_AT_ONCE:
-            raise UsageError(f"--count {arguments.count}: must be from 1 to {MOST_AT_ONCE}")
+            raise UsageError(
+                f"--count {arguments.count}: must be from 1 to {MOST_AT_ONCE}", code="issuer.wrong_count"
+            )
         return [Person("", public)] * arguments.count
     if public:
-        raise UsageError("--public does not go with --names: the file has a column for each public field")
+        raise UsageError(
+            "--public does not go with --names: the file has a column for each public field",
+            code="issuer.public_with_names",
+        )
     try:
         text = read_bytes(arguments.names).decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise InputError(f"{arguments.names}: is not UTF-8") from None
+        raise InputError(f"{arguments.names}: is not UTF-8", code="files.not_utf8") from None
     try:
         return _read_people(csv.DictReader(io.StringIO(text, newline="")), arguments)
     except csv.Error as error:
-        raise InputError(f"{arguments.names}: is no CSV: {error}") from None
+        raise InputError(f"{arguments.names}: is no CSV: {error}", code="files.not_csv") from None
 
 
 def _read_people(reader: csv.DictReader[str], arguments: argparse.Namespace) -> list[Person]:
     columns = reader.fieldnames or ()
     if NAME not in columns or CODE in columns:
-        raise InputError(f"{arguments.names}: must be CSV with a column {NAME!r}, and none called {CODE!r}")
+        raise InputError(
+            f"{arguments.names}: must be CSV with a column {NAME!r}, and none called {CODE!r}",
+            code="issuer.wrong_name_columns",
+        )
     for column in columns:
         if columns.count(column) > 1:
-            raise InputError(f"{arguments.names}: has the column {column[:64]!r} twice")
+            raise InputError(
+                f"{arguments.names}: has the column {column[:64]!r} twice", code="issuer.duplicate_column"
+            )
     people = [_person(row, arguments.names, reader.line_num) for row in reader]
     if not people:
-        raise InputError(f"{arguments.names}: names nobody")
+        raise InputError(f"{arguments.names}: names nobody", code="issuer.no_names")
     return people
 
 
@@ -145,7 +158,10 @@ def _person(row: dict[str, str | None], file: Path, line: int) -> Person:
     from collector.issuer.book import Person
 
     if None in row or None in row.values() or not _looks(row[NAME] or ""):
-        raise InputError(f"{file}: line {line}: must have a name, and a value for each column")
+        raise InputError(
+            f"{file}: line {line}: must have a name, and a value for each column",
+            code="issuer.incomplete_name_line",
+        )
     values = {name: value or "" for name, value in row.items()}
     return Person(values.pop(NAME), values)
 
@@ -181,7 +197,7 @@ def _end_unnamed(session: Session, arguments: argparse.Namespace, public: Mappin
 
     ended, left = end_unnamed(session, arguments.study, public)
     if left and not arguments.second_token:
-        raise InputError(UNNAMED_TOKENS.format(count=counted(left, "code")))
+        raise InputError(UNNAMED_TOKENS.format(count=counted(left, "code")), code="issuer.unnamed_tokens")
     print(f"{counted(ended, 'code')} of people without names ended", file=sys.stderr)
 
 
@@ -189,7 +205,10 @@ def _refuse_known(wanted: Iterable[tuple[str, str]], seen: dict[str, str]) -> No
     """seen: {how a name looks: the name}. Raises InputError for a name that is there, or comes twice."""
     for name, looks in wanted:
         if looks in seen:
-            raise InputError(f"{visible(name[:64])} has a code already{_alike(name, seen[looks])}")
+            raise InputError(
+                f"{visible(name[:64])} has a code already{_alike(name, seen[looks])}",
+                code="issuer.duplicate_name",
+            )
         seen[looks] = name
 
 
@@ -200,7 +219,7 @@ def _refuse_tokens(wanted: Iterable[tuple[str, str]], with_token: Iterable[Named
     for name, looks in wanted:
         if looks in found:
             said = HAS_TOKEN if found[looks] else MAY_HAVE_TOKEN
-            raise InputError(said.format(name=visible(name[:64])))
+            raise InputError(said.format(name=visible(name[:64])), code="issuer.name_has_token")
 
 
 @lru_cache(maxsize=1 << 16)

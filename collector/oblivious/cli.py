@@ -112,12 +112,14 @@ def run_retire(arguments: argparse.Namespace) -> int:
         if stated:
             raise InputError(
                 f"key {arguments.number} is stated by {', '.join(stated)}, which would get no more reports: "
-                "close it, or publish a version of it that states the newest key"
+                "close it, or publish a version of it that states the newest key",
+                code="oblivious.key_in_open_study",
             )
         if needing and not arguments.end_withdrawals:
             raise InputError(
                 f"key {arguments.number} is what devices withdraw with from {_listed(needing)}: "
-                "retire it once these are deleted, or at once, where it leaked, with --end-withdrawals"
+                "retire it once these are deleted, or at once, where it leaked, with --end-withdrawals",
+                code="oblivious.key_needed_for_withdrawals",
             )
         if needing:
             # On record before the key is gone: killed behind the line, the same command ends it.

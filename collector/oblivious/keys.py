@@ -66,7 +66,8 @@ class GatewayKeys:
             return cls(keys)
         except (ValueError, KeyError, TypeError):
             raise InputError(
-                f"{path} is no file of a gateway's keys: make one with ldpkit oblivious keygen"
+                f"{path} is no file of a gateway's keys: make one with ldpkit oblivious keygen",
+                code="oblivious.wrong_key_file",
             ) from None
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -104,7 +105,8 @@ class GatewayKeys:
         if len(self.keys) == MOST_KEYS:
             raise InputError(
                 f"{MOST_KEYS} keys are valid, the most that a gateway holds: close the studies that state an "
-                "older one, delete their reports or let them expire, and then run ldpkit oblivious retire"
+                "older one, delete their reports or let them expire, and then run ldpkit oblivious retire",
+                code="oblivious.too_many_keys",
             )
         taken = {key.number for key in self.keys}
         last = self.keys[0].number
@@ -115,7 +117,10 @@ class GatewayKeys:
         """Without one that studies state no more. Raises InputError for none of these, and for the newest."""
         known = ", ".join(str(key.number) for key in self.keys[1:]) or "none"
         if number not in {key.number for key in self.keys[1:]}:
-            raise InputError(f"no older key has the number {number}: those that can be retired are {known}")
+            raise InputError(
+                f"no older key has the number {number}: those that can be retired are {known}",
+                code="oblivious.unknown_key",
+            )
         return GatewayKeys(tuple(key for key in self.keys if key.number != number))
 
     def published(self) -> bytes:

@@ -52,13 +52,18 @@ class Relay(ThreadingHTTPServer):
         # https, but for this machine.
         self.gateway = Policy("1", None, "1", None, None).base_url(gateway)
         if "/" not in self.gateway.partition("://")[2]:
-            raise UsageError(f"--to {gateway}: is no gateway's; a collector's is {self.gateway}/ohttp")
+            raise UsageError(
+                f"--to {gateway}: is no gateway's; a collector's is {self.gateway}/ohttp",
+                code="oblivious.wrong_gateway",
+            )
         self.room = BoundedSemaphore(MOST_CONNECTIONS)
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         try:
             super().__init__((host, port), Handler)
         except (OSError, OverflowError) as error:
-            raise InputError(f"cannot listen on {host} port {port}: {error}") from error
+            raise InputError(
+                f"cannot listen on {host} port {port}: {error}", code="server.port_not_free"
+            ) from error
 
     @property
     def url(self) -> str:

@@ -110,7 +110,9 @@ def public_values(arguments: argparse.Namespace) -> dict[str, str]:
     for setting in arguments.public:
         name, equals, value = setting.partition("=")
         if not equals or name in values:
-            raise UsageError(f"--public {name[:64]}: must be FIELD=VALUE, once for each field")
+            raise UsageError(
+                f"--public {name[:64]}: must be FIELD=VALUE, once for each field", code="ticket.wrong_public"
+            )
         values[name] = value
     return values
 
@@ -120,7 +122,7 @@ def day_of(option: str, text: str) -> date:
     try:
         return date.fromisoformat(Day().read(text, option, DocumentError))
     except DocumentError as error:
-        raise UsageError(f"{option} {text[:64]}: {error.problem}") from None
+        raise UsageError(f"{option} {text[:64]}: {error.problem}", code="options.wrong_day") from None
 
 
 def expiry_of(arguments: argparse.Namespace) -> date | None:
@@ -131,16 +133,18 @@ def expiry_of(arguments: argparse.Namespace) -> date | None:
         return None
     expires = day_of("--expires", arguments.expires)
     if expires < utc_today():
-        raise UsageError(f"--expires {expires}: is over")
+        raise UsageError(f"--expires {expires}: is over", code="ticket.expired")
     return expires
 
 
 def run_invite(arguments: argparse.Namespace) -> int:
     """ldpkit invite STUDY_ID --count N [--out FILE] [--qr FOLDER] [--public FIELD=VALUE …] [--json]"""
     if not 1 <= arguments.count <= MOST:
-        raise UsageError(f"--count {arguments.count}: must be from 1 to {MOST}")
+        raise UsageError(f"--count {arguments.count}: must be from 1 to {MOST}", code="ticket.wrong_count")
     if arguments.qr and arguments.count > MOST_PICTURES:
-        raise UsageError(f"--qr: makes a file of each, of {MOST_PICTURES} at most")
+        raise UsageError(
+            f"--qr: makes a file of each, of {MOST_PICTURES} at most", code="ticket.too_many_pictures"
+        )
     public = public_values(arguments)
     collector = collector_of(arguments, "inviting")
     page = _place_of_links(arguments.address or collector.url, arguments.study)
@@ -192,7 +196,10 @@ def _rehearse(collector: RemoteCollector, status: dict[str, Any], public: dict[s
     from schemas import Study
 
     if status["state"] in OVER:
-        raise InputError(f"study {status['id']} was {status['state']}: its invitations would let nobody in")
+        raise InputError(
+            f"study {status['id']} was {status['state']}: its invitations would let nobody in",
+            code="ticket.study_ended",
+        )
     document = collector.published(status["id"])
     if document is not None:
         values_of(Study.from_json(document), public)
@@ -214,7 +221,10 @@ def _place_of_links(address: str, study_id: str) -> str:
     # Another name may be the collector's own, behind a proxy that serves it below a path such as /s/panel.
     if page.endswith(tuple(place + study_id for place in OF_A_STUDY)):
         # As `ldpkit publish` prints it: links made of it would lead nowhere.
-        raise UsageError(f"{page} is a study's address: name the collector's own, without /s/ID")
+        raise UsageError(
+            f"{page} is a study's address: name the collector's own, without /s/ID",
+            code="ticket.study_address",
+        )
     if parts.hostname in LOOPBACK:
         text = "work on this machine only: --address says where people reach it"
         print(f"links to {page} {text}", file=sys.stderr)
@@ -301,7 +311,9 @@ def run_revoke_key(arguments: argparse.Namespace) -> int:
     known = collector.keys()
     found = [key for key in known if key["name"] == arguments.name]
     if not found:
-        raise InputError(f"there is no key {arguments.name[:64]!r} at {collector.url}")
+        raise InputError(
+            f"there is no key {arguments.name[:64]!r} at {collector.url}", code="keys.unknown_name"
+        )
     if arguments.dry_run:
         said = f"would revoke {key_in_one_line(found[0])}"
         show({**found[0], "done": False}, arguments.json, lambda _: [said])

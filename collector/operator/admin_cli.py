@@ -120,7 +120,9 @@ def run_token(_arguments: argparse.Namespace) -> int:
     """ldpkit admin token"""
     token = settings_with().token
     if token is None:
-        raise InputError(f"no token is set: start in the folder that has {FILE_NAME}")
+        raise InputError(
+            f"no token is set: start in the folder that has {FILE_NAME}", code="keys.no_token_set"
+        )
     print(token)
     return 0
 
@@ -215,7 +217,7 @@ def run_invite(arguments: argparse.Namespace) -> int:
     with opened_database(arguments) as database:
         with database.write() as session:
             if needs_key and not secret:
-                raise InputError(NO_KEY)
+                raise InputError(NO_KEY, code="ticket.no_invitation_key")
             if needs_key:
                 refuse_ended(session, arguments.study, utc_today(), timedelta(settings.late_days))
             if arguments.lift:
@@ -266,7 +268,7 @@ def _node_keys(settings: Settings) -> str:
 def _public_values(arguments: argparse.Namespace) -> dict[str, str]:
     values = public_values(arguments)
     if values and arguments.count is None:
-        raise UsageError("--public goes with --count")
+        raise UsageError("--public goes with --count", code="ticket.public_needs_count")
     return values
 
 
@@ -290,7 +292,8 @@ def run_expire(arguments: argparse.Namespace) -> int:
     before, today = day_of("--before", arguments.before), utc_today()
     if before > today:
         raise UsageError(
-            f"--before {before} is still to come: today's reports would go too; see delete-study"
+            f"--before {before} is still to come: today's reports would go too; see delete-study",
+            code="admin.expire_in_future",
         )
     with opened_database(arguments) as database:
         found = counted(count_reports(database, arguments.study, before), "report")
@@ -300,7 +303,9 @@ def run_expire(arguments: argparse.Namespace) -> int:
             print(f"{found} would be deleted in {database.shown}")
             return _warn_of_days_to_come(database, arguments.study)
         if doubt := _doubt(database, today):
-            raise InputError(f"{doubt}: nothing was deleted in {database.shown}")
+            raise InputError(
+                f"{doubt}: nothing was deleted in {database.shown}", code="admin.expire_clock_in_doubt"
+            )
         where = f"{arguments.study} in {database.shown}"
         require_yes(arguments, f"{found} of {where} came before {before}: deleting them")
         deleted = counted(delete_reports(database, arguments.study, before), "report")
@@ -343,13 +348,17 @@ def run_upkeep(arguments: argparse.Namespace) -> int:
     today = utc_today()
     if arguments.date is not None and day_of("--date", arguments.date) != today:
         raise InputError(
-            f"--date {arguments.date}: this machine's clock says {today} (UTC); set it right first"
+            f"--date {arguments.date}: this machine's clock says {today} (UTC); set it right first",
+            code="admin.wrong_date",
         )
     with opened_database(arguments) as database:
         secret = settings_to_invite(database=arguments.database).invitation_secret
         doubt = _doubt(database, today)
         if doubt and arguments.date is None:
-            raise InputError(f"{doubt}: where today is {today}, say so with --date {today}")
+            raise InputError(
+                f"{doubt}: where today is {today}, say so with --date {today}",
+                code="admin.upkeep_clock_in_doubt",
+            )
         try:
             Upkeep(database, utc_today, secret).run(today, even_if_done=True)
         except UnfinishedError as error:

@@ -46,7 +46,8 @@ def require_own(database: Database, store: Store, manifest: Manifest, is_moved: 
     what = "another database's" if is_other else "an export, perhaps an older copy"
     raise InputError(
         f"{store.shown(folder_of(manifest.study))} is not the archive of {manifest.study} but {what}: "
-        f"{UNDONE}. See what is mounted or was copied there"
+        f"{UNDONE}. See what is mounted or was copied there",
+        code="archive.of_other_database",
     )
 
 
@@ -57,8 +58,8 @@ def require_counts(database: Database, store: Store, study_id: str, found: Count
         return
     error = f"{unlike(store, study_id, found, there)}; {UNDONE}"
     if not is_fewer(found, there):
-        raise InputError(error)
-    raise InputError(f"{error}. {_after_restoring(database, store, study_id)}")
+        raise InputError(error, code="archive.manifest_counts")
+    raise InputError(f"{error}. {_after_restoring(database, store, study_id)}", code="archive.wrong_counts")
 
 
 def counts_held(database: Database, study_id: str) -> Counter[tuple[int, date]]:
@@ -125,7 +126,9 @@ def require_as_counted(database: Database, store: Store, manifest: Manifest) -> 
             "Put the archive back; where this is all there is of it, delete its files, put an empty file "
             f"{unfinished} there, and run this again"
         )
-    raise InputError(f"{unlike(store, study_id, found, there)}; {UNDONE}. {advice}")
+    raise InputError(
+        f"{unlike(store, study_id, found, there)}; {UNDONE}. {advice}", code="archive.counts_differ"
+    )
 
 
 def require_names(store: Store, manifest: Manifest) -> None:
@@ -158,13 +161,15 @@ def _require_paths(store: Store, manifest: Manifest, wanted: Mapping[str, int | 
     ]:
         raise InputError(
             f"{store.shown(folder)} lacks {_some(wrong)} that the archive has, or has another in its place: "
-            f"{UNDONE}. Put back what was there"
+            f"{UNDONE}. Put back what was there",
+            code="archive.files_missing",
         )
     own = {part.path for part in manifest.parts}
     if extra := sorted(there.keys() - own - _leaving(store, manifest.study, there.keys())):
         raise InputError(
             f"{store.shown(folder)} has {_some(extra)} beside the archive's own: {UNDONE}. Move away what "
-            "was copied there"
+            "was copied there",
+            code="archive.extra_files",
         )
 
 

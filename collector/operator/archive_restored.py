@@ -69,7 +69,8 @@ def require_archived(database: Database, study_id: str, address: str | None) -> 
     if address is None:
         raise InputError(
             f"{study_id} is not archived, and all its reports are in {database.shown}: leave --restored out, "
-            "and name a folder that has no archive"
+            "and name a folder that has no archive",
+            code="archive.not_archived",
         )
 
 
@@ -97,11 +98,13 @@ def take_over(
     if not is_fewer(counts, known.counts):
         raise InputError(
             f"{unlike(store, study_id, counts, known.counts)}. It has some that are not counted, so it is no "
-            f"newer than this database: {UNDONE}"
+            f"newer than this database: {UNDONE}",
+            code="archive.counts_not_newer",
         )
     if counts == known.counts and not is_pending:
         raise InputError(
-            f"{store.address} has what the database counts of {study_id}: run this without --restored"
+            f"{store.address} has what the database counts of {study_id}: run this without --restored",
+            code="archive.counts_equal",
         )
     turn.require()
     if is_pending:
@@ -120,7 +123,8 @@ def _require_archive(store: Store, manifest: Manifest) -> None:
     if not manifest.archive:
         raise InputError(
             f"{store.shown(folder_of(manifest.study))} is no archive yet, and all reports are in the "
-            "database: run this without --restored"
+            "database: run this without --restored",
+            code="archive.not_an_archive",
         )
 
 
@@ -144,7 +148,9 @@ def _manifest_of_files(store: Store, study_id: str) -> tuple[Manifest, bool]:
         if part is None:
             where = store.shown(f"{folder_of(study_id)}/{path}")
             advice = "Put back what was there; of an archive that was being deleted run `delete-study`"
-            raise InputError(f"{where} is not what was written there: {UNDONE}. {advice}")
+            raise InputError(
+                f"{where} is not what was written there: {UNDONE}. {advice}", code="archive.file_changed"
+            )
         parts.append(part)
     return manifest._replace(parts=tuple(parts)), pending is not None
 
@@ -194,12 +200,14 @@ def _pages(
         for group in groups_of(store, path):
             rows = group.to_pylist()
             if any((row["study"], row["version"]) != (study_id, version) for row in rows):
-                raise ReportError("version", "not the one of its file")
+                raise ReportError("version", "not the one of its file", code="report.version_of_other_file")
             yield packed_rows(rows, rules[version])
     except (ReportError, KeyError):
         # Not in its own words, which may say what was answered.
         where = store.shown(path)
-        raise InputError(f"{where} has reports of another study or version: {UNDONE}") from None
+        raise InputError(
+            f"{where} has reports of another study or version: {UNDONE}", code="archive.report_of_other_study"
+        ) from None
 
 
 def _require_kept(
@@ -210,7 +218,8 @@ def _require_kept(
         where = store.shown(f"{folder_of(study_id)}/{part.path}")
         raise InputError(
             f"{where} has a report that was withdrawn before this database's backup was made: the archive is "
-            f"an older copy; {UNDONE}. Put the newer one back"
+            f"an older copy; {UNDONE}. Put the newer one back",
+            code="archive.older_copy",
         )
 
 

@@ -140,7 +140,10 @@ def _changes(
             continue
         path = f"{folder_of(manifest.study)}/{part.path}"
         if (part.path, *(store.digest(path) or ())) not in known:
-            raise InputError(f"{store.shown(path)} is not what was written there: no withdrawal was done")
+            raise InputError(
+                f"{store.shown(path)} is not what was written there: no withdrawal was done",
+                code="archive.withdrawal_file_changed",
+            )
         if _has_any(store, path, gone[bucket]):
             with _without(store, manifest.study, part.path, rules[int(place[1])], gone[bucket]) as (
                 new,
@@ -213,7 +216,10 @@ def _rewrite(store: Store, manifest: Manifest, rules: Mapping[int, Rules], chang
     """Write the files anew, and what the dataset then has; a file without a report is none any more."""
     folder = folder_of(manifest.study)
     if manifest_of(store, manifest.study) != manifest:
-        raise InputError(f"{store.shown(folder)} was changed meanwhile, by another run of this: run it again")
+        raise InputError(
+            f"{store.shown(folder)} was changed meanwhile, by another run of this: run it again",
+            code="archive.changed_meanwhile",
+        )
     parts = {part.path: part for part in manifest.parts}
     parts.update((change.path, change.part) for change in changes)
     after = manifest._replace(parts=tuple(sorted(part for part in parts.values() if part.reports)))
@@ -223,7 +229,10 @@ def _rewrite(store: Store, manifest: Manifest, rules: Mapping[int, Rules], chang
             continue
         with _without(store, manifest.study, path, rules[key_of(path)[0]], gone) as (new, _):
             if new.part != part:
-                raise InputError(f"{store.shown(folder)}/{path} was changed meanwhile: run it again")
+                raise InputError(
+                    f"{store.shown(folder)}/{path} was changed meanwhile: run it again",
+                    code="archive.file_changed_meanwhile",
+                )
             store.write_from(f"{folder}/{path}", new.content, part.bytes)
     finish(store, after)
     return after

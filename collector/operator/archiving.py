@@ -102,25 +102,35 @@ def standing_of(database: Database, study_id: str, address: str, is_moved: bool 
     with database.read() as session:
         state = queries.study_state(session, study_id)
         if state is None:
-            raise InputError(f"there is no study {study_id[:64]!r} in {database.shown}")
+            raise InputError(
+                f"there is no study {study_id[:64]!r} in {database.shown}", code="archive.unknown_study"
+            )
         if state.deleted:
             said = f"{study_id} was deleted: there is nothing to archive"
-            raise InputError(unfinished_deletion(study_id) if state.archived else said)
+            raise InputError(
+                unfinished_deletion(study_id) if state.archived else said, code="archive.deletion_unfinished"
+            )
         if not state.closed:
-            raise InputError(f"{study_id} still takes reports: `ldpkit close {study_id}` first")
+            raise InputError(
+                f"{study_id} still takes reports: `ldpkit close {study_id}` first", code="archive.study_open"
+            )
         if state.archived not in (None, address) and not is_moved:
             raise InputError(
                 f"{study_id} is archived in {state.archived}: name that address, or add --moved if the "
-                f"archive lies in {address} now"
+                f"archive lies in {address} now",
+                code="archive.at_other_address",
             )
         if state.archived is None and is_moved:
-            raise InputError(f"{study_id} is not archived: leave --moved out")
+            raise InputError(
+                f"{study_id} is not archived: leave --moved out", code="archive.not_archived_not_moved"
+            )
         stored = sum(stored_counts(session, state.number).values())
         archived = sum(archived_counts(session, state.number).values())
     if stored and state.archived not in (None, address):
         raise InputError(
             f"{counted(stored, 'report')} of {study_id} are still in {database.shown}: put the archive back "
-            f"in {state.archived}, and run this without --moved first"
+            f"in {state.archived}, and run this without --moved first",
+            code="archive.reports_in_database",
         )
     for rules in _rules(database, study_id, state.number).values():
         _require_archivable(study_id, rules)
@@ -130,11 +140,15 @@ def standing_of(database: Database, study_id: str, address: str, is_moved: bool 
 def _require_archivable(study_id: str, rules: Rules) -> None:
     version = f"version {rules.study.version} of {study_id}"
     if rules.study.route is not None:
-        raise InputError(f"{study_id} is a secure sum: nobody can read its shares alone")
+        raise InputError(
+            f"{study_id} is a secure sum: nobody can read its shares alone", code="archive.secure_sum"
+        )
     if rules.study.retention_days is not None:
         days = counted(rules.study.retention_days, "day")
         raise InputError(
-            f"{version} says that its reports are kept for {days}: no archive deletes them then, so export it"
+            f"{version} says that its reports are kept for {days}: no archive deletes them then, "
+            "so export it",
+            code="archive.retention",
         )
 
 
@@ -233,7 +247,10 @@ def _move(database: Database, order: Order, store: Store, turn: Turn, tell: Tell
             if database.act(begin):
                 _look_again(database, order, store, manifest, tell)
                 return manifest
-    raise InputError(f"reports of {order.study} are withdrawn just now: nothing was dropped, run it again")
+    raise InputError(
+        f"reports of {order.study} are withdrawn just now: nothing was dropped, run it again",
+        code="archive.withdrawals_under_way",
+    )
 
 
 def _look_again(database: Database, order: Order, store: Store, manifest: Manifest, tell: Tell) -> None:
@@ -308,10 +325,14 @@ def _begin(session: Session, order: Order, manifest: Manifest, gone: Counts) -> 
         left = Store(order.address).shown(folder_of(order.study))
         raise InputError(
             f"{order.study} was opened again or deleted meanwhile: nothing was dropped, and {left} has a "
-            "copy of its reports"
+            "copy of its reports",
+            code="archive.study_changed_meanwhile",
         )
     if row.archived is not None:
-        raise InputError(f"{order.study} was archived in {row.archived} meanwhile: nothing was dropped")
+        raise InputError(
+            f"{order.study} was archived in {row.archived} meanwhile: nothing was dropped",
+            code="archive.archived_meanwhile",
+        )
     rows = stored_counts(session, row.number), withdrawn_counts(session, row.number)
     if rows != (counts_of(manifest.parts), gone):
         return False
@@ -331,10 +352,16 @@ def delete_archive(database: Database, study_id: str, address: str) -> int:
         state = queries.study_state(session, study_id)
         versions = queries.published_versions(session, study_id)
     if state is None or state.archived != address:
-        raise InputError(f"{study_id} is not archived in {address} any more: nothing was deleted")
+        raise InputError(
+            f"{study_id} is not archived in {address} any more: nothing was deleted",
+            code="archive.not_there_any_more",
+        )
     store, folder = Store(address), folder_of(study_id)
     if state.deleted and store.is_away():
-        raise InputError(f"there is no {address}: mount it, or make an empty folder, and run this again")
+        raise InputError(
+            f"there is no {address}: mount it, or make an empty folder, and run this again",
+            code="archive.address_missing",
+        )
     # Once it is deleted all files are gone, and what lies there now may be somebody else's.
     if not state.deleted:
         _delete_files(database, store, study_id, versions)
@@ -364,7 +391,8 @@ def _delete_files(database: Database, store: Store, study_id: str, versions: Ite
         raise InputError(
             f"there is no {where}: the archive is away, perhaps not mounted, and nothing was deleted. If it "
             f"or its place was moved: `ldpkit admin archive {study_id} --to ADDRESS --moved` first. If you "
-            f"deleted it yourself, put an empty file {store.shown(unfinished)} there"
+            f"deleted it yourself, put an empty file {store.shown(unfinished)} there",
+            code="archive.away",
         )
     # First what makes it a dataset.
     store.remove(f"{folder}/{MANIFEST}")

@@ -66,7 +66,9 @@ def token_of(arguments: argparse.Namespace, what: str) -> str:
     refuse_unknown_variables()
     token: str = arguments.token or os.environ.get(TOKEN_VARIABLE) or ""
     if not token:
-        raise UsageError(f"{what} needs an operator's key: --token, or {TOKEN_VARIABLE}")
+        raise UsageError(
+            f"{what} needs an operator's key: --token, or {TOKEN_VARIABLE}", code="keys.token_missing"
+        )
     return token
 
 
@@ -78,10 +80,10 @@ def require_yes(arguments: argparse.Namespace, what: str) -> None:
     if arguments.yes:
         return
     if not sys.stdin.isatty():
-        raise UsageError(f"{what} needs --yes")
+        raise UsageError(f"{what} needs --yes", code="options.needs_yes")
     print(visible(f"{what}: sure? [y/N] "), end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise InputError("nothing was done")
+        raise InputError("nothing was done", code="options.answered_no")
 
 
 def show(found: Any, as_json: bool, lines: Callable[[Any], Iterable[str]], ours: Iterable[str] = ()) -> None:

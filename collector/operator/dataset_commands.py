@@ -54,17 +54,28 @@ def wants_dataset(arguments: argparse.Namespace) -> bool:
     is_place = "://" in out or out.endswith("/") or os.path.isdir(out)
     if arguments.format is None:
         if is_place:
-            raise UsageError(f"--out {out} is no file: add --format parquet for a dataset, or name a file")
+            raise UsageError(
+                f"--out {out} is no file: add --format parquet for a dataset, or name a file",
+                code="export.file_name_needed",
+            )
         for name in OWN:
             if getattr(arguments, name):
-                raise UsageError(f"--{name.replace('_', '-')} goes with --format parquet")
+                raise UsageError(
+                    f"--{name.replace('_', '-')} goes with --format parquet", code="export.option_of_dataset"
+                )
         return False
     for name in REMOTE:
         if getattr(arguments, name):
             option = "from" if name == "collector" else name
-            raise UsageError(f"--{option}: a dataset comes from the database itself, not from a server")
+            raise UsageError(
+                f"--{option}: a dataset comes from the database itself, not from a server",
+                code="export.dataset_from_server",
+            )
     if out == "-" or os.path.splitext(out)[1] in (".parquet", ".csv", ".ndjson"):
-        raise UsageError(f"--out {out} is one file, and a dataset many: name a folder, or leave --format out")
+        raise UsageError(
+            f"--out {out} is one file, and a dataset many: name a folder, or leave --format out",
+            code="export.dataset_needs_folder",
+        )
     return True
 
 
@@ -73,7 +84,9 @@ def run_dataset(arguments: argparse.Namespace) -> int:
     from collector.exports.dataset import export_dataset
 
     if arguments.forget:
-        raise UsageError("--forget is for one file: a dataset takes --forget-before")
+        raise UsageError(
+            "--forget is for one file: a dataset takes --forget-before", code="export.forget_of_dataset"
+        )
     order = order_of(arguments, arguments.out)
     exported = export_dataset(order, telling(arguments))
     show(arguments, in_lines(order, exported), document_of(order, exported))

@@ -76,6 +76,8 @@ class Fitted:
 class NotBegunError(InputError):
     """A fit that could not begin, for want of this machine: of room for its files, say."""
 
+    code = "fit.not_started"
+
 
 def this_day() -> int:
     """The day of the clock, in UTC, since 1970."""

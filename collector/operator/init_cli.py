@@ -53,12 +53,15 @@ def run_init(arguments: argparse.Namespace) -> int:
     refuse_unknown_variables()
     folder = Path(os.path.abspath(arguments.folder))
     if not folder.parent.is_dir():
-        raise InputError(f"cannot make {folder}: there is no folder {folder.parent}")
+        raise InputError(
+            f"cannot make {folder}: there is no folder {folder.parent}", code="files.parent_missing"
+        )
     settings = folder / FILE_NAME
     if settings.exists():
         raise InputError(
             f"{settings} is there: this is a collector's place already; "
-            "start it with ldpkit serve, or correct what the file says"
+            "start it with ldpkit serve, or correct what the file says",
+            code="settings.place_exists",
         )
     with _made(folder), ExitStack() as undo:
         database = arguments.database or sqlite_url(folder / DATABASE_NAME)
@@ -102,7 +105,7 @@ def _made(folder: Path) -> Iterator[None]:
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
-        raise InputError(f"cannot make {folder}: {error.strerror}") from None
+        raise InputError(f"cannot make {folder}: {error.strerror}", code="files.folder_not_made") from None
     try:
         yield
     except BaseException:

@@ -62,11 +62,14 @@ def invite(
     by: the key with which they are made, by name. Raises InputError.
     """
     if not 1 <= count <= MOST_AT_ONCE:
-        raise UsageError(f"--count {count}: must be from 1 to {MOST_AT_ONCE}")
+        raise UsageError(
+            f"--count {count}: must be from 1 to {MOST_AT_ONCE}", code="ticket.wrong_count_at_once"
+        )
     if _is_summed(session, study_id):
         raise InputError(
             f"study {study_id} is a secure sum: its author makes invitations for all nodes at once, with "
-            "`ldpkit secure-sum invite`, and each node's operator takes them with --file"
+            "`ldpkit secure-sum invite`, and each node's operator takes them with --file",
+            code="ticket.secure_sum",
         )
     _refuse_over(session, study_id)
     _refuse_tokens(session, study_id)
@@ -98,7 +101,10 @@ def _refuse_over(session: Session, study_id: str) -> None:
     state = queries.study_state(session, study_id)
     if state is not None and (state.closed or state.deleted):
         how = "deleted" if state.deleted else "closed"
-        raise InputError(f"study {study_id} was {how}: its invitations let nobody in, and none was made")
+        raise InputError(
+            f"study {study_id} was {how}: its invitations let nobody in, and none was made",
+            code="ticket.study_closed",
+        )
 
 
 def _refuse_tokens(session: Session, study_id: str) -> None:
@@ -113,7 +119,8 @@ def refuse_tokens(study: Study) -> None:
     if study.channel is not None and study.channel.tokens is not None:
         raise InputError(
             f"study {study.id} takes tokens: its issuer makes the invitations, with `ldpkit issuer invite`, "
-            "so that nobody can join a person and a report; the collector makes none"
+            "so that nobody can join a person and a report; the collector makes none",
+            code="ticket.issuer_gives_them",
         )
 
 
@@ -131,7 +138,8 @@ def refuse_ended(session: Session, study_id: str, today: date, late: timedelta) 
     )
     raise InputError(
         f"study {study_id} ended on {last}: its invitations let nobody in, and none was made or "
-        f"taken; {advice}"
+        f"taken; {advice}",
+        code="ticket.study_over",
     )
 
 
@@ -169,14 +177,22 @@ def values_of(study: Study, public: Mapping[str, str]) -> dict[str, str]:
     for name in public:
         if name not in fields:
             known = ", ".join(fields) or "none"
-            raise InputError(f"public field {name[:64]}: invitations to {study.id} carry {known}")
+            raise InputError(
+                f"public field {name[:64]}: invitations to {study.id} carry {known}",
+                code="ticket.unknown_public_field",
+            )
     for name in fields:
         if name not in public:
-            raise InputError(f"public field {name}: its value is missing, which invitations carry")
+            raise InputError(
+                f"public field {name}: its value is missing, which invitations carry",
+                code="ticket.public_value_missing",
+            )
     try:
         return {name: field.value_of(public[name]) for name, field in fields.items()}
     except AnswerError as error:
-        raise InputError(f"public field {error.field}: {error.problem}") from None
+        raise InputError(
+            f"public field {error.field}: {error.problem}", code="ticket.public_value_invalid"
+        ) from None
 
 
 def list_text(study_id: str, node: str, place: int, hashes: Iterable[bytes]) -> str:
@@ -199,14 +215,22 @@ def take_list(session: Session, study_id: str, text: str, secret: bytes, keys: s
     except ValueError:
         hashes = {b""}
     if whose is None or {len(each) for each in hashes} != {HASH_BYTES} or len(hashes) > MOST_AT_ONCE:
-        raise InputError("--file: must be what `ldpkit secure-sum invite` wrote for this node")
+        raise InputError(
+            "--file: must be what `ldpkit secure-sum invite` wrote for this node", code="ticket.not_a_list"
+        )
     if whose["study"] != study_id:
-        raise InputError(f"--file: has the invitations to study {whose['study'][:64]}, not {study_id}")
+        raise InputError(
+            f"--file: has the invitations to study {whose['study'][:64]}, not {study_id}",
+            code="ticket.list_of_other_study",
+        )
     _refuse_over(session, study_id)
     _refuse_tokens(session, study_id)
     _refuse_other_node(session, study_id, whose["node"], int(whose["place"]), keys)
     if not add_list(session, _number(session, study_id), hashes, secret):
-        raise InputError("--file: was taken in before, and nothing was changed: used invitations stay used")
+        raise InputError(
+            "--file: was taken in before, and nothing was changed: used invitations stay used",
+            code="ticket.list_taken_before",
+        )
     taken = counted(len(hashes), "invitation")
     audit_log.record(session, audit_log.AT_DATABASE, "take invitations", study_id, taken)
     return f"{taken} taken, of node {printable(whose['node'], MOST_CHARACTERS)}"
@@ -222,7 +246,8 @@ def _refuse_other_node(session: Session, study_id: str, named: str, place: int, 
         return
     if not keys:
         raise InputError(
-            "--file: is one node's list: name this node's key file with --node-key, or the setting node_key"
+            "--file: is one node's list: name this node's key file with --node-key, or the setting node_key",
+            code="ticket.list_needs_node_key",
         )
     for index, node in enumerate(study.route.nodes):
         if (node.sealing_key + node.signing_key).hex() == keys and node.url == named:
@@ -230,11 +255,13 @@ def _refuse_other_node(session: Session, study_id: str, named: str, place: int, 
                 return
             raise InputError(
                 f"--file: was made for node {place} of {study_id}, which is node {index + 1} as published: "
-                "have its author make invitations of the published document; nothing was changed"
+                "have its author make invitations of the published document; nothing was changed",
+                code="ticket.list_of_other_place",
             )
     raise InputError(
         f"--file: is the list of node {printable(named, MOST_CHARACTERS)}, which has other keys than "
-        "--node-key or the setting node_key: nothing was changed"
+        "--node-key or the setting node_key: nothing was changed",
+        code="ticket.list_of_other_node",
     )
 
 
@@ -246,20 +273,24 @@ def lift(session: Session, study_id: str) -> None:
     if _is_summed(session, study_id):
         raise InputError(
             f"study {study_id} is a secure sum: were everybody let in, somebody could send so many shares "
-            "that one person's answer is alone in the sum"
+            "that one person's answer is alone in the sum",
+            code="ticket.lift_secure_sum",
         )
     carried = ", ".join(carried_fields(session, study_id))
     if carried:
         raise InputError(
             f"the invitations to {study_id} carry {carried}, without which no report is taken: nothing was "
-            "changed. Publish a version without such fields to let everybody in; --forget forgets invitations"
+            "changed. Publish a version without such fields to let everybody in; --forget forgets "
+            "invitations",
+            code="ticket.lift_carries_values",
         )
     number = _number(session, study_id)
     if has_values(session, number):
         raise InputError(
             f"invitations to an earlier version of {study_id} carry public values, without which no report "
             "of that version is taken, however late: nothing was changed. A version without such fields lets "
-            "everybody in already, unless other invitations were made; --forget, then --lift, gives up both"
+            "everybody in already, unless other invitations were made; --forget, then --lift, gives up both",
+            code="ticket.lift_earlier_version",
         )
     lift_invitations(session, number)
     audit_log.record(session, audit_log.AT_DATABASE, "lift invitations", study_id)
@@ -276,7 +307,8 @@ def forget(session: Session, study_id: str) -> None:
             f"study {study_id} is a secure sum: its list of invitations could be taken in a second time, and "
             "each would be good again. Where its invitation_key is lost, put it back from a copy; without "
             "one tell the author, who closes the study (what enough devices sent is summed) or asks anew "
-            f"under another id, after `ldpkit admin delete-study {study_id} --yes` at each node"
+            f"under another id, after `ldpkit admin delete-study {study_id} --yes` at each node",
+            code="ticket.forget_secure_sum",
         )
     forget_invitations(session, _number(session, study_id))
     audit_log.record(session, audit_log.AT_DATABASE, "forget invitations", study_id)
@@ -305,7 +337,7 @@ def _current(session: Session, study_id: str) -> Study | None:
 def _number(session: Session, study_id: str) -> int:
     study = queries.locked_study(session, study_id)
     if study is None:
-        raise InputError(f"there is no study {study_id[:64]!r}")
+        raise InputError(f"there is no study {study_id[:64]!r}", code="study.unknown")
     return study.number
 
 
@@ -324,11 +356,11 @@ def write_invitations(study: Study, count: int, folder: str) -> list[tuple[str, 
     refuse_tokens(study)
     if not study.route.fewest <= count <= MOST_AT_ONCE:
         problem = f"must be from {study.route.fewest} (clients − tolerate) to {MOST_AT_ONCE}"
-        raise InputError(f"--count {count}: {problem}")
+        raise InputError(f"--count {count}: {problem}", code="ticket.count_invalid")
     try:
         os.mkdir(folder, 0o700)
     except OSError as error:
-        raise InputError(f"{folder}: {error.strerror}") from None
+        raise InputError(f"{folder}: {error.strerror}", code="files.folder_not_made") from None
     try:
         return _write_lists(study, [new_word(INVITATION_BYTES) for _ in range(count)], folder)
     except InputError:

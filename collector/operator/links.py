@@ -74,7 +74,7 @@ def saying(path: str) -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}") from None
+        raise InputError(f"cannot write {path}: {error.strerror}", code="files.not_writable") from None
 
 
 def _fill(handle: int, room: int) -> None:
@@ -91,7 +91,7 @@ def _new_folder(path: str) -> None:
     try:
         os.mkdir(path, FOLDER_OF_OWNER)
     except OSError as error:
-        raise InputError(f"cannot make {path}: {error.strerror}") from None
+        raise InputError(f"cannot make {path}: {error.strerror}", code="files.folder_not_made") from None
 
 
 def writer(file: IO[str], path: str, pictures: str | None, link: str) -> Callable[[list[str]], None]:

@@ -231,12 +231,15 @@ def _refuse_row(study: StudyRow | queries.StudyState, study_id: str) -> None:
     """Raises InputError for an archived study: rows that it still has are counted with its archive."""
     if study.archived is not None:
         advice = "`ldpkit admin delete-study` deletes it with its archive"
-        raise InputError(f"the reports of {study_id} are archived in {study.archived}: {advice}")
+        raise InputError(
+            f"the reports of {study_id} are archived in {study.archived}: {advice}",
+            code="admin.study_archived",
+        )
 
 
 def _number(database: Database, study_id: str) -> int:
     with database.read() as session:
         study = queries.study_state(session, study_id)
     if study is None:
-        raise InputError(f"there is no study {study_id[:64]!r}")
+        raise InputError(f"there is no study {study_id[:64]!r}", code="study.unknown")
     return study.number

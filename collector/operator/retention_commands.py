@@ -69,7 +69,7 @@ def run_run_retention(arguments: argparse.Namespace) -> int:
         show({"done": done, "overdue": overdue, "deleted": deleted}, arguments.json, lambda _: ())
     if failed:
         why = "; ".join(f"{study}: {error}" for study, error in failed.items())
-        raise TransferError(f"not all that is overdue was deleted: {why}")
+        raise TransferError(f"not all that is overdue was deleted: {why}", code="admin.overdue_not_deleted")
     return 0
 
 
@@ -100,7 +100,10 @@ def _overdue(found: Iterable[Mapping[str, Any]], study: str | None) -> dict[str,
     """How many reports are overdue, by study. Raises InputError for a study that states nothing."""
     named = [one for one in found if study in (None, one["study"])]
     if study is not None and not named:
-        raise InputError(f"{study[:64]!r} is no study there that says how long its reports are kept")
+        raise InputError(
+            f"{study[:64]!r} is no study there that says how long its reports are kept",
+            code="admin.no_stated_retention",
+        )
     overdue: dict[str, int] = {}
     for one in named:
         if one["overdue"]:

@@ -96,7 +96,7 @@ def delete_overdue(
 def _begin(session: Session, kept: Kept, today: date, by: str) -> bool:
     """Write the line of the audit log; whether there is anything to delete."""
     if doubt := doubt_of(session, today):
-        raise InputError(f"{doubt}: nothing was deleted")
+        raise InputError(f"{doubt}: nothing was deleted", code="admin.retention_clock_in_doubt")
     queries.locked_study(session, kept.study)
     require_sums(session, kept.study, kept.number)
     number = queries.count_reports(session, queries.Chosen(kept.number, kept.before, kept.version))

@@ -127,7 +127,7 @@ def _require_keys(study: Study, path: str) -> None:
     try:
         require_keys(study)
     except StudyError as error:
-        raise InputError(f"{path}: {error}") from None
+        raise InputError(f"{path}: {error}", code="publish.token_keys_missing") from None
 
 
 def _refuse_keys_there(collector: RemoteCollector, study: Study, before: bytes, path: str) -> None:
@@ -146,7 +146,7 @@ def _refuse_keys_there(collector: RemoteCollector, study: Study, before: bytes, 
         return
     for other in [one["id"] for one in listed if one["id"] != study.id]:
         if new & keys_in(collector.published(other) or b""):
-            raise InputError(f"{path}: {has_key_of(other, study)}")
+            raise InputError(f"{path}: {has_key_of(other, study)}", code="publish.token_key_of_other_study")
 
 
 def _state_of(collector: RemoteCollector, study_id: str) -> str:
@@ -213,7 +213,7 @@ def _study_in(document: bytes, path: str) -> Study:
     try:
         return SignedStudy.from_json(document).study if _is_signed(document) else Study.from_json(document)
     except StudyError as error:
-        raise InputError(f"{path}: {error}") from None
+        raise InputError(f"{path}: {error}", code="publish.study_invalid") from None
 
 
 def _is_signed(document: bytes) -> bool:
@@ -235,11 +235,14 @@ def _what_would_happen(study: Study, before: bytes | None, state: str) -> str:
     current = Study.from_json(before).version
     if current >= study.version:
         raise InputError(
-            f"version {current} of {study.id} is published, and this is version {study.version}: raise it"
+            f"version {current} of {study.id} is published, and this is version {study.version}: raise it",
+            code="publish.version_not_raised",
         )
     if state in OVER:
         advice = "; open it first, if it can be opened" if state == "closed" else ""
-        raise InputError(f"study {study.id} was {state}: it takes no new version{advice}")
+        raise InputError(
+            f"study {study.id} was {state}: it takes no new version{advice}", code="publish.study_ended"
+        )
     return f"would publish version {study.version} of {study.id} in the place of version {current}"
 
 
@@ -321,7 +324,9 @@ def run_open(arguments: argparse.Namespace) -> int:
 def _what_opening_does(status: dict[str, Any] | None) -> str:
     """Raises InputError for a study that stays closed."""
     if status is not None and status["state"] in OVER[1:]:
-        raise InputError(f"study {status['id']} was {status['state']}: it stays closed")
+        raise InputError(
+            f"study {status['id']} was {status['state']}: it stays closed", code="publish.stays_closed"
+        )
     if status is not None and status["state"] not in OVER:
         return "it was not closed, and nothing would change"
     return (

@@ -46,6 +46,8 @@ STEP_BYTES = 1 << 16
 class PassingError(TransferError):
     """Trouble that may be over at the next attempt. status: the answer's, by HTTP; None where none came."""
 
+    code = "server.unavailable"
+
     def __init__(self, message: str, status: int | None = None) -> None:
         super().__init__(message)
         self.status = status
@@ -76,7 +78,9 @@ def ask(
     def once() -> Answer:
         left = end - time.monotonic()
         if left <= 0:
-            raise TransferError(f"{who}, {url}, gave no whole answer in {seconds:g} s")
+            raise TransferError(
+                f"{who}, {url}, gave no whole answer in {seconds:g} s", code="server.no_whole_answer"
+            )
         try:
             answer = exchange(request, max(most, MAX_PROBLEM_BYTES), left, left)
         except TransferError as error:
@@ -84,7 +88,7 @@ def ask(
         if not 200 <= answer.status < 300:
             raise _refusal(answer.status, answer.body, who)
         if len(answer.body) > most:
-            raise TransferError(f"{who} sent more than {most} bytes")
+            raise TransferError(f"{who} sent more than {most} bytes", code="server.answer_too_long")
         return answer
 
     return patiently(once) if again else once()
@@ -92,6 +96,8 @@ def ask(
 
 class RefusalError(TransferError):
     """A server's answer that is no success, and will not be at another attempt. status: its HTTP status."""
+
+    code = "server.refused"
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -123,7 +129,7 @@ class Allowance:
             timer.cancel()
             self._seconds -= time.monotonic() - start
             if self._seconds <= 0:
-                raise TransferError(f"{who} sends too slowly, or nothing") from None
+                raise TransferError(f"{who} sends too slowly, or nothing", code="server.too_slow") from None
 
     def earn(self, size: int) -> None:
         """Count bytes that have arrived."""
@@ -198,10 +204,11 @@ def require_private(url: str) -> None:
     """Raises InputError for a URL that a key must not go to: no https, and not this machine's either."""
     parts = _parts(url)
     if parts is None or parts.scheme not in ("http", "https") or "@" in parts.netloc or "\\" in parts.netloc:
-        raise UsageError(f"{url!r} is not an http or https URL")
+        raise UsageError(f"{url!r} is not an http or https URL", code="server.wrong_url")
     if parts.scheme == "http" and parts.hostname not in LOOPBACK:
         raise UsageError(
-            f"{url}: the key would go there in clear; use https:// (http is for this machine only)"
+            f"{url}: the key would go there in clear; use https:// (http is for this machine only)",
+            code="server.key_in_clear",
         )
 
 
@@ -210,7 +217,9 @@ def require_address(url: str) -> None:
     parts = _parts(url)
     fits = parts and parts.scheme in ("http", "https") and parts.hostname and "@" not in parts.netloc
     if not fits or not PRINTABLE.difference("?#\\").issuperset(url):
-        raise UsageError(f"'{printable(url)}' is no collector's address, as https://host is")
+        raise UsageError(
+            f"'{printable(url)}' is no collector's address, as https://host is", code="server.wrong_address"
+        )
 
 
 def _parts(url: str) -> SplitResult | None:
@@ -229,10 +238,11 @@ def require_one_key(token: str) -> None:
     if len(token.split()) > 1:
         raise UsageError(
             "the token has a blank in it: only `ldpkit secure-sum close` takes several keys, and this server "
-            "is to see its own alone"
+            "is to see its own alone",
+            code="keys.token_with_blank",
         )
     if not PRINTABLE.issuperset(token):
-        raise UsageError("the token must be printable ASCII without spaces")
+        raise UsageError("the token must be printable ASCII without spaces", code="keys.token_not_ascii")
 
 
 def _request(url: str, token: str, body: bytes | None = None, media_type: str = "") -> urllib.request.Request:

@@ -70,7 +70,10 @@ def _fetch(
             url = _export_url(base_url, study_id, form, after, start.deletions)
             for report in _fetch_once(url, token, allowance, start, parse):
                 if report.id <= after:
-                    raise TransferError(f"report {report.id} came again: is the query lost on the way?")
+                    raise TransferError(
+                        f"report {report.id} came again: is the query lost on the way?",
+                        code="server.report_came_twice",
+                    )
                 patience.renew()
                 after = report.id
                 yield report
@@ -93,7 +96,9 @@ def fetch_summary(base_url: str, study_id: str, token: str) -> str:
         if not json.loads(text)["format"].startswith("ldpkit.summary/"):
             raise ValueError
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
-        raise TransferError(f"what came from {base_url} is no summary: is that a collector?") from None
+        raise TransferError(
+            f"what came from {base_url} is no summary: is that a collector?", code="server.not_a_summary"
+        ) from None
     return text
 
 
@@ -109,7 +114,10 @@ def count_lost(base_url: str, study_id: str, token: str, ids: Sequence[str]) -> 
             said = ask(url, token, WHO, MOST_LOST_BYTES, DEADLINE_SECONDS, body, "application/json").body
             lost += LOST(json.loads(said))["lost"]
         except (ValueError, TypeError, LookupError, RecursionError):
-            raise TransferError(f"what came from {url} is no answer of a collector: is that one?") from None
+            raise TransferError(
+                f"what came from {url} is no answer of a collector: is that one?",
+                code="server.count_not_json",
+            ) from None
     return lost
 
 
@@ -124,9 +132,11 @@ def fetch_study(base_url: str, study_id: str, version: int, digest: str) -> Stud
     try:
         study = Study.from_json(ask(url, "", WHO, STUDY_BYTES, DEADLINE_SECONDS).body)
     except StudyError as error:
-        raise TransferError(f"what came from {url} is no study: {error}") from None
+        raise TransferError(f"what came from {url} is no study: {error}", code="server.not_a_study") from None
     if study.digest != digest:
-        raise TransferError(f"what came from {url} is not the study with digest {digest}")
+        raise TransferError(
+            f"what came from {url} is not the study with digest {digest}", code="server.other_study"
+        )
     return study
 
 
@@ -157,7 +167,10 @@ def _lines(pieces: Iterator[bytes]) -> Iterator[bytes]:
         first, *others = piece.split(b"\n")
         size += len(first)
         if max(size, *map(len, others), 0) > MAX_BYTES + MOST_AROUND:
-            raise TransferError(f"{WHO} sent a line of more than {MAX_BYTES} bytes: no report is longer")
+            raise TransferError(
+                f"{WHO} sent a line of more than {MAX_BYTES} bytes: no report is longer",
+                code="server.line_too_long",
+            )
         held.append(first)
         if others:
             yield b"".join(held) + b"\n"
@@ -176,10 +189,15 @@ def _whole_export(lines: Iterator[bytes], parse: Callable[[bytes], Read]) -> Ite
         if line == end_line(count).encode():
             return
         if is_end_line(line):
-            raise TransferError(f"the export ends after {count} reports, but its last line says otherwise")
+            raise TransferError(
+                f"the export ends after {count} reports, but its last line says otherwise",
+                code="server.export_end_differs",
+            )
         try:
             yield parse(line)
         except DocumentError as error:
-            raise TransferError(f"the collector sent what is not a report: {error}") from None
+            raise TransferError(
+                f"the collector sent what is not a report: {error}", code="server.not_a_report"
+            ) from None
         count += 1
     raise PassingError(f"the export was cut off after {count} reports")

@@ -64,7 +64,8 @@ def keeping(reports: Iterable[Fetched], old: Path | None, wanted: tuple[str, str
     if lost := count_lost(*wanted, sorted(missing)):
         raise InputError(
             f"{old} has {counted(lost, 'report')} that the collector has no more and nobody withdrew: they "
-            f"expired, or it was restored from an older backup; {ADVICE}"
+            f"expired, or it was restored from an older backup; {ADVICE}",
+            code="export.reports_lost_at_collector",
         )
 
 
@@ -84,11 +85,15 @@ def refuse_smaller(path: Path, text: str) -> None:
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         raise _unreadable(path) from None
     if is_other:
-        raise InputError(f"{path} is of version {old['version']}, this of version {new['version']}; {ADVICE}")
+        raise InputError(
+            f"{path} is of version {old['version']}, this of version {new['version']}; {ADVICE}",
+            code="export.older_version",
+        )
     if (fewer := before - after) > 0:
         raise InputError(
             f"{path} has {counted(fewer, 'answer')} more than this one: reports were withdrawn, they "
-            f"expired, or the collector was restored from an older backup; {ADVICE}"
+            f"expired, or the collector was restored from an older backup; {ADVICE}",
+            code="export.fewer_answers",
         )
 
 
@@ -147,8 +152,14 @@ def _parquet_rows(path: Path) -> Iterator[Row]:
 
 def _require_study(path: Path, found: str, wanted: str) -> None:
     if found != wanted:
-        raise InputError(f"{path} is an export of {found[:64]}, not of {wanted}: name another file")
+        raise InputError(
+            f"{path} is an export of {found[:64]}, not of {wanted}: name another file",
+            code="export.file_of_other_study",
+        )
 
 
 def _unreadable(path: Path) -> InputError:
-    return InputError(f"{path} cannot be read, and may have reports that the collector has no more; {ADVICE}")
+    return InputError(
+        f"{path} cannot be read, and may have reports that the collector has no more; {ADVICE}",
+        code="export.old_file_unreadable",
+    )

@@ -69,7 +69,9 @@ class NodeClient:
         try:
             return parse_json(body, DocumentError, MAX_ANSWER_BYTES)
         except DocumentError as error:
-            raise TransferError(f"node {self.url} sent what is not valid: {error}") from None
+            raise TransferError(
+                f"node {self.url} sent what is not valid: {error}", code="node.wrong_answer"
+            ) from None
 
     def _call(self, path: str, body: bytes | None = None, media_type: str = "") -> bytes:
         url, who = self._base + path, f"node {self.url}"

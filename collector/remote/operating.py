@@ -120,7 +120,7 @@ class RemoteCollector:
             deleted += now
             if complete:
                 return deleted
-        raise TransferError(f"{self.url} goes on deleting without end")
+        raise TransferError(f"{self.url} goes on deleting without end", code="server.deletes_without_end")
 
     def invite(self, study_id: str, count: int, public: dict[str, str]) -> tuple[list[str], list[str]]:
         """New invitations, and warnings about what they carry."""
@@ -177,7 +177,8 @@ class RemoteCollector:
             return read(json.loads(answer.body))
         except (ValueError, TypeError, LookupError, RecursionError):
             raise TransferError(
-                f"what came from {self.url} is no answer of a collector: is that one?"
+                f"what came from {self.url} is no answer of a collector: is that one?",
+                code="server.answer_not_json",
             ) from None
 
 

@@ -236,10 +236,10 @@ class PublicForm:
         values = parse_json(text, ReportError, self._longest)
         plain = isinstance(values, dict) and all(isinstance(value, str) for value in values.values())
         if not plain or canonical_json(values) != text.decode():
-            raise ReportError("public", "is spelled otherwise")
+            raise ReportError("public", "is spelled otherwise", code="report.public_not_canonical")
         wrong = self._study.wrong_public(values, invited=True)
         if wrong:
-            raise ReportError(f"public.{wrong[0]}", wrong[1])
+            raise ReportError(f"public.{wrong[0]}", wrong[1], code="report.public_value_invalid")
         return self._public.pack(values)
 
     def _write_values(self, packed: bytes) -> bytes:

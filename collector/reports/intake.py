@@ -75,7 +75,9 @@ def check(collector: Collector, study_id: str, report: Report) -> PackedReport:
     Versions before the current one are good too: a device answers once, and may send late.
     """
     if report.study != study_id:
-        raise ReportError("study", f"this address takes reports for {study_id!r}")
+        raise ReportError(
+            "study", f"this address takes reports for {study_id!r}", code="report.other_address"
+        )
     try:
         rules = collector.rules.find(study_id, report.version)
     except UnknownVersionError:

@@ -115,6 +115,7 @@ class UnknownVersionError(LdpkitError):
     """No such version of a study is published."""
 
     exit_code = EXIT_REFUSED
+    code = "study.version_unknown"
 
 
 def kept_until(study: Study) -> date | None:
@@ -183,15 +184,19 @@ class Rules:
     def pack(self, report: Report) -> PackedReport:
         """Check a report and pack it. Raises ReportError when no device could have sent it."""
         if report.digest != self.study.digest:
-            raise ReportError("digest", f"version {self.study.version} of the study has another digest")
+            raise ReportError(
+                "digest",
+                f"version {self.study.version} of the study has another digest",
+                code="report.other_digest",
+            )
         wrong = self.study.wrong_payload(report.payloads)
         if wrong:
-            raise ReportError(f"payloads.{wrong[0]}", wrong[1])
+            raise ReportError(f"payloads.{wrong[0]}", wrong[1], code="report.payload_invalid")
         for question_id, payload in report.payloads.items():
             self.mechanisms[question_id].check(payload)
         wrong = self.study.wrong_public(report.public, invited=True)
         if wrong:
-            raise ReportError(f"public.{wrong[0]}", wrong[1])
+            raise ReportError(f"public.{wrong[0]}", wrong[1], code="report.public_invalid")
         packed = self.public.pack(report.public) + self.layout.pack(report.payloads)
         return PackedReport(bytes.fromhex(report.id), report.version, packed)
 

@@ -55,7 +55,10 @@ def collect(study: Study, tokens: Sequence[str], progress: Progress = lambda _li
 
 def _clients(study: Study, route: Route, tokens: Sequence[str]) -> list[NodeClient]:
     if len(tokens) not in (1, len(route.nodes)):
-        raise InputError(f"give one token for all nodes, or {len(route.nodes)} in their order")
+        raise InputError(
+            f"give one token for all nodes, or {len(route.nodes)} in their order",
+            code="node.wrong_token_count",
+        )
     each = list(tokens) * len(route.nodes) if len(tokens) == 1 else tokens
     return [NodeClient(node.url, study.id, token) for node, token in zip(route.nodes, each)]
 
@@ -64,7 +67,8 @@ def _check_document(client: NodeClient, study: Study) -> None:
     if client.document(study.version) != study.canonical():
         raise InputError(
             f"node {client.url} has published another document as {study.id}: close with that one; "
-            "nothing was closed"
+            "nothing was closed",
+            code="node.other_document",
         )
 
 
@@ -79,7 +83,8 @@ def _check_counts(route: Route, clients: Sequence[NodeClient], progress: Progres
         if count < route.fewest:
             raise InputError(
                 f"node {client.url} has shares of only {count} devices, and no sum over fewer than "
-                f"{route.fewest} (clients − tolerate) is ever made; this closed no node"
+                f"{route.fewest} (clients − tolerate) is ever made; this closed no node",
+                code="node.too_few_shares",
             )
 
 
@@ -105,7 +110,8 @@ def _draw(route: Route, clients: Sequence[NodeClient]) -> Drawing:
     if len(everywhere) < route.fewest:
         raise InputError(
             f"only {len(everywhere)} devices reached every node, and no sum over fewer than {route.fewest} "
-            "(clients − tolerate) is ever made"
+            "(clients − tolerate) is ever made",
+            code="node.too_few_devices",
         )
     commitments = [_checked(client, Statement.from_document, client.commit()) for client in clients]
     text = canonical_json({"commitments": [each.to_document() for each in commitments]})
@@ -121,4 +127,6 @@ def _checked(client: NodeClient, read: Callable[[Any], Any], answer: Any) -> Any
     try:
         return read(answer)
     except DocumentError as error:
-        raise TransferError(f"node {client.url} sent what is not valid: {error}") from None
+        raise TransferError(
+            f"node {client.url} sent what is not valid: {error}", code="node.wrong_statement"
+        ) from None

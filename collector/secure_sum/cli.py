@@ -65,7 +65,10 @@ def run_invite(arguments: argparse.Namespace) -> int:
     from collector.operator.inviting import write_invitations
 
     if arguments.out == STREAM:
-        raise UsageError("--out -: invitations and their lists are several files: name a new folder")
+        raise UsageError(
+            "--out -: invitations and their lists are several files: name a new folder",
+            code="node.invite_to_standard_output",
+        )
     study = _read_study(arguments.study)
     places = write_invitations(study, arguments.count, arguments.out)
     print(f"{arguments.count} invitations in {arguments.out}/invitations.txt, one for each person")
@@ -83,7 +86,10 @@ def run_close(arguments: argparse.Namespace) -> int:
 
     study = _read_study(arguments.study)
     if arguments.out == STREAM:
-        raise UsageError("--out -: closing writes two files, the total and what the nodes signed: name one")
+        raise UsageError(
+            "--out -: closing writes two files, the total and what the nodes signed: name one",
+            code="node.close_to_standard_output",
+        )
     path = f"{arguments.out.removesuffix('.json')}.transcript.json"
     for written, kinds in ((arguments.out, (SUMMARY,)), (path, BEGINNINGS)):
         refuse_replacing(written, [arguments.study])
@@ -98,7 +104,7 @@ def run_close(arguments: argparse.Namespace) -> int:
     except SummaryError as error:
         # Somebody went wrong, and this says who signed what.
         _write(path, transcript.to_json())
-        raise InputError(f"{error}; what each node signed is in {path}") from None
+        raise InputError(f"{error}; what each node signed is in {path}", code="node.closing_failed") from None
     _write(path, transcript.to_json())
     _write(arguments.out, total.to_json())
     print(f"total in {arguments.out}, what the nodes signed in {path}")
@@ -127,16 +133,18 @@ def _tokens(study: Study, arguments: argparse.Namespace) -> list[str]:
     if not tokens:
         raise UsageError(
             f"closing needs the nodes' operator keys, in the study's order and with spaces between: "
-            f"{TOKEN_VARIABLE}, or --token for each"
+            f"{TOKEN_VARIABLE}, or --token for each",
+            code="node.keys_needed",
         )
     assert study.route is not None
     if len(tokens) == 1 < len(study.route.nodes) and not arguments.same_token:
         raise InputError(
             f"one key for {len(study.route.nodes)} nodes: each would see it, and could use it at the others. "
-            "Give one for each in the study's order; --same-token sends this one to all"
+            "Give one for each in the study's order; --same-token sends this one to all",
+            code="node.one_key_for_all",
         )
     if not all(token.isascii() and token.isprintable() and token.strip() == token for token in tokens):
-        raise UsageError("a token must be printable ASCII")
+        raise UsageError("a token must be printable ASCII", code="node.token_not_ascii")
     return tokens
 
 
@@ -163,5 +171,8 @@ def _write(path: str, text: str) -> None:
 def _read_study(path: str) -> Study:
     study = load_study(path)
     if study.route is None:
-        raise InputError(f"study {study.id} has no route 'secure_sum': its reports go to a collector")
+        raise InputError(
+            f"study {study.id} has no route 'secure_sum': its reports go to a collector",
+            code="study.not_secure_sum",
+        )
     return study

@@ -92,15 +92,19 @@ class Drawing:
         nodes = len(study.route.nodes)
         check_commitments(study, self.commitments)
         if [sha256(nonce).hexdigest() for nonce in self.nonces] != [each.total for each in self.commitments]:
-            raise StatementError("nonces", "are not those that the nodes committed to")
+            raise StatementError(
+                "nonces", "are not those that the nodes committed to", code="statement.nonces_differ"
+            )
         for node, commitment in enumerate(self.commitments):
             ids = [report_id for report_id, holders in self.held.items() if holders >> node & 1]
             if (len(ids), set_digest(ids)) != (commitment.clients, commitment.set):
-                raise StatementError("ids", f"are not those that node {node} said that it holds")
+                raise StatementError(
+                    "ids", f"are not those that node {node} said that it holds", code="statement.ids_differ"
+                )
         everywhere = [report_id for report_id, holders in self.held.items() if holders == (1 << nodes) - 1]
         if len(everywhere) < study.route.fewest:
             problem = f"{len(everywhere)} reports reached every node, fewer than {study.route.fewest}"
-            raise StatementError("ids", problem)
+            raise StatementError("ids", problem, code="statement.ids_invalid")
         seed = PLACE_PREFIX + sha256(SEED_PREFIX + b"".join(self.nonces)).digest()
         drawn = nsmallest(study.route.clients, everywhere, lambda one: sha256(seed + one).digest())
         return sorted(drawn)
@@ -126,11 +130,13 @@ class Drawing:
         parsed = _SHAPE.read(document, "", StatementError)
         ids, holders = split_ids(parsed["ids"]), parsed["holders"]
         if len(holders) != HOLDERS_BYTES * len(ids):
-            raise StatementError("holders", "must be 4 bytes for each id")
+            raise StatementError("holders", "must be 4 bytes for each id", code="statement.holders_size")
         starts = range(0, len(holders), HOLDERS_BYTES)
         each = [int.from_bytes(holders[start : start + HOLDERS_BYTES], "big") for start in starts]
         if any(one == 0 or one >> len(parsed["commitments"]) for one in each):
-            raise StatementError("holders", "must have one bit or more, of nodes of the study")
+            raise StatementError(
+                "holders", "must have one bit or more, of nodes of the study", code="statement.holders_empty"
+            )
         nonces = tuple(bytes.fromhex(nonce) for nonce in parsed["nonces"])
         return cls(tuple(parsed["commitments"]), nonces, dict(zip(ids, each)))
 
@@ -144,11 +150,15 @@ def check_commitments(study: Study, commitments: Sequence[Statement]) -> None:
     """Raises StatementError unless each of the study's nodes signed its own of them, in the study's order."""
     assert study.route is not None
     if len(commitments) != len(study.route.nodes):
-        raise StatementError("commitments", "must be one of each node of the study")
+        raise StatementError(
+            "commitments", "must be one of each node of the study", code="statement.wrong_commitment_count"
+        )
     for index, (commitment, node) in enumerate(zip(commitments, study.route.nodes)):
         commitment.check(node.signing_key)
         if commitment.subject[:4] != ("draw", study.id, study.digest, index):
-            raise StatementError(f"node {index}", "committed to something else")
+            raise StatementError(
+                f"node {index}", "committed to something else", code="statement.commitment_differs"
+            )
 
 
 def digest_of(commitments: Sequence[Statement]) -> bytes:

@@ -67,12 +67,18 @@ class Node:
     def place(self, study: Study) -> int:
         """Which of the study's nodes this one is. Raises StudyError when it is none of them, or several."""
         if study.route is None:
-            raise StudyError("route", "is missing: this server is a node of secure sums")
+            raise StudyError(
+                "route", "is missing: this server is a node of secure sums", code="study.route_missing"
+            )
         keys = [(node.sealing_key + node.signing_key).hex() for node in study.route.nodes]
         if keys.count(self.keys.fragment) > 1:
-            raise StudyError("route.nodes", "names this node's keys twice: every node needs keys of its own")
+            raise StudyError(
+                "route.nodes",
+                "names this node's keys twice: every node needs keys of its own",
+                code="study.node_keys_twice",
+            )
         if self.keys.fragment not in keys:
-            raise StudyError("route.nodes", "does not name this node's keys")
+            raise StudyError("route.nodes", "does not name this node's keys", code="study.node_keys_missing")
         return keys.index(self.keys.fragment)
 
     def publish(self, session: Session, study: Study) -> bool:
@@ -84,7 +90,7 @@ class Node:
         self.check_size(study)
         if (sent := body_size(study)) > MOST_BYTES:
             problem = f"make shares of {sent} bytes, and a device sends {MOST_BYTES} at most: ask less"
-            raise StudyError("questions", problem)
+            raise StudyError("questions", problem, code="study.questions_not_summable")
         row = queries.locked_or_new_study(session, study.id)
         if row.version not in (queries.NEVER_PUBLISHED, study.version):
             detail = f"version {row.version} is published, and a secure sum has one version alone"
@@ -102,9 +108,15 @@ class Node:
         share, drawing = opener.share_size + OVERHEAD_BYTES, BYTES_A_REPORT * study.route.clients
         raised = f"raise this node's body_limit, now {self.body_limit}"
         if share > self.body_limit:
-            raise StudyError("questions", f"make shares of {share} bytes here: ask less, or {raised}")
+            raise StudyError(
+                "questions",
+                f"make shares of {share} bytes here: ask less, or {raised}",
+                code="study.shares_too_large",
+            )
         if drawing > self.drawing_limit:
-            raise StudyError("route.clients", f"needs bodies of {drawing} bytes: {raised}")
+            raise StudyError(
+                "route.clients", f"needs bodies of {drawing} bytes: {raised}", code="study.clients_too_many"
+            )
 
     @property
     def drawing_limit(self) -> int:

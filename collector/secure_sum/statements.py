@@ -65,7 +65,9 @@ class Statement:
                 raise ValueError
             Ed25519PublicKey.from_public_bytes(signing_key).verify(signature, self._message())
         except (InvalidSignature, ValueError):
-            raise StatementError("signature", f"is not that of node {self.node}") from None
+            raise StatementError(
+                "signature", f"is not that of node {self.node}", code="statement.wrong_signature"
+            ) from None
 
     @property
     def subject(self) -> tuple[str, str, str, int, int, str]:
@@ -96,5 +98,7 @@ def split_ids(joined: bytes) -> list[bytes]:
     """Report ids from their concatenation. Raises StatementError unless they ascend strictly."""
     ids = [joined[start : start + ID_BYTES] for start in range(0, len(joined), ID_BYTES)]
     if len(joined) % ID_BYTES or any(left >= right for left, right in zip(ids, ids[1:])):
-        raise StatementError("set", "must be report ids of 16 bytes in ascending order, each once")
+        raise StatementError(
+            "set", "must be report ids of 16 bytes in ascending order, each once", code="statement.wrong_set"
+        )
     return ids

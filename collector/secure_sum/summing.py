@@ -158,13 +158,19 @@ class Opener:
         """A share. Raises ReportError for one that was not sealed to this node for this report."""
         if len(sealed) != self.share_size + OVERHEAD_BYTES:
             raise ReportError(
-                "share", f"must have {self.share_size + OVERHEAD_BYTES} bytes, has {len(sealed)}"
+                "share",
+                f"must have {self.share_size + OVERHEAD_BYTES} bytes, has {len(sealed)}",
+                code="report.share_size",
             )
         info = context(self.study.digest, report_id, self.node)
         try:
             share: bytes = suite().decrypt(sealed, self.key, info=info)
         except (InvalidTag, ValueError):
-            raise ReportError("share", "was not sealed to this node for this study and report") from None
+            raise ReportError(
+                "share",
+                "was not sealed to this node for this study and report",
+                code="report.share_not_opened",
+            ) from None
         return share
 
     def nonce(self, report_id: str, sealed: bytes, digests: str) -> bytes:

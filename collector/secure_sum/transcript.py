@@ -123,7 +123,7 @@ class Transcript:
         document = parse_json(text, StatementError, MAX_BYTES)
         if isinstance(document, dict) and document.get("format") == UNDRAWN:
             problem = "of an earlier release, whose closer named the set: nothing says how it was chosen"
-            raise StatementError("format", problem)
+            raise StatementError("format", problem, code="statement.wrong_format")
         parsed = _SHAPE.read(document, "", StatementError)
         del parsed["format"]
         return cls(**parsed)
@@ -138,7 +138,9 @@ class Transcript:
         assert study.route is not None
         same_study = (self.study, self.digest) == (study.id, study.digest)
         if not same_study or not len(self.confirmed) == len(self.sums) == len(study.route.nodes):
-            raise StatementError("digest", "the transcript is of another study document")
+            raise StatementError(
+                "digest", "the transcript is of another study document", code="statement.other_study"
+            )
         size = sum(mechanism.payload_size for mechanism in mechanisms_of(study).values())
         ids = self.drawing.chosen(study)
         clients = len(ids)
@@ -158,9 +160,15 @@ def _check_node(
     for statement, kind in ((confirmed, "set"), (said, "sum")):
         statement.check(key)
         if statement.subject != (kind, study.id, study.digest, index, *drawn):
-            raise StatementError(f"node {index}", "speaks of another study or node, or not of the drawn set")
+            raise StatementError(
+                f"node {index}",
+                "speaks of another study or node, or not of the drawn set",
+                code="statement.other_set",
+            )
     if len(part.total) != size or sha256(part.total).hexdigest() != said.total:
-        raise StatementError(f"node {index}", "its sum is not the one that it signed")
+        raise StatementError(
+            f"node {index}", "its sum is not the one that it signed", code="statement.wrong_sum"
+        )
 
 
 def _summary(study: Study, clients: int, words: NDArray[np.int64]) -> Summary:
@@ -170,7 +178,7 @@ def _summary(study: Study, clients: int, words: NDArray[np.int64]) -> Summary:
         values = words[start:end].astype(np.int64)
         if not REDUCTIONS[mechanism.name].possible(mechanism, clients, values):
             problem = "is no possible sum: a node or a device went wrong"
-            raise SummaryError(f"questions.{name}", problem)
+            raise SummaryError(f"questions.{name}", problem, code="summary.sum_impossible")
         questions[name] = QuestionSummary(clients, values)
         start = end
     return Summary(study.id, study.version, study.digest, questions)

@@ -31,7 +31,9 @@ def certificate_of(chain: str | None, key: str | None) -> Certificate | None:
     if chain is None and key is None:
         return None
     if chain is None or key is None:
-        raise UsageError("https needs both: --certificate FILE and --key FILE")
+        raise UsageError(
+            "https needs both: --certificate FILE and --key FILE", code="server.certificate_and_key"
+        )
     found = Certificate(Path(chain), Path(key))
     _check(found, datetime.now(timezone.utc))
     return found
@@ -44,21 +46,28 @@ def _check(certificate: Certificate, now: datetime) -> None:
     try:
         own = load_pem_x509_certificates(read_bytes(certificate.chain))[0]
     except ValueError:
-        raise InputError(f"{certificate.chain} is no certificate in PEM") from None
+        raise InputError(
+            f"{certificate.chain} is no certificate in PEM", code="server.not_a_certificate"
+        ) from None
     try:
         key = load_pem_private_key(read_bytes(certificate.key), None)
     except (ValueError, TypeError):
-        raise InputError(f"{certificate.key} is no private key in PEM without a password") from None
+        raise InputError(
+            f"{certificate.key} is no private key in PEM without a password", code="server.not_a_private_key"
+        ) from None
     if key.public_key() != own.public_key():
         raise InputError(
-            f"{certificate.key} is not the key of {certificate.chain}: its first certificate counts"
+            f"{certificate.key} is not the key of {certificate.chain}: its first certificate counts",
+            code="server.key_not_of_certificate",
         )
     if not own.not_valid_before_utc <= now <= own.not_valid_after_utc:
         valid = f"{own.not_valid_before_utc:%Y-%m-%d} to {own.not_valid_after_utc:%Y-%m-%d}"
         raise InputError(
-            f"{certificate.chain} is valid from {valid}, not now: browsers and devices refuse it"
+            f"{certificate.chain} is valid from {valid}, not now: browsers and devices refuse it",
+            code="server.certificate_not_valid_now",
         )
     if certificate.key.stat().st_mode & stat.S_IRWXO:
         raise InputError(
-            f"everybody here can read {certificate.key}: chmod o= it, or get a new one if somebody has"
+            f"everybody here can read {certificate.key}: chmod o= it, or get a new one if somebody has",
+            code="server.key_readable_by_all",
         )

@@ -55,7 +55,9 @@ def listen(place: Place) -> socket.socket:
         both = family is socket.AF_INET6 and socket.has_dualstack_ipv6()
         return socket.create_server((host, port), family=family, backlog=BACKLOG, dualstack_ipv6=both)
     except (OSError, OverflowError) as error:
-        raise InputError(f"cannot listen on {host} port {port}: {error}") from error
+        raise InputError(
+            f"cannot listen on {host} port {port}: {error}", code="server.port_not_free"
+        ) from error
 
 
 class Address(NamedTuple):

@@ -40,11 +40,16 @@ def back_up(database: Database, path: Path, schema: Schema = COLLECTOR, mark: st
     cannot be made, and where there is a file already.
     """
     if str(path) == STREAM:
-        raise UsageError("--out -: a backup is a new file of its owner's, not standard output: name one")
+        raise UsageError(
+            "--out -: a backup is a new file of its owner's, not standard output: name one",
+            code="backup.to_standard_output",
+        )
     if not path.parent.is_dir():
-        raise InputError(f"cannot write {path}: no such folder")
+        raise InputError(f"cannot write {path}: no such folder", code="backup.folder_missing")
     if path.exists():
-        raise InputError(f"{path} is there already: a backup never takes the place of another")
+        raise InputError(
+            f"{path} is there already: a backup never takes the place of another", code="backup.file_exists"
+        )
     check(database, or_earlier=not mark, schema=schema)
     copy = _copy_sqlite if database.engine.dialect.name == "sqlite" else _dump_postgresql
     try:
@@ -56,7 +61,7 @@ def back_up(database: Database, path: Path, schema: Schema = COLLECTOR, mark: st
             name_new(str(made), path)
         _flush(path.parent)
     except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}") from None
+        raise InputError(f"cannot write {path}: {error.strerror}", code="backup.not_writable") from None
 
 
 def _copy_sqlite(database: Database, path: Path, mark: str) -> None:
@@ -72,9 +77,9 @@ def _copy_sqlite(database: Database, path: Path, mark: str) -> None:
             connection.commit()
             (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
     except sqlite3.Error as error:
-        raise InputError(f"cannot copy {source}: {error}") from None
+        raise InputError(f"cannot copy {source}: {error}", code="backup.copy_failed") from None
     if verdict != "ok":
-        raise InputError(f"the copy of {source} is damaged: {verdict}")
+        raise InputError(f"the copy of {source} is damaged: {verdict}", code="backup.copy_damaged")
 
 
 def _dump_postgresql(database: Database, path: Path, mark: str) -> None:
@@ -102,11 +107,13 @@ def _dump_postgresql(database: Database, path: Path, mark: str) -> None:
                 ]
                 _pg_dump(database.url, file, "--section=post-data", *options)
     except SQLAlchemyError as error:
-        raise InputError(f"cannot copy {database.shown}: {one_line(error)}") from None
+        raise InputError(
+            f"cannot copy {database.shown}: {one_line(error)}", code="backup.dump_failed"
+        ) from None
     finally:
         database.engine.dispose()
     if _rows_of(path, tables) != rows:
-        raise InputError(f"the copy of {database.shown} is damaged")
+        raise InputError(f"the copy of {database.shown} is damaged", code="backup.dump_damaged")
     if mark:
         # pg_dump leaves no schema to look in.
         with path.open("a", encoding="utf-8") as file:
@@ -147,7 +154,10 @@ def _pg_dump(url: URL, file: BinaryIO, *options: str) -> None:
     """Append what pg_dump says. Raises InputError."""
     program = shutil.which("pg_dump")
     if program is None:
-        raise InputError("a backup of PostgreSQL needs pg_dump: install PostgreSQL's client programs")
+        raise InputError(
+            "a backup of PostgreSQL needs pg_dump: install PostgreSQL's client programs",
+            code="backup.needs_pg_dump",
+        )
     from psycopg.conninfo import make_conninfo
 
     _, parameters = url.get_dialect()().create_connect_args(url)
@@ -155,7 +165,10 @@ def _pg_dump(url: URL, file: BinaryIO, *options: str) -> None:
     password = parameters.pop("password", None)
     if "sslpassword" in parameters:
         advice = "libpq takes it from no environment: name a private key that has none (`openssl pkey`)"
-        raise InputError(f"sslpassword would be an argument of pg_dump, which all users can read; {advice}")
+        raise InputError(
+            f"sslpassword would be an argument of pg_dump, which all users can read; {advice}",
+            code="backup.password_exposed",
+        )
     environment = {**os.environ, "PGPASSWORD": password} if password else None
     # Whoever restores it need not have this database's roles. In UTF-8 are the rows between.
     roles = ["--no-owner", "--no-privileges", "--encoding=UTF8"]
@@ -165,7 +178,7 @@ def _pg_dump(url: URL, file: BinaryIO, *options: str) -> None:
         command, env=environment, stdout=file, stderr=subprocess.PIPE, text=True, check=False
     )
     if done.returncode:
-        raise InputError(f"pg_dump failed: {one_line(Exception(done.stderr))}")
+        raise InputError(f"pg_dump failed: {one_line(Exception(done.stderr))}", code="backup.pg_dump_failed")
 
 
 def _flush(path: Path) -> None:

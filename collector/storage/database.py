@@ -88,7 +88,7 @@ class Database:
         advice: where else the file may be.
         """
         if self._file is not None and not self._file.is_file():
-            raise InputError(f"there is no {self.shown}: {advice}")
+            raise InputError(f"there is no {self.shown}: {advice}", code="database.missing_file")
         self._refuse_foreign_log()
 
     def make_file(self) -> None:
@@ -109,7 +109,8 @@ class Database:
             )
         raise InputError(
             f"{self.shown}: the log beside it is another file's, which it replaced; stop every server and "
-            f"command that uses it; {advice}"
+            f"command that uses it; {advice}",
+            code="database.foreign_log",
         )
 
     @contextmanager
@@ -243,11 +244,19 @@ def _parse_url(text: str) -> URL:
     try:
         url = make_url(text)
     except (ArgumentError, ValueError):
-        raise UsageError("setting database: not a database URL, such as sqlite:///ldpkit.sqlite3") from None
+        raise UsageError(
+            "setting database: not a database URL, such as sqlite:///ldpkit.sqlite3", code="database.not_url"
+        ) from None
     if url.get_backend_name() not in SUPPORTED:
-        raise UsageError(f"setting database: {url.get_backend_name()!r} is not one of {', '.join(SUPPORTED)}")
+        raise UsageError(
+            f"setting database: {url.get_backend_name()!r} is not one of {', '.join(SUPPORTED)}",
+            code="database.unsupported_kind",
+        )
     if url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:"):
-        raise UsageError("setting database: SQLite in memory would lose every report; name a file")
+        raise UsageError(
+            "setting database: SQLite in memory would lose every report; name a file",
+            code="database.in_memory",
+        )
     return url.set(drivername="postgresql+psycopg") if url.drivername == "postgresql" else url
 
 
@@ -263,7 +272,7 @@ def _create_engine(url: URL, busy_timeout: float, bounds: Bounds | None, same: S
     try:
         engine = create_engine(url, **options)
     except (ImportError, SQLAlchemyError) as error:
-        raise InputError(f"setting database: {one_line(error)}") from error
+        raise InputError(f"setting database: {one_line(error)}", code="database.setting_invalid") from error
     if same is not None:
         _make_durable(engine, busy_timeout, same)
     elif bounds is not None:

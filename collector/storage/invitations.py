@@ -55,7 +55,7 @@ class Spending(NamedTuple):
     def read(cls, stored: bytes | None, secret: bytes) -> Spending:
         """What `stored` stands for. Raises InputError where it was made with another secret."""
         if not cls.fits(stored, secret):
-            raise InputError(WRONG_KEY)
+            raise InputError(WRONG_KEY, code="settings.wrong_invitation_key")
         return cls._of((stored or b"")[:NONCE_BYTES], secret)
 
     @classmethod
@@ -113,7 +113,8 @@ def add_list(session: Session, study: int, hashes: set[bytes], secret: bytes) ->
     if known:
         raise InputError(
             f"{known} of the list's {len(hashes)} invitations were taken in before, with another list: "
-            "nothing was changed; take each list as it was written"
+            "nothing was changed; take each list as it was written",
+            code="ticket.list_overlaps_another",
         )
     add_invitations(session, study, hashes, secret)
     return True
@@ -224,7 +225,7 @@ def delete_used_invitations(session: Session, study: int, secret: bytes) -> int:
     known = session.connection().execute(rows).all()
     carried = {hashed: public for hashed, public in known if spending.tag(hashed) in spent}
     if len(carried) < len(spent):
-        raise InputError(WRONG_KEY)
+        raise InputError(WRONG_KEY, code="settings.wrong_invitation_key")
     alike = Counter(carried.values())
     used = sorted(hashed for hashed in carried if alike[carried[hashed]] >= FEWEST_TOGETHER)
     if not used:

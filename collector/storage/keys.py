@@ -103,9 +103,9 @@ def add_key(
     for study in scope or ():
         _require_id(study, f"study {study[:64]!r}")
     if scope == []:
-        raise InputError("a key has to be for one study at least")
+        raise InputError("a key has to be for one study at least", code="keys.no_study")
     if session.get(KeyRow, name):
-        raise InputError(f"there is a key {name!r}; remove it first")
+        raise InputError(f"there is a key {name!r}; remove it first", code="keys.duplicate_name")
     key = new_key()
     kept = None if scope is None else canonical_json(scope)
     session.add(KeyRow(name=name, role=role.value, hash=hash_key(key), studies=kept, expires=expires))
@@ -128,14 +128,14 @@ def _require_id(text: str, what: str) -> None:
     try:
         Identifier().read(text, "name", DocumentError)
     except DocumentError as error:
-        raise InputError(f"{what}: {error.problem}") from None
+        raise InputError(f"{what}: {error.problem}", code="keys.identifier_invalid") from None
 
 
 def remove_key(session: Session, name: str, by: str = audit_log.AT_DATABASE) -> None:
     """Make a key useless from now on. by: as `add_key` takes it. Raises InputError if none has that name."""
     row = session.get(KeyRow, name)
     if row is None:
-        raise InputError(f"there is no key {name[:64]!r}")
+        raise InputError(f"there is no key {name[:64]!r}", code="keys.unknown_name")
     session.add(RemovedKeyRow(hash=row.hash))
     session.delete(row)
     audit_log.record(session, by, "remove key", detail=name)

@@ -63,6 +63,7 @@ class UnreachedError(InputError):
     """The database's server cannot be reached."""
 
     exit_code = EXIT_NETWORK
+    code = "database.unreachable"
 
 
 def make(
@@ -77,7 +78,9 @@ def make(
     with _exclusive(database) as connection:
         _require_unicode(database, connection)
         if set(inspect(connection).get_table_names()) - {"alembic_version"}:
-            raise InputError(f"{database.shown} has tables already: there is nothing to make")
+            raise InputError(
+                f"{database.shown} has tables already: there is nothing to make", code="database.has_tables"
+            )
         command.upgrade(_config(connection, schema), "head")
         fill(connection)
 
@@ -96,9 +99,11 @@ def check(database: Database, or_earlier: bool = False, schema: Schema = COLLECT
         # A connection must not cross the fork that starts a worker.
         database.engine.dispose()
     if not is_ours:
-        raise InputError(f"{database.shown} has no {schema.whose} tables: {schema.advice}")
+        raise InputError(
+            f"{database.shown} has no {schema.whose} tables: {schema.advice}", code="database.no_tables"
+        )
     if now != schema.revision and not (or_earlier and (now or "") < schema.revision):
-        raise InputError(f"{database.shown} {_other_release(now, schema)}")
+        raise InputError(f"{database.shown} {_other_release(now, schema)}", code="database.other_release")
 
 
 def migrate(database: Database, count: Callable[[Session], None] | None, schema: Schema = COLLECTOR) -> None:
@@ -116,7 +121,9 @@ def migrate(database: Database, count: Callable[[Session], None] | None, schema:
     with _exclusive(database) as connection:
         _require_unicode(database, connection)
         if not inspect(connection).has_table(schema.table):
-            raise InputError(f"{database.shown} has no {schema.whose} tables: {schema.advice}")
+            raise InputError(
+                f"{database.shown} has no {schema.whose} tables: {schema.advice}", code="database.no_tables"
+            )
         before = MigrationContext.configure(connection).get_current_revision() or ""
         command.upgrade(_config(connection, schema), "head")
         if count is not None and before < SUMS_REVISION:
@@ -171,7 +178,10 @@ def _require_unicode(database: Database, connection: Connection) -> None:
     found = connection.execute(text("SHOW server_encoding")).scalar_one()
     if found != "UTF8":
         advice = "make another one, with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0"
-        raise InputError(f"{database.shown} is in the encoding {found}, and has to be in UTF8: {advice}")
+        raise InputError(
+            f"{database.shown} is in the encoding {found}, and has to be in UTF8: {advice}",
+            code="database.not_utf8",
+        )
 
 
 def _require_alone(database: Database) -> None:
@@ -180,7 +190,10 @@ def _require_alone(database: Database) -> None:
     else:
         others = _are_others(database)
     if others:
-        raise InputError(f"{database.shown} is in use: stop every server and command that is connected to it")
+        raise InputError(
+            f"{database.shown} is in use: stop every server and command that is connected to it",
+            code="database.in_use",
+        )
 
 
 def _are_others(database: Database) -> bool:
@@ -206,9 +219,9 @@ def _is_shared(path: str, busy_timeout: float) -> bool:
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
                 return True
-            raise InputError(f"database {path}: {one_line(error)}") from None
+            raise InputError(f"database {path}: {one_line(error)}", code="database.file_invalid") from None
         except sqlite3.DatabaseError as error:
-            raise InputError(f"database {path}: {one_line(error)}") from None
+            raise InputError(f"database {path}: {one_line(error)}", code="database.file_invalid") from None
     return False
 
 
@@ -242,4 +255,4 @@ def _failed(database: Database, error: SQLAlchemyError, advice: str = "") -> Inp
 
 
 def _refused(database: Database, reason: str) -> InputError:
-    return InputError(f"{database.shown}: {reason}")
+    return InputError(f"{database.shown}: {reason}", code="database.state_invalid")

@@ -38,7 +38,8 @@ class NodeKeys:
             return cls(sealing, Ed25519PrivateKey.from_private_bytes(bytes.fromhex(stored["ed25519"])))
         except (ValueError, KeyError, TypeError):
             raise InputError(
-                f"{path} is not a node's key file: make one with ldpkit secure-sum keygen"
+                f"{path} is not a node's key file: make one with ldpkit secure-sum keygen",
+                code="node.not_key_file",
             ) from None
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -45,7 +45,9 @@ def only_writer(database: Database, study_id: str) -> Iterator[Turn]:
     with database.read() as session:
         state = queries.study_state(session, study_id)
     if state is None:
-        raise InputError(f"there is no study {study_id[:64]!r} in {database.shown}")
+        raise InputError(
+            f"there is no study {study_id[:64]!r} in {database.shown}", code="study.unknown_in_database"
+        )
     file = sqlite_file(str(database.url))
     if file is None:
         with _locked_on_server(database, study_id, state.number) as turn:
@@ -58,7 +60,8 @@ def only_writer(database: Database, study_id: str) -> Iterator[Turn]:
 def _refusal(study_id: str) -> InputError:
     return InputError(
         f"another `ldpkit export --format parquet`, `ldpkit admin archive` or `delete-study` of {study_id} "
-        "runs just now: nothing was done, run it again when that has ended"
+        "runs just now: nothing was done, run it again when that has ended",
+        code="study.already_being_written",
     )
 
 
@@ -81,7 +84,8 @@ def _locked_on_server(database: Database, study_id: str, number: int) -> Iterato
         if connection.execute(text("SELECT pg_is_in_recovery()")).scalar_one():
             raise InputError(
                 f"{database.shown} is a replica, where no lock keeps others from the same dataset: name the "
-                "server that it follows"
+                "server that it follows",
+                code="database.is_replica",
             )
         for name, value in LASTING.items():
             connection.execute(SET, {"name": name, "value": value})
@@ -107,7 +111,10 @@ class _Beside:
 
     def require(self) -> None:
         if not self.is_ours:
-            raise InputError(f"{self._path} was deleted meanwhile, which kept others away: run it again")
+            raise InputError(
+                f"{self._path} was deleted meanwhile, which kept others away: run it again",
+                code="database.lock_file_deleted",
+            )
 
     def end(self) -> None:
         """Let the next one have it."""
@@ -150,5 +157,8 @@ def _opened(path: Path, database: Path) -> int:
             with suppress(OSError):
                 os.fchown(handle, rights.st_uid, rights.st_gid)
     except OSError as error:
-        raise InputError(f"cannot make {path}, which keeps others away meanwhile: {error.strerror}") from None
+        raise InputError(
+            f"cannot make {path}, which keeps others away meanwhile: {error.strerror}",
+            code="database.lock_file_not_creatable",
+        ) from None
     return handle

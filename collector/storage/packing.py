@@ -143,9 +143,17 @@ class PublicPlaces:
                 continue
             value = carried.get(field.id, "")
             if field.place(value) is None:
-                raise ReportError(f"public.{field.id}", "the invitation carries no value of this field")
+                raise ReportError(
+                    f"public.{field.id}",
+                    "the invitation carries no value of this field",
+                    code="report.invitation_lacks_value",
+                )
             if values.setdefault(field.id, value) != value:
-                raise ReportError(f"public.{field.id}", "is another value than the invitation carries")
+                raise ReportError(
+                    f"public.{field.id}",
+                    "is another value than the invitation carries",
+                    code="report.invitation_value_differs",
+                )
         return self.pack(values) + packed[self.size :]
 
     def cells(self, packed: Sequence[bytes]) -> NDArray[np.int64]:

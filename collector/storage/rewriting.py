@@ -40,6 +40,8 @@ NOT_OURS = "this role may not vacuum every table; tables have to belong to it"
 class UnfinishedError(LdpkitError):
     """What was moved or deleted can still be read in the database's files."""
 
+    code = "database.order_in_files"
+
     def __init__(self, why: str) -> None:
         super().__init__(f"the files still have the order in which reports came: {why}")
         self.why = why

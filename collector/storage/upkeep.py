@@ -136,7 +136,10 @@ class Upkeep:
             raise
         if left_out:
             kept = "used invitations could not be deleted, while all else was done"
-            raise InputError("; ".join([kept, *(f"study {study}: {why}" for study, why in left_out.items())]))
+            raise InputError(
+                "; ".join([kept, *(f"study {study}: {why}" for study, why in left_out.items())]),
+                code="ticket.used_not_deleted",
+            )
         return True
 
     def _give_back(self, today: date) -> None:

@@ -193,10 +193,14 @@ def load_keys(path: str | None) -> tuple[PublicKey, ...]:
     try:
         text = Path(path).read_text(encoding="ascii")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"setting signing_keys: cannot read {path}: {error}") from None
+        raise InputError(
+            f"setting signing_keys: cannot read {path}: {error}", code="keys.signing_keys_not_readable"
+        ) from None
     keys = tuple(PublicKey.from_pem(block) for block in PEM.findall(text))
     if not keys:
-        raise InputError(f"setting signing_keys: {path} has no public key in PEM")
+        raise InputError(
+            f"setting signing_keys: {path} has no public key in PEM", code="keys.no_public_key_in_file"
+        )
     return keys
 
 

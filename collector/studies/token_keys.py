@@ -61,7 +61,7 @@ def has_key_of(other: str, study: Study) -> StudyError:
     # Short, as the command shows so much of a refusal.
     told = f"state what `ldpkit issuer key {study.id}` prints"
     problem = f"have a token key of study {other}, good for no other one: {told}"
-    return StudyError("channel.tokens.keys", problem)
+    return StudyError("channel.tokens.keys", problem, code="study.token_key_of_other_study")
 
 
 _KEYS = ReadOnce(keys_in)

@@ -45,7 +45,9 @@ def put(study_id: str, report_id: str) -> Response:
     with opened_body(MAX_BYTES) as body:
         report = Report.from_document(parse_reports(body))
         if report.id != report_id:
-            raise ReportError("id", "differs from the id in the address")
+            raise ReportError(
+                "id", "differs from the id in the address", code="report.id_differs_from_address"
+            )
         with intake.naming_study(collector, study_id, report.version):
             packed = intake.check(collector, study_id, report)
     with intake.naming_study(collector, study_id, report.version):

@@ -100,21 +100,25 @@ def _check_taken(rules: Rules, limit: int) -> None:
     """Raises StudyError where this collector would refuse what devices send; they drop what is refused."""
     size = rules.form.size
     if rules.study.route is not None:
-        raise StudyError("route", "belongs to the nodes that it names: publish the study there")
+        raise StudyError(
+            "route",
+            "belongs to the nodes that it names: publish the study there",
+            code="study.belongs_to_nodes",
+        )
     if size > MOST_SENT_BYTES:
         problem = f"make reports of {size} bytes, and a device sends {MOST_SENT_BYTES} at most: ask less"
-        raise StudyError("questions", problem)
+        raise StudyError("questions", problem, code="study.reports_exceed_device_limit")
     if rules.body_size > limit:
         sent = f"make {bodies_in_words(rules)}"
         problem = f"{sent}, and this collector takes {limit}: ask less, or raise body_limit"
-        raise StudyError("questions", problem)
+        raise StudyError("questions", problem, code="study.reports_exceed_device_limit")
 
 
 def _check_opened(study: Study) -> None:
     """Raises StudyError for a gateway's key that is not here: reports would wait for ever."""
     if not current_collector().gateway_keys.opens(study):
         problem = "is no key of this gateway: state what `ldpkit oblivious show` prints, and set ohttp_keys"
-        raise StudyError("channel.oblivious.keys", problem)
+        raise StudyError("channel.oblivious.keys", problem, code="study.key_not_of_gateway")
 
 
 def _read_study() -> SignedStudy:

@@ -121,7 +121,9 @@ def _refuse_same_results(analysis: Assembled, *said: Callable[[Draws], Iterable[
 def _check_sampling(seed: int, method: str | None, draws: int, chains: int) -> None:
     """Raises InputError for what no analysis can be drawn with."""
     if method not in (None, *METHODS):
-        raise InputError(f"{method!r} is no method of an analysis: {' and '.join(METHODS)} are")
+        raise InputError(
+            f"{method!r} is no method of an analysis: {' and '.join(METHODS)} are", code="fit.unknown_method"
+        )
     check_sampling(seed, draws, chains, method or "nuts")
 
 
@@ -131,9 +133,15 @@ def _by_weights(table: Table, analysis: Assembled, over: Population) -> list[Qua
         whole = table.everybody
         return design_based(whole, analysis.formula.outcome, over.sampled(whole), over.by)
     if over.replicates is not None:
-        raise InputError("replicate weights are for estimates without a model, of a private outcome alone")
+        raise InputError(
+            "replicate weights are for estimates without a model, of a private outcome alone",
+            code="weights.replicates_need_private_outcome",
+        )
     if over.strata is not None or over.cluster is not None:
-        raise InputError("strata and clusters are for estimates without a model, of a private outcome alone")
+        raise InputError(
+            "strata and clusters are for estimates without a model, of a private outcome alone",
+            code="weights.strata_need_private_outcome",
+        )
     return []
 
 
@@ -279,7 +287,8 @@ def _refuse_improper(analysis: Assembled, peaks: tuple[Peak, Peak] | None) -> No
         raise InputError(
             f"under flat priors there is no posterior: the reports put no bound on "
             f"{listed(_unbounded(peaks[0]))}, as where all of a level say the same, or fewer say yes than "
-            "the noise alone would; leave the flat priors out, or state others"
+            "the noise alone would; leave the flat priors out, or state others",
+            code="prior.flat_leaves_unbounded",
         )
 
 

@@ -78,4 +78,4 @@ def analyse(
 def _refuse_for_records(**given: object) -> None:
     for name, value in given.items():
         if value is not None:
-            raise InputError(f"{name} {FOR_SINGLE_QUESTIONS}")
+            raise InputError(f"{name} {FOR_SINGLE_QUESTIONS}", code="options.not_for_records")

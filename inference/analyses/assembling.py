@@ -60,7 +60,7 @@ def assemble(table: Table, text: str, priors: Any = None, family: str | None = N
     priors: "flat", or {parameter: distribution}. Raises InputError for what cannot be fitted, and says why.
     """
     if family is not None and family not in FAMILIES:
-        raise InputError(f"{family!r} is no family: {', '.join(FAMILIES)} are")
+        raise InputError(f"{family!r} is no family: {', '.join(FAMILIES)} are", code="fit.unknown_family")
     formula, given = parse(text, table.names), Given(priors)
     refuse_alike(table.alike, levels_in(formula, table.names))
     predictors, public = _right_side(formula, table)
@@ -76,7 +76,9 @@ def assemble(table: Table, text: str, priors: Any = None, family: str | None = N
     if terms > MOST_TERMS:
         raise InputError(
             f"{len(cells.counts):,} patterns of reports and {len(matrix.combinations):,} combinations of "
-            "private answers do not fit into memory: name fewer private predictors, or coarser public columns"
+            "private answers do not fit into memory: name fewer private predictors, or coarser public "
+            "columns",
+            code="fit.too_large_for_memory",
         )
     own = OwnParameters(outcome, given)
     law = _law(matrix, cells, outcome, given, bool(formula.varying))
@@ -105,7 +107,10 @@ def _refuse_sites(analysis: Assembled) -> None:
     for one in analysis.privates:
         for name in one.unknown:
             if name.startswith(own):
-                raise InputError(f"rename column {one.name}: an analysis has {name} of its own")
+                raise InputError(
+                    f"rename column {one.name}: an analysis has {name} of its own",
+                    code="table.reserved_column_name",
+                )
 
 
 def _refuse_empty_reference(formula: Formula, cells: Cells, predictors: tuple[Private, ...]) -> None:
@@ -123,7 +128,8 @@ def _refuse_empty_reference(formula: Formula, cells: Cells, predictors: tuple[Pr
         if not (column == first).any():
             raise InputError(
                 f"no report has {name} = {first}, with which its other levels would be compared: compare "
-                f'with another, as C({name}, contr.treatment("{column.mode()[0]}")) in place of {name} does'
+                f'with another, as C({name}, contr.treatment("{column.mode()[0]}")) in place of {name} does',
+                code="formula.empty_reference_level",
             )
 
 
@@ -133,16 +139,22 @@ def _right_side(formula: Formula, table: Table) -> tuple[tuple[Private, ...], li
     for one in formula.varying:
         named |= {*variables(one.expression, table.names), one.group}
         if one.group in table.private:
-            raise InputError(f"(… | {one.group}): {one.group} is private, and groups must be public")
+            raise InputError(
+                f"(… | {one.group}): {one.group} is private, and groups must be public",
+                code="formula.private_group",
+            )
     if formula.outcome in named:
-        raise InputError(f"{formula.outcome} stands on both sides of the formula")
+        raise InputError(
+            f"{formula.outcome} stands on both sides of the formula", code="formula.outcome_on_both_sides"
+        )
     ordered = [name for name in table.names if name in named]
     private = tuple(table.private[name] for name in ordered if name in table.private)
     numbers = [one for one in private if one.channel is not None]
     if len(numbers) > 1:
         raise InputError(
             f"{numbers[0].name} and {numbers[1].name} are both private numbers, of which a formula takes one "
-            "as a predictor: ask for the bands of the others as choices"
+            "as a predictor: ask for the bands of the others as choices",
+            code="formula.several_private_numbers",
         )
     for number in numbers:
         for side in (formula.fixed, *(one.expression for one in formula.varying)):
@@ -168,7 +180,8 @@ def _outcome_of(
     codes, levels = levels_of(column)
     if not 2 <= len(levels) <= MOST_LEVELS:
         raise InputError(
-            f"{name} has {len(levels)} different values: an outcome of choices has 2 to {MOST_LEVELS}"
+            f"{name} has {len(levels)} different values: an outcome of choices has 2 to {MOST_LEVELS}",
+            code="formula.outcome_level_count_unfit",
         )
     ordered = isinstance(column.dtype, pd.CategoricalDtype) and bool(column.cat.ordered)
     return choice_outcome(levels, ordered, family), codes.astype(np.float64)
@@ -187,7 +200,7 @@ def _law(matrix: Matrix, cells: Cells, outcome: Outcome, given: Given, varies: b
     cutpoints = bool(outcome.cutpoints)
     found = linear_of("law", matrix, cells.sizes, outcome.scales, given, outcome.outputs, cutpoints=cutpoints)
     if not (found.intercept or len(found.columns) or cutpoints or varies):
-        raise InputError("the formula has nothing on its right side")
+        raise InputError("the formula has nothing on its right side", code="formula.empty_right_side")
     return found
 
 

@@ -83,7 +83,8 @@ def refuse_blanks(column: pd.Series, name: str, labels: Iterable[object] = ()) -
         raise InputError(
             f"column {name} is blank in {counted(len(blank), 'row')} (the first is row {blank[0] + 1}): fill "
             "them in, or give them a level of their own, or leave those rows out of the file"
-            f"{taken_for_blank(column, labels, name)}"
+            f"{taken_for_blank(column, labels, name)}",
+            code="table.blank_cells",
         )
 
 

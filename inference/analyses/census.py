@@ -25,7 +25,8 @@ def refuse_below_itself(census: pd.DataFrame, counts: Values) -> None:
     if len(often) < len(census) and len(set(often)) == 1 and not np.all(counts == 1):
         raise InputError(
             f"the census: every row stands {often[0]} times, count and all, which would multiply each total "
-            "by as much: give each row once, or, where they are other people, once with all their counts"
+            "by as much: give each row once, or, where they are other people, once with all their counts",
+            code="census.all_rows_repeated",
         )
 
 
@@ -42,7 +43,8 @@ def refuse_other_spelling(name: str, levels: Iterable[str], known: Sequence[str]
         if level not in known and _folded(level) in folded:
             raise InputError(
                 f"the census: {name} has {level!r}, and the reports {folded[_folded(level)]!r}: write both "
-                "alike, or people would be taken as of a group that nobody asked"
+                "alike, or people would be taken as of a group that nobody asked",
+                code="census.other_spelling",
             )
 
 
@@ -100,7 +102,8 @@ def refuse_beyond_bounds(
                 f"the census: {name} is {level_text(odd.min())} to {level_text(odd.max())} in "
                 f"{len(odd):,} of {counted(len(values), 'row')}, and the study lists {level_text(low)} to "
                 f"{level_text(high)} alone: write it in the study's unit, or leave out these people, whom "
-                "nobody asked"
+                "nobody asked",
+                code="census.beyond_bounds",
             )
 
 
@@ -113,11 +116,15 @@ def in_kind_of(census: pd.Series, table: pd.Series, name: str) -> pd.Series:
         odd = sorted(set(labels) - set(table.cat.categories))
         refuse_other_spelling(name, odd, list(map(str, table.cat.categories)))
         if odd:
-            raise InputError(f"the census: {name} has {odd[0]!r}, which is none of its values")
+            raise InputError(
+                f"the census: {name} has {odd[0]!r}, which is none of its values", code="census.unknown_value"
+            )
         return labels.astype(table.dtype)
     if pd.api.types.is_numeric_dtype(table):
         if not numbers:
-            raise InputError(f"the census: {name} must hold numbers, as it does in the reports")
+            raise InputError(
+                f"the census: {name} must hold numbers, as it does in the reports", code="census.not_numbers"
+            )
         return census
     return census.map(level_text) if numbers and not pd.api.types.is_bool_dtype(census) else census
 

@@ -169,7 +169,10 @@ def _check(arguments: argparse.Namespace) -> None:
     _refuse(arguments, ("question",), "is for a study's own models, without --formula or --cross")
     method = arguments.method or "nuts"
     if method not in SAMPLERS or SAMPLERS[method].tables_alone:
-        raise UsageError(f"{arguments.method!r} is no method of an analysis: nuts and laplace are")
+        raise UsageError(
+            f"{arguments.method!r} is no method of an analysis: nuts and laplace are",
+            code="options.unknown_method",
+        )
     if arguments.cross is not None:
         _refuse(
             arguments,
@@ -183,18 +186,30 @@ def _check_one(arguments: argparse.Namespace) -> None:
     """The same of one table, or one study's reports."""
     if arguments.paper is not None:
         if arguments.study is None:
-            raise UsageError("--paper is of a study: give STUDY.json, and REPORTS where devices answered too")
+            raise UsageError(
+                "--paper is of a study: give STUDY.json, and REPORTS where devices answered too",
+                code="options.paper_needs_study",
+            )
         _refuse(arguments, ("table",), "is a survey without a study: it has no --paper beside it")
         return
     if arguments.table is None:
         if arguments.study is None or arguments.reports is None:
-            raise UsageError("an analysis needs STUDY.json and REPORTS, or --table and --design")
+            raise UsageError(
+                "an analysis needs STUDY.json and REPORTS, or --table and --design",
+                code="options.needs_study_or_table",
+            )
         _refuse(arguments, ("design", "blanks"), "is for a --table: a study says what its reports mean")
         return
     if arguments.study is not None:
-        raise UsageError(f"{arguments.study}: a study's reports and --table are two things; give one of them")
+        raise UsageError(
+            f"{arguments.study}: a study's reports and --table are two things; give one of them",
+            code="options.study_and_table",
+        )
     if arguments.design is None:
-        raise UsageError("a table needs --design DESIGN.json, which says what its private columns mean")
+        raise UsageError(
+            "a table needs --design DESIGN.json, which says what its private columns mean",
+            code="options.table_needs_design",
+        )
 
 
 def _check_waves(arguments: argparse.Namespace) -> None:
@@ -206,13 +221,16 @@ def _check_waves(arguments: argparse.Namespace) -> None:
     )
     _refuse(arguments, ("table",), "is one table: a wave of a survey is --wave NAME=TABLE.csv")
     if arguments.study is not None:
-        raise UsageError(f"{arguments.study}: give each wave's study and reports with --wave")
+        raise UsageError(
+            f"{arguments.study}: give each wave's study and reports with --wave",
+            code="options.study_with_wave",
+        )
 
 
 def _refuse(arguments: argparse.Namespace, names: tuple[str, ...], why: str) -> None:
     for name in names:
         if getattr(arguments, name) is not None:
-            raise UsageError(f"--{name.replace('_', '-')} {why}")
+            raise UsageError(f"--{name.replace('_', '-')} {why}", code="options.combination_invalid")
 
 
 def _crossed(arguments: argparse.Namespace) -> tuple[list[str], list[str]]:
@@ -265,14 +283,23 @@ def _replicates(arguments: argparse.Namespace) -> Any:
         _refuse(arguments, ("replicate_type", "replicate_scale"), "is for --replicate-weights")
         return None
     if kind is None:
-        raise UsageError(f"--replicate-weights needs --replicate-type: {', '.join(TYPES)}")
+        raise UsageError(
+            f"--replicate-weights needs --replicate-type: {', '.join(TYPES)}",
+            code="options.replicates_need_type",
+        )
     columns = [one.strip() for one in given.split(",")]
     if not all(columns):
-        raise UsageError(f"--replicate-weights {given!r}: it must be PREFIX, or columns A,B,…")
+        raise UsageError(
+            f"--replicate-weights {given!r}: it must be PREFIX, or columns A,B,…",
+            code="options.replicate_column_blank",
+        )
     try:
         scales = None if scale is None else [float(one) for one in scale.split(",")]
     except ValueError:
-        raise UsageError(f"--replicate-scale {scale!r}: it must be a number, or numbers A,B,…") from None
+        raise UsageError(
+            f"--replicate-scale {scale!r}: it must be a number, or numbers A,B,…",
+            code="options.replicate_scale_not_number",
+        ) from None
     return ReplicateWeights(columns if len(columns) > 1 else columns[0], kind, scales)
 
 
@@ -280,7 +307,10 @@ def stated_priors(given: list[str] | None, of_design: Any = None) -> Any:
     """Priors of the command line over those of a design. Raises InputError for one that cannot be read."""
     if "flat" in (given or ()):
         if set(given or ()) != {"flat"}:
-            raise UsageError("--prior flat makes all priors flat: state no others beside it")
+            raise UsageError(
+                "--prior flat makes all priors flat: state no others beside it",
+                code="options.flat_prior_with_others",
+            )
         return "flat"
     found: Any = of_design
     for one in given or ():
@@ -297,9 +327,12 @@ def _from_file(path: str) -> Any:
     try:
         document = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
-        raise InputError(f"--prior must be flat, NAME=flat or a file; {path}: {error.strerror}") from None
+        raise InputError(
+            f"--prior must be flat, NAME=flat or a file; {path}: {error.strerror}",
+            code="prior.file_not_readable",
+        ) from None
     except ValueError as error:
-        raise InputError(f"{path} is not JSON: {error}") from None
+        raise InputError(f"{path} is not JSON: {error}", code="prior.not_json") from None
     if not isinstance(document, dict):
-        raise InputError(f'{path} must hold {{"NAME": {{"distribution": …}}}}')
+        raise InputError(f'{path} must hold {{"NAME": {{"distribution": …}}}}', code="prior.file_not_object")
     return document

@@ -50,7 +50,9 @@ def names_in(factor: Any) -> list[str]:
     try:
         tree = ast.parse(str(factor.expr), mode="eval")
     except SyntaxError:
-        raise InputError(f"the formula's term {factor.expr!s} cannot be read") from None
+        raise InputError(
+            f"the formula's term {factor.expr!s} cannot be read", code="formula.factor_not_readable"
+        ) from None
     return [node.id for node in ast.walk(tree) if isinstance(node, ast.Name)]
 
 
@@ -66,7 +68,8 @@ def labels(spec: Any, names: Names) -> tuple[tuple[str, ...], tuple[str, ...]]:
         if term == INTERCEPT and not alone:
             raise InputError(
                 f"rename column {INTERCEPT}, or write I({INTERCEPT}), of levels C({INTERCEPT}): an analysis "
-                "has a parameter of that name"
+                "has a parameter of that name",
+                code="formula.column_named_intercept",
             )
         for column in part.columns:
             terms.append(term)

@@ -185,7 +185,10 @@ def _of_arms(table: Table, columns: Sequence[Private], by: str | None) -> Found:
 
 def _refuse_large(size: int) -> None:
     if size > MOST_SHARES:
-        raise InputError(f"the table has {size:,} shares: at most {MOST_SHARES:,} can be told")
+        raise InputError(
+            f"the table has {size:,} shares: at most {MOST_SHARES:,} can be told",
+            code="table.cross_too_many_shares",
+        )
 
 
 def _notes(table: Table, cells: Cells, columns: Sequence[Private]) -> list[str]:
@@ -243,17 +246,31 @@ def joint_model(
 
 def _columns(table: Table, names: Sequence[str], by: str | None) -> list[Private]:
     if len(names) < 2 or len(set(names)) < len(names):
-        raise UsageError("a crossed table needs two or more different private columns, such as ever,job")
+        raise UsageError(
+            "a crossed table needs two or more different private columns, such as ever,job",
+            code="table.cross_needs_two_columns",
+        )
     for name in names:
         known_column(name, table.names)
         if name not in table.private:
-            raise InputError(f"{name} is public: cross private columns, and give a public one with --by")
+            raise InputError(
+                f"{name} is public: cross private columns, and give a public one with --by",
+                code="table.cross_public_column",
+            )
         if table.private[name].channel is not None:
-            raise InputError(f"{name} is a number: cross choices, and take a number as a formula's outcome")
+            raise InputError(
+                f"{name} is a number: cross choices, and take a number as a formula's outcome",
+                code="table.cross_number_column",
+            )
         if table.private[name].unknown:
-            raise InputError(f"{name}: its design leaves a share open, which a crossed table cannot tell")
+            raise InputError(
+                f"{name}: its design leaves a share open, which a crossed table cannot tell",
+                code="table.cross_share_open",
+            )
     if by is not None and known_column(by, table.names) in table.private:
-        raise InputError(f"{by} is private: cross it with the others instead of --by")
+        raise InputError(
+            f"{by} is private: cross it with the others instead of --by", code="table.cross_by_private"
+        )
     return [table.private[name] for name in names]
 
 

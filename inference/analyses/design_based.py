@@ -45,10 +45,14 @@ def design_based(table: Table, name: str, sampled: Sampled, by: str | None = Non
     column = table.private[name]
     if column.unknown:
         raise InputError(
-            f"{name}: its design leaves a share open, and an estimate with weights needs it known"
+            f"{name}: its design leaves a share open, and an estimate with weights needs it known",
+            code="weights.share_open",
         )
     if column.missing and not table.with_others:
-        raise InputError(f"{name} has rows without a report: leave them out before weights are used")
+        raise InputError(
+            f"{name} has rows without a report: leave them out before weights are used",
+            code="weights.rows_without_report",
+        )
     if table.with_others:
         # Deville's variance knows nothing of the question that each drew; and the others may not be here.
         sampled = replace(sampled, chances=None, scaled=sampled.scaled and bool(column.missing))
@@ -221,12 +225,16 @@ def scores_of(column: Private) -> Values:
     if column.looks is None:
         raise InputError(
             f"{column.name}: weights are for answers that are labels, of which reports tell without a model; "
-            "of a private number leave them out, or average over a census (poststratify)"
+            "of a private number leave them out, or average over a census (poststratify)",
+            code="weights.private_number",
         )
     looks, scores = column.looks, np.zeros_like(column.vectors)
     for part, matrix in enumerate(looks.chances):
         if np.linalg.matrix_rank(matrix) < len(column.answers):
-            raise InputError(f"{column.name}: its reports do not tell all answers apart without a model")
+            raise InputError(
+                f"{column.name}: its reports do not tell all answers apart without a model",
+                code="weights.answers_not_separable",
+            )
         inside = looks.part == part
         scores[: len(inside)][inside] = looks.shows[inside] @ np.linalg.pinv(matrix)
     return np.asarray(scores[column.codes])
@@ -270,7 +278,7 @@ def covariance_of(values: Values, counts: Codes, sampled: Sampled) -> NDArray[np
         inside = strata == stratum
         size = float(times[inside].sum())
         if size < 2:
-            raise InputError(_one_unit(sampled, int(stratum)))
+            raise InputError(_one_unit(sampled, int(stratum)), code="weights.one_unit_in_stratum")
         moved = units[inside] - times[inside] @ units[inside] / size
         found += size / (size - 1) * (moved * times[inside, None]).T @ moved
     return found

@@ -106,15 +106,17 @@ def read_design(text: str | bytes) -> Design:
     except (ValueError, RecursionError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"the design is not JSON: {error}") from None
+        raise InputError(f"the design is not JSON: {error}", code="design.not_json") from None
     _members(document, "the design", ("format", "columns"), ("prior", "title"))
     if document["format"] != FORMAT:
-        raise InputError(f"the design's format must be {FORMAT!r}")
+        raise InputError(f"the design's format must be {FORMAT!r}", code="design.wrong_format")
     if not isinstance(document.get("title", ""), str):
-        raise InputError("the design's title must be text")
+        raise InputError("the design's title must be text", code="design.title_not_text")
     columns = document["columns"]
     if not isinstance(columns, dict) or not columns:
-        raise InputError("the design's columns must be {column: what its reports say}")
+        raise InputError(
+            "the design's columns must be {column: what its reports say}", code="design.no_columns_stated"
+        )
     return Design(tuple(_column(name, one) for name, one in columns.items()), document.get("prior"), document)
 
 
@@ -123,38 +125,45 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"the design states {twice!r} twice in one place")
+        raise InputError(f"the design states {twice!r} twice in one place", code="design.repeated_member")
     return found
 
 
 def _members(document: Any, where: str, needs: Sequence[str], may: Sequence[str] = ()) -> None:
     if not isinstance(document, dict):
-        raise InputError(f"{where} must be an object, {{…}}")
+        raise InputError(f"{where} must be an object, {{…}}", code="design.not_object")
     missing = [name for name in needs if name not in document]
     if missing:
-        raise InputError(f"{where} lacks {missing[0]!r}")
+        raise InputError(f"{where} lacks {missing[0]!r}", code="design.missing_member")
     other = [name for name in document if name not in (*needs, *may)]
     if other:
         raise InputError(
-            f"{where} has {other[0]!r}, which means nothing there: it may have {', '.join([*needs, *may])}"
+            f"{where} has {other[0]!r}, which means nothing there: it may have {', '.join([*needs, *may])}",
+            code="design.unknown_member",
         )
 
 
 def _column(name: str, document: Any) -> ColumnDesign:
     where = f"the design of {name}"
     if not isinstance(document, dict):
-        raise InputError(f"{where} must be an object, {{…}}")
+        raise InputError(f"{where} must be an object, {{…}}", code="design.column_not_object")
     common = ("answers", "reports", "ordered", "random", "denial")
     rest = {key: value for key, value in document.items() if key not in common}
     if "matrices" in rest:
         _members(rest, where, ("matrices",))
         stated = rest["matrices"]
         if not isinstance(stated, list) or not stated:
-            raise InputError(f"{where}: matrices must be a list of matrices, each with its rows")
+            raise InputError(
+                f"{where}: matrices must be a list of matrices, each with its rows",
+                code="design.matrices_not_list",
+            )
         for one in stated:
             _members({"rows": None, **one} if isinstance(one, dict) else one, where, ("rows",), tuple(one))
             if "rows" not in one:
-                raise InputError(f'{where}: each of several matrices needs its rows, {{"column": value}}')
+                raise InputError(
+                    f'{where}: each of several matrices needs its rows, {{"column": value}}',
+                    code="design.matrix_without_rows",
+                )
     else:
         stated = [rest]
     answers = _labels(document.get("answers", NOT_GIVEN), f"{where}: answers")
@@ -177,7 +186,7 @@ def _column(name: str, document: Any) -> ColumnDesign:
 def _boolean(where: str, document: Mapping[str, Any]) -> bool:
     value = document.get("ordered", False)
     if not isinstance(value, bool):
-        raise InputError(f"{where} must be true or false, without quotes")
+        raise InputError(f"{where} must be true or false, without quotes", code="design.ordered_not_boolean")
     return value
 
 
@@ -189,11 +198,13 @@ def _refuse_turned(where: str, answers: Sequence[str], reports: Sequence[str]) -
         if (known and told[0] in NO_YES[1]) or _falling(labels):
             raise InputError(
                 f"{where}: {what} must be listed with no first, then yes, as a design with a name has them: "
-                f"{', '.join(reversed(labels))}; the table may have them in any order"
+                f"{', '.join(reversed(labels))}; the table may have them in any order",
+                code="design.labels_reversed",
             )
     if reports and list(reports) != list(answers) and set(reports) == set(answers):
         raise InputError(
-            f"{where}: reports stand in another order than answers ({', '.join(answers)}): list them alike"
+            f"{where}: reports stand in another order than answers ({', '.join(answers)}): list them alike",
+            code="design.reports_in_other_order",
         )
 
 
@@ -217,7 +228,7 @@ def _falling(labels: Sequence[str]) -> bool:
 
 
 def _lacking(where: str, what: str) -> tuple[str, ...]:
-    raise InputError(f"{where} lacks {what!r}")
+    raise InputError(f"{where} lacks {what!r}", code="design.missing_labels")
 
 
 def _named_answers(stated: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
@@ -229,19 +240,21 @@ def _labels(value: Any, where: str) -> tuple[str, ...]:
     if value is NOT_GIVEN:
         return ()
     if not isinstance(value, list) or not 2 <= len(value) <= MOST_ANSWERS:
-        raise InputError(f"{where} must be a list of 2 to {MOST_ANSWERS} labels")
+        raise InputError(
+            f"{where} must be a list of 2 to {MOST_ANSWERS} labels", code="design.labels_not_list"
+        )
     labels = tuple(one.strip() if isinstance(one, str) else str(one) for one in value)
     if not all(isinstance(one, str | int) and not isinstance(one, bool) for one in value) or "" in labels:
-        raise InputError(f"{where} must be text, and none of it blank")
+        raise InputError(f"{where} must be text, and none of it blank", code="design.label_blank_or_not_text")
     if len(set(labels)) < len(labels):
-        raise InputError(f"{where} has a label twice")
+        raise InputError(f"{where} has a label twice", code="design.duplicate_label")
     return labels
 
 
 def _part(where: str, document: Mapping[str, Any]) -> Part:
     rows = document.get("rows", {})
     if not isinstance(rows, dict) or not all(isinstance(one, str | int | float) for one in rows.values()):
-        raise InputError(f'{where}: rows must be {{"column": value}}')
+        raise InputError(f'{where}: rows must be {{"column": value}}', code="design.rows_not_object")
     own = {key: value for key, value in document.items() if key != "rows"}
     where_rows = {str(column): str(value) for column, value in rows.items()}
     if "matrix" in own:
@@ -250,35 +263,48 @@ def _part(where: str, document: Mapping[str, Any]) -> Part:
     _members(own, where, ("design",), tuple(own))
     name = own.pop("design")
     if not isinstance(name, str) or name not in NAMED:
-        raise InputError(f"{where}: {name!r} is no design; {', '.join(NAMED)} are, or state a matrix")
+        raise InputError(
+            f"{where}: {name!r} is no design; {', '.join(NAMED)} are, or state a matrix",
+            code="design.unknown_design",
+        )
     named = NAMED[name]
     _members(own, f"{where}: {name}", named.needs, named.may)
     numbers = {key: _probability(f"{where}: {key}", value, key == "cards") for key, value in own.items()}
     if numbers.get("yes", 0) + numbers.get("no", 0) > 1 and name == "forced":
-        raise InputError(f"{where}: yes and no are more than 1 together")
+        raise InputError(f"{where}: yes and no are more than 1 together", code="design.yes_and_no_above_one")
     said = ", ".join(f"{key} = {value}" for key, value in numbers.items())
     return Part(where_rows, named.expand(numbers), f"{name}, {said} ({named.words})")
 
 
 def _matrix(where: str, value: Any) -> Rows:
     if not isinstance(value, list) or not all(isinstance(row, list) for row in value):
-        raise InputError(f"{where}: matrix must be a list of lists, one for each answer")
+        raise InputError(
+            f"{where}: matrix must be a list of lists, one for each answer", code="design.matrix_not_lists"
+        )
     return tuple(tuple(_probability(f"{where}: matrix", one) for one in row) for row in value)
 
 
 def _probability(where: str, value: Any, whole: bool = False) -> Fraction:
     """A decimal or a fraction in a string. Raises InputError; a JSON number is refused, as it is binary."""
     if not isinstance(value, str):
-        raise InputError(f'{where} must be a decimal or a fraction in quotes, such as "0.25" or "1/6"')
+        raise InputError(
+            f'{where} must be a decimal or a fraction in quotes, such as "0.25" or "1/6"',
+            code="design.number_not_in_quotes",
+        )
     try:
         # A power of ten may be a number that no memory holds.
         number = Fraction(value.strip() if len(value) <= MOST_DIGITS and "e" not in value.lower() else "")
     except (ValueError, ZeroDivisionError):
-        raise InputError(f'{where} must be a decimal or a fraction, such as "0.25" or "1/6"') from None
+        raise InputError(
+            f'{where} must be a decimal or a fraction, such as "0.25" or "1/6"',
+            code="design.not_decimal_or_fraction",
+        ) from None
     if whole and (number.denominator != 1 or not 1 <= number <= MOST_CARDS):
-        raise InputError(f"{where} must be a whole number from 1 to {MOST_CARDS}")
+        raise InputError(
+            f"{where} must be a whole number from 1 to {MOST_CARDS}", code="design.cards_out_of_range"
+        )
     if not whole and not 0 <= number <= 1:
-        raise InputError(f"{where} must be a probability, from 0 to 1")
+        raise InputError(f"{where} must be a probability, from 0 to 1", code="design.not_probability")
     return number
 
 
@@ -286,19 +312,27 @@ def _check(where: str, channel: Channel, answers: Sequence[str], reports: Sequen
     """Raises InputError where a matrix does not fit its labels, does not add up, or says nothing."""
     matrix = channel.matrix
     if len(matrix) != len(answers):
-        raise InputError(f"{where}: the matrix has {len(matrix)} rows for {len(answers)} answers")
+        raise InputError(
+            f"{where}: the matrix has {len(matrix)} rows for {len(answers)} answers",
+            code="design.wrong_row_count",
+        )
     for answer, row in zip(answers, matrix, strict=True):
         if len(row) != len(reports):
             raise InputError(
-                f"{where}: the row of {answer!r} has {len(row)} entries for {len(reports)} reports"
+                f"{where}: the row of {answer!r} has {len(row)} entries for {len(reports)} reports",
+                code="design.wrong_row_length",
             )
         # What rounds to 1, such as three times 0.3333, is stated as fractions.
         if sum(row) != 1:
             raise InputError(
-                f"{where}: the row of {answer!r} adds up to {float(sum(row)):.6g}, not to 1: state fractions"
+                f"{where}: the row of {answer!r} adds up to {float(sum(row)):.6g}, not to 1: state fractions",
+                code="design.row_sum_not_one",
             )
     if not channel.unknown and len(set(matrix)) == 1:
-        raise InputError(f"{where}: every answer gives the same reports, so that they say nothing")
+        raise InputError(
+            f"{where}: every answer gives the same reports, so that they say nothing",
+            code="design.all_rows_equal",
+        )
 
 
 def _told(where: str, document: Mapping[str, Any], channel: Channel) -> Channel:
@@ -308,7 +342,10 @@ def _told(where: str, document: Mapping[str, Any], channel: Channel) -> Channel:
             continue
         value = document[name]
         if channel.unknown:
-            raise InputError(f"{where}: {name} beside another share that is not known: {_OPEN}")
+            raise InputError(
+                f"{where}: {name} beside another share that is not known: {_OPEN}",
+                code="design.two_shares_unknown",
+            )
         other = mixed(channel.matrix)
         moved = _minus(other, channel.matrix)
         if value == "unknown":

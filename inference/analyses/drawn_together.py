@@ -67,7 +67,8 @@ def degrees_of(within: Sequence[Clusters | None], freed: int) -> float:
     if degrees < freed:
         raise InputError(
             f"an arm has people of {degrees + 1:.0f} clusters alone, which do not tell how {freed + 1} "
-            "shares differ between these: ask in more of them"
+            "shares differ between these: ask in more of them",
+            code="compare.too_few_clusters",
         )
     return float(degrees)
 

@@ -169,7 +169,8 @@ def choice_outcome(answers: Sequence[str], ordered: bool, family: str | None) ->
     if name not in fitting:
         raise InputError(
             f"the family {name!r} does not fit an outcome with {len(answers)} answers: "
-            f"{' or '.join(fitting)} does"
+            f"{' or '.join(fitting)} does",
+            code="fit.family_not_for_choice",
         )
     scale = PROBIT_SCALE if name == "probit" else LOGIT_SCALE
     outputs = tuple(answers[1:]) if name == "softmax" else ("",)
@@ -187,16 +188,24 @@ def number_outcome(name: str, values: Values, counts: Values, family: str | None
     law_name = family or "normal"
     if law_name not in _NUMBERS:
         raise InputError(
-            f"the family {law_name!r} does not fit the numbers of {name}: {', '.join(_NUMBERS)} do"
+            f"the family {law_name!r} does not fit the numbers of {name}: {', '.join(_NUMBERS)} do",
+            code="fit.family_not_for_number",
         )
     mean = float(np.average(values, weights=counts))
     sd = float(np.sqrt(np.average((values - mean) ** 2, weights=counts)))
     if sd == 0:
-        raise InputError(f"{name} is the same in every row: nothing depends on anything")
+        raise InputError(
+            f"{name} is the same in every row: nothing depends on anything", code="fit.constant_outcome"
+        )
     if law_name in WHOLE and ((values < 0).any() or (values != np.floor(values)).any()):
-        raise InputError(f"{name} must be whole numbers from 0 on for the family {law_name!r}")
+        raise InputError(
+            f"{name} must be whole numbers from 0 on for the family {law_name!r}",
+            code="fit.outcome_not_counts",
+        )
     if law_name in LOG_LINKS and (values < 0).any():
-        raise InputError(f"{name} must be numbers from 0 on for the family {law_name!r}")
+        raise InputError(
+            f"{name} must be numbers from 0 on for the family {law_name!r}", code="fit.outcome_negative"
+        )
     return _number_law(law_name, mean, sd, LOGIT_SCALE * sd)
 
 
@@ -209,13 +218,18 @@ def private_number_outcome(name: str, channel: NumberChannel, family: str | None
     if law_name not in OF_PRIVATE_NUMBERS:
         raise InputError(
             f"the family {law_name!r} does not fit the private number {name}: "
-            f"{', '.join(OF_PRIVATE_NUMBERS)} do"
+            f"{', '.join(OF_PRIVATE_NUMBERS)} do",
+            code="fit.family_not_for_private_number",
         )
     if law_name in LOG_LINKS and channel.high <= 0:
-        raise InputError(f"{law_name!r} is a law of positive numbers, and the bounds of {name} hold none")
+        raise InputError(
+            f"{law_name!r} is a law of positive numbers, and the bounds of {name} hold none",
+            code="fit.bounds_without_positive_numbers",
+        )
     if law_name in WHOLE and channel.high - min(channel.low, 0.0) > MOST_POINTS:
         raise InputError(
-            f"{name}: a law of whole numbers needs bounds at most {MOST_POINTS} apart and from 0"
+            f"{name}: a law of whole numbers needs bounds at most {MOST_POINTS} apart and from 0",
+            code="fit.bounds_unfit_for_counts",
         )
     found = _number_law(law_name, (channel.low + channel.high) / 2, channel.sd, WIDE * channel.width)
     start = np.log(max(channel.mean, channel.width / 100)) if found.log_link else channel.mean

@@ -37,12 +37,17 @@ class Formula:
 def parse(text: str, columns: Sequence[str]) -> Formula:
     """A formula over these columns. Raises InputError with what to do about one that cannot be read."""
     if not isinstance(text, str):
-        raise InputError(f"the formula must be text, not a {type(text).__name__}")
+        raise InputError(f"the formula must be text, not a {type(text).__name__}", code="formula.not_text")
     sides = text.split("~")
     if len(sides) != 2 or not sides[0].strip() or not sides[1].strip():
-        raise InputError(f'the formula {text!r} must read "outcome ~ terms", such as "ever ~ age + region"')
+        raise InputError(
+            f'the formula {text!r} must read "outcome ~ terms", such as "ever ~ age + region"',
+            code="formula.not_two_sides",
+        )
     if "__" in sides[1]:
-        raise InputError("a formula has no names with two underscores: rename the column")
+        raise InputError(
+            "a formula has no names with two underscores: rename the column", code="formula.double_underscore"
+        )
     outcome = sides[0].strip().strip("`").strip()
     known_column(outcome, columns, "the outcome must be one column; ")
     fixed, groups = _without_groups(sides[1], text)
@@ -61,7 +66,7 @@ def known_column(name: str, columns: Sequence[str], lead: str = "") -> str:
         return name
     near = nearest(name, columns)
     hint = f"; did you mean {near}?" if near else f": there are {', '.join(columns)}"
-    raise InputError(f"{lead}there is no column {name!r}{hint}")
+    raise InputError(f"{lead}there is no column {name!r}{hint}", code="table.unknown_column")
 
 
 def _without_groups(right: str, text: str) -> tuple[str, list[str]]:
@@ -74,7 +79,10 @@ def _without_groups(right: str, text: str) -> tuple[str, list[str]]:
         else:
             kept += part
     if "|" in kept:
-        raise InputError("what varies by group stands in brackets, such as (1 | clinic)")
+        raise InputError(
+            "what varies by group stands in brackets, such as (1 | clinic)",
+            code="formula.varying_without_brackets",
+        )
     return kept.strip().removeprefix("+").strip() or "1", found
 
 
@@ -86,12 +94,17 @@ def _outermost(right: str, text: str) -> list[str]:
             parts.append("")
         depth += (sign == "(") - (sign == ")")
         if depth < 0:
-            raise InputError(f"the formula {text!r} closes a bracket that was not opened")
+            raise InputError(
+                f"the formula {text!r} closes a bracket that was not opened",
+                code="formula.bracket_not_opened",
+            )
         parts[-1] += sign
         if sign == ")" and depth == 0:
             parts.append("")
     if depth:
-        raise InputError(f"the formula {text!r} opens a bracket that is not closed")
+        raise InputError(
+            f"the formula {text!r} opens a bracket that is not closed", code="formula.bracket_not_closed"
+        )
     return parts
 
 
@@ -99,14 +112,17 @@ def _without_sign(kept: str, text: str) -> str:
     """What stood before a bracket, without the plus that leads to it."""
     before = kept.rstrip()
     if before and not before.endswith("+"):
-        raise InputError(f"in {text!r} write a + before each (… | …): what varies by group is added")
+        raise InputError(
+            f"in {text!r} write a + before each (… | …): what varies by group is added",
+            code="formula.varying_without_plus",
+        )
     return before.removesuffix("+").rstrip()
 
 
 def _varying(inside: str, columns: Sequence[str]) -> Varying:
     expression, _, group = inside.replace("||", "|").partition("|")
     if not expression.strip() or "|" in group:
-        raise InputError(f"({inside}) must read (1 | group) or (x | group)")
+        raise InputError(f"({inside}) must read (1 | group) or (x | group)", code="formula.bad_varying_term")
     name = group.strip().strip("`")
     known_column(name, columns, f"({inside}): the group must be one column; ")
     return Varying(name, _checked(expression.strip(), f"({inside})"))
@@ -118,7 +134,8 @@ def _checked(side: str, text: str) -> str:
     power = _POWER.search(bare)
     if power:
         raise InputError(
-            f"in {text!r} a power of {power[1]} means {power[1]} itself, as in R: write I({power[1]}**2)"
+            f"in {text!r} a power of {power[1]} means {power[1]} itself, as in R: write I({power[1]}**2)",
+            code="formula.bare_power",
         )
     return side
 

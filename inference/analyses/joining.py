@@ -27,7 +27,10 @@ def joined(tables: Mapping[str, Table], column: str) -> Table:
     """
     for name, table in tables.items():
         if column in table.names:
-            raise InputError(f"{column} {name} has a column {column} of its own: give it another name")
+            raise InputError(
+                f"{column} {name} has a column {column} of its own: give it another name",
+                code="table.join_column_taken",
+            )
     first = next(iter(tables.values()))
     private = {name: _private(name, tables, column) for name in first.private}
     rows = {name: len(table.counts) for name, table in tables.items()}
@@ -81,20 +84,27 @@ def _private(name: str, tables: Mapping[str, Table], column: str) -> Private:
     parts = {}
     for place, table in tables.items():
         if name not in table.private:
-            raise InputError(f"{column} {place} has no private column {name}")
+            raise InputError(
+                f"{column} {place} has no private column {name}", code="table.join_lacks_private_column"
+            )
         parts[place] = table.private[name]
     (leader, first), *_ = parts.items()
     for place, one in parts.items():
         if set(one.answers) != set(first.answers):
-            raise InputError(_other_answers(name, first, one, f"{column} {leader}", f"{column} {place}"))
+            raise InputError(
+                _other_answers(name, first, one, f"{column} {leader}", f"{column} {place}"),
+                code="table.join_other_answers",
+            )
         if _channel(one) != _channel(first):
             raise InputError(
                 f"{name} was asked with other bounds or other noise in {column} {place} than in {column} "
-                f"{leader}: a number cannot be joined then"
+                f"{leader}: a number cannot be joined then",
+                code="table.join_other_noise",
             )
         if one.ordered != first.ordered or (one.ordered and one.answers != first.answers):
             raise InputError(
-                f"{name} is ordered in another way in {column} {place} than in {column} {leader}"
+                f"{name} is ordered in another way in {column} {place} than in {column} {leader}",
+                code="table.join_other_order",
             )
     alike = [_said(_in_order(one, first.answers)) for one in parts.values()]
     starts = np.cumsum([0, *(len(one.vectors) for one in alike)])
@@ -199,11 +209,16 @@ def _public(name: str, tables: Mapping[str, Table], column: str) -> tuple[pd.Ser
     parts = {}
     for place, table in tables.items():
         if name not in table.public.columns:
-            raise InputError(f"{column} {place} has no public column {name}")
+            raise InputError(
+                f"{column} {place} has no public column {name}", code="table.join_lacks_public_column"
+            )
         parts[place] = table.public[name]
     kinds = {pd.api.types.is_numeric_dtype(part) for part in parts.values()}
     if len(kinds) > 1:
-        raise InputError(f"{name} holds numbers in one {column} and words in another: make them alike")
+        raise InputError(
+            f"{name} holds numbers in one {column} and words in another: make them alike",
+            code="table.join_numbers_and_words",
+        )
     levels = [list(part.cat.categories) for part in parts.values() if hasattr(part, "cat")]
     if len(levels) < len(parts):
         return pd.concat(parts.values(), ignore_index=True), []

@@ -273,7 +273,10 @@ def linear_of(
     priors, stated = _priors(matrix, columns, sds, given, outputs, lead)
     for place in empty:
         if any(is_flat(prior) for prior in priors[place]):
-            raise InputError(f"no report has {names[place]}: a flat prior leaves it no posterior; state one")
+            raise InputError(
+                f"no report has {names[place]}: a flat prior leaves it no posterior; state one",
+                code="prior.flat_without_reports",
+            )
     middle = state("normal", loc=scales.loc, scale=scales.intercept)
     return Linear(
         site,
@@ -339,7 +342,8 @@ def _coefficients(matrix: Matrix) -> Codes:
     if len(columns) > MOST_COLUMNS:
         raise InputError(
             f"the formula has {len(columns)} coefficients, and at most {MOST_COLUMNS} are drawn: is a column "
-            "of many values a factor by mistake? What differs between many groups is written (1 | group)"
+            "of many values a factor by mistake? What differs between many groups is written (1 | group)",
+            code="formula.too_many_coefficients",
         )
     return columns
 
@@ -361,7 +365,8 @@ def _refuse_constant(spreads: Values, names: Sequence[str], empty: Sequence[int]
     for place, name in enumerate(names):
         if place not in empty and spreads[place] <= 1e-12 * sizes[place]:
             raise InputError(
-                f"{name} is the same in every row, so that nothing can be learnt of it: leave it out"
+                f"{name} is the same in every row, so that nothing can be learnt of it: leave it out",
+                code="formula.constant_column",
             )
 
 
@@ -380,7 +385,10 @@ def _rotation(standard: Values, weights: Values, names: Sequence[str], empty: Se
     pivots, order = qr(triangle, mode="r", pivoting=True)
     strengths = np.abs(np.diag(pivots))
     if len(triangle) < len(full) or strengths[-1] < DEPENDENT * strengths[0]:
-        raise InputError(_collinear(triangle, [names[place] for place in full], order[-1]))
+        raise InputError(
+            _collinear(triangle, [names[place] for place in full], order[-1]),
+            code="formula.collinear_columns",
+        )
     unrotation[np.ix_(full, full)] = solve_triangular(triangle, np.eye(len(full)))
     return unrotation
 

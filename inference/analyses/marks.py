@@ -53,7 +53,7 @@ def refuse_alike(pairs: Mapping[str, tuple[str, str]], levels: Iterable[str | No
     """Raises InputError for a column that tells people apart, two of whose codes were read as one number."""
     for name in levels:
         if name is not None and name in pairs:
-            raise InputError(lead + two_codes(name, *pairs[name]))
+            raise InputError(lead + two_codes(name, *pairs[name]), code="table.two_codes_one_number")
 
 
 def _marked(cells: Iterable[str]) -> str:
@@ -72,5 +72,6 @@ def refuse_marked(frame: pd.DataFrame, names: Iterable[str], lead: str = "") -> 
             raise InputError(
                 f"{lead}column {name} has numbers such as {one}, each with exactly three digits behind its "
                 f"mark, which may be {whole} or not: write {whole}, or a decimal point with other digits "
-                f"behind it ({one.replace(',', '.')}0)"
+                f"behind it ({one.replace(',', '.')}0)",
+                code="table.ambiguous_thousands_mark",
             )

@@ -165,9 +165,14 @@ def _read(side: str, names: Names) -> Any:
     try:
         return Formulaic(names.put(side), _parser=PARSER)
     except NothingToTakeAwayError as error:
-        raise InputError(f"the formula {error.sentence(names.quoted(error.term))}") from None
+        raise InputError(
+            f"the formula {error.sentence(names.quoted(error.term))}", code="formula.nothing_to_take_away"
+        ) from None
     except Exception as error:
-        raise InputError(f"the formula's terms {side!r} cannot be read: {_one_line(error)}") from None
+        raise InputError(
+            f"the formula's terms {side!r} cannot be read: {_one_line(error)}",
+            code="formula.terms_not_readable",
+        ) from None
 
 
 def matrix_of(
@@ -181,14 +186,20 @@ def matrix_of(
     names = Names([*map(str, frame.columns), *(one.name for one in predictors)])
     answers = combinations(predictors)
     if len(frame) * len(answers) > MOST_ENTRIES:
-        raise InputError("the private predictors have too many answers for so many public cells: name fewer")
+        raise InputError(
+            "the private predictors have too many answers for so many public cells: name fewer",
+            code="formula.too_many_private_answers",
+        )
     expanded = _renamed(over_answers(frame, predictors, answers), names)
     found = _evaluated(_read(side, names), expanded, repr(side))
     if found.model_spec.transform_state:
         found = _over_reports(side, names, expanded, sizes, len(answers))
     values = np.asarray(found, np.float64)
     if values.size > MOST_ENTRIES:
-        raise InputError(f"the design matrix has {values.size:,} entries: at most {MOST_ENTRIES:,} fit")
+        raise InputError(
+            f"the design matrix has {values.size:,} entries: at most {MOST_ENTRIES:,} fit",
+            code="formula.matrix_too_large",
+        )
     _refuse_infinite(values, found.columns, names)
     _refuse_dropped(found.model_spec, names)
     _refuse_other_rows(found, expanded, names)
@@ -221,7 +232,10 @@ def _refuse_infinite(values: Values, columns: Iterable[object], names: Names) ->
     odd = np.flatnonzero(~np.isfinite(values).all(axis=0))
     if len(odd):
         term = names.restored(str(list(columns)[odd[0]]))
-        raise InputError(f"the term {term} is not a finite number in some rows: change the term or the rows")
+        raise InputError(
+            f"the term {term} is not a finite number in some rows: change the term or the rows",
+            code="formula.term_not_finite",
+        )
 
 
 def _refuse_dropped(spec: Any, names: Names) -> None:
@@ -231,7 +245,8 @@ def _refuse_dropped(spec: Any, names: Names) -> None:
             term = names.restored(str(part.term))
             named = f"{term}, or a factor of it," if part.term.degree > 1 else term
             raise InputError(
-                f"{named} has the same level in every row, so that nothing can be learnt of it: leave it out"
+                f"{named} has the same level in every row, so that nothing can be learnt of it: leave it out",
+                code="formula.one_level_factor",
             )
 
 
@@ -261,7 +276,8 @@ def refuse_transforms(side: str, columns: Sequence[str], number: str) -> None:
                 raise InputError(
                     f"{names.restored(str(factor))}: {number} is a private number, over whose answers "
                     f"{odd[0]}() cannot be found: write arithmetic, such as I({number}**2), or ask for its "
-                    "bands as a choice"
+                    "bands as a choice",
+                    code="formula.transform_of_private_number",
                 )
 
 
@@ -294,7 +310,8 @@ def _over_reports(side: str, names: Names, expanded: pd.DataFrame, sizes: Codes 
     if repeats.sum() > MOST_ROWS:
         raise InputError(
             f"{side!r} has a transform that is found over all reports: of more than {MOST_ROWS:,} make a "
-            "column of it yourself"
+            "column of it yourself",
+            code="formula.too_many_reports_to_transform",
         )
     whole = expanded.loc[np.repeat(np.asarray(expanded.index), repeats)].reset_index(drop=True)
     spec = _evaluated(_read(side, names), whole, repr(side)).model_spec
@@ -324,7 +341,8 @@ def _refuse_other_rows(found: Any, expanded: pd.DataFrame, names: Names) -> None
             named = [name for name in named if "(" in name] or named
             raise InputError(
                 f"{' or '.join(named)} depends on the other rows, which are patterns of reports, not people: "
-                "write center() or scale(), a number in place of a mean or a rank, or make a column of it"
+                "write center() or scale(), a number in place of a mean or a rank, or make a column of it",
+                code="formula.term_depends_on_rows",
             )
 
 
@@ -334,9 +352,13 @@ def _evaluated(formula: Any, frame: pd.DataFrame, side: str) -> Any:
             warnings.simplefilter("error", DataMismatchWarning)
             return formula.get_model_matrix(frame, na_action="raise", context={}, output="pandas")
     except DataMismatchWarning as error:
-        raise InputError(f"a column has levels that are not listed: {_one_line(error)}") from None
+        raise InputError(
+            f"a column has levels that are not listed: {_one_line(error)}", code="formula.level_not_listed"
+        ) from None
     except Exception as error:
-        raise InputError(f"a term of {side} cannot be evaluated: {_one_line(error)}") from None
+        raise InputError(
+            f"a term of {side} cannot be evaluated: {_one_line(error)}", code="formula.term_not_evaluated"
+        ) from None
 
 
 def _one_line(error: BaseException) -> str:

@@ -42,16 +42,23 @@ def _numbered(beginning: str, columns: Sequence[str]) -> list[str]:
     ends = {name: name[len(beginning) :] for name in columns if name.startswith(beginning)}
     numbers = {name: int(end) for name, end in ends.items() if end.isascii() and end.isdigit()}
     if not numbers:
-        raise InputError(f"no column is called {beginning} and a number, such as {beginning}1")
+        raise InputError(
+            f"no column is called {beginning} and a number, such as {beginning}1",
+            code="weights.no_numbered_column",
+        )
     order = sorted(numbers, key=lambda name: numbers[name])
     for before, after in zip(order, order[1:], strict=False):
         if numbers[after] != numbers[before] + 1:
             raise InputError(
                 f"columns {before} and {after} follow each other, and none is between them: give all that "
-                f"begin with {beginning}, or list those that are meant"
+                f"begin with {beginning}, or list those that are meant",
+                code="weights.middle_number_missing",
             )
     if numbers[order[0]] > 1:
-        raise InputError(f"the first column of {beginning} and a number is {order[0]}: give all from 1 on")
+        raise InputError(
+            f"the first column of {beginning} and a number is {order[0]}: give all from 1 on",
+            code="weights.first_number_missing",
+        )
     return order
 
 
@@ -86,6 +93,9 @@ def united(*parts: Mapping[str, Found]) -> dict[str, Found]:
     for part in parts:
         both = found.keys() & part.keys()
         if both:
-            raise InputError(f"two parameters would be called {min(both)}: rename a column of that name")
+            raise InputError(
+                f"two parameters would be called {min(both)}: rename a column of that name",
+                code="formula.duplicate_parameter",
+            )
         found |= part
     return found

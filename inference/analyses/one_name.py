@@ -22,13 +22,16 @@ def refuse_same_names(parts: Sequence[Sequence[Place]], columns: Sequence[str]) 
     for place in (place for part in parts for place in part):
         first = names.setdefault(place.name, place)
         if first is not place:
-            raise InputError(_one_name(place.name, first, place, columns))
+            raise InputError(
+                _one_name(place.name, first, place, columns), code="formula.parameter_name_clash"
+            )
         at = (netcdf(place.axis.variable), *sorted(place.axis.coordinates.items()))
         first = places.setdefault(at, place)
         if first is not place:
             remedy = _remedy([first, place], columns)
             raise InputError(
-                f"{remedy}: {first.name} and {place.name} would have one place in the posterior's file"
+                f"{remedy}: {first.name} and {place.name} would have one place in the posterior's file",
+                code="formula.parameter_place_clash",
             )
     _refuse_variables(parts, columns)
 
@@ -38,7 +41,10 @@ def refuse_twice(names: Iterable[str]) -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise InputError(f"two results would be called {name}: rename one of the labels in it")
+            raise InputError(
+                f"two results would be called {name}: rename one of the labels in it",
+                code="result.duplicate_name",
+            )
         seen.add(name)
 
 
@@ -48,7 +54,7 @@ def labels_of(combinations: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
     for one in combinations:
         first = found.setdefault(", ".join(label for label in one if label), one)
         if first is not one:
-            raise InputError(_two_combinations(first, one))
+            raise InputError(_two_combinations(first, one), code="formula.combination_label_clash")
     return tuple(found)
 
 
@@ -62,11 +68,15 @@ def _refuse_variables(parts: Sequence[Sequence[Place]], columns: Sequence[str]) 
             variable = netcdf(place.axis.variable)
             first = variables.setdefault(variable, (number, own, place))
             if first[:2] != (number, own):
-                raise InputError(_one_name(variable, first[2], place, columns))
+                raise InputError(
+                    _one_name(variable, first[2], place, columns), code="formula.variable_name_clash"
+                )
             taken.update(own)
     for variable in variables.keys() & taken:
         remedy = _remedy([variables[variable][2]], columns)
-        raise InputError(f"{remedy}: the posterior's file has {variable} of its own")
+        raise InputError(
+            f"{remedy}: the posterior's file has {variable} of its own", code="formula.variable_name_reserved"
+        )
 
 
 def _one_name(name: str, first: Place, other: Place, columns: Sequence[str]) -> str:

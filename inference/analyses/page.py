@@ -41,7 +41,8 @@ def check_file_name(outcome: str) -> None:
     if not _FILE_NAME.fullmatch(outcome):
         raise InputError(
             f"files are named by the outcome, and {outcome!r} is no name of one: rename the column, to "
-            "letters, digits and _"
+            "letters, digits and _",
+            code="files.outcome_unfit_as_name",
         )
 
 

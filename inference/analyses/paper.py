@@ -84,7 +84,7 @@ def load_entries(
         known_column(name, columns, f"{lead}the sheet of {study.id} has no other columns; ")
     frame = _filled_in(header, rows, labels_on_paper(study, design))
     if frame.empty:
-        raise InputError(f"{lead}no record is filled in")
+        raise InputError(f"{lead}no record is filled in", code="paper.no_records")
     _check_records(frame, sheet_name(study), lead)
     for field in study.public:
         frame[field.id] = _public(frame, field, lead)
@@ -99,7 +99,7 @@ def load_entries(
         labels = {field.id: field.choices for field in study.public}
         found = survey_of(frame, Design(own, None, {}), used, blanks, study.digest, labels)
     except InputError as error:
-        raise InputError(f"{lead}{error}") from None
+        raise InputError(f"{lead}{error}", code="paper.entries_invalid") from None
     return replace(found, bounds=bounds_of(field for field in study.public if field.id in used))
 
 
@@ -146,7 +146,8 @@ def refuse_copied(entries: Mapping[str, tuple[Study, str, Design | None]]) -> No
             raise InputError(
                 f"waves {name} and {other_name} have the same records on paper: {len(alike):,} of the "
                 f"{len(filled):,} numbers in both say the same, and dice would not fall so again: give each "
-                "wave its own records, once"
+                "wave its own records, once",
+                code="paper.same_records_in_waves",
             )
 
 
@@ -185,16 +186,23 @@ def _check_records(frame: pd.DataFrame, sheet: str, lead: str) -> None:
         if name != sheet:
             raise InputError(
                 f"{lead}record {record}: its {SHEET} is {name or 'blank'}, and this study's is {sheet}: fit "
-                "it with the study whose dice were used (`ldpkit paper` writes its sheets)"
+                "it with the study whose dice were used (`ldpkit paper` writes its sheets)",
+                code="paper.other_sheet",
             )
     if column.isna().any():
-        raise InputError(f"{lead}a record has no number in {RECORD}: number all of them")
+        raise InputError(
+            f"{lead}a record has no number in {RECORD}: number all of them",
+            code="paper.record_without_number",
+        )
     seen: dict[str, str] = {}
     for record in column:
         number = _numbered(record)
         if number in seen:
             also = "" if seen[number] == record else f", as {seen[number]} too"
-            raise InputError(f"{lead}record {record} was entered twice{also}: keep one of the two")
+            raise InputError(
+                f"{lead}record {record} was entered twice{also}: keep one of the two",
+                code="paper.duplicate_record",
+            )
         seen[number] = record
 
 
@@ -212,7 +220,9 @@ def _public(frame: pd.DataFrame, field: PublicField, lead: str) -> pd.Series:
         try:
             values.append(None if cell is None else field.value_of(cell))
         except AnswerError as error:
-            raise InputError(f"{lead}record {record}: {field.id} {error.problem}") from None
+            raise InputError(
+                f"{lead}record {record}: {field.id} {error.problem}", code="paper.public_value_invalid"
+            ) from None
     if field.choices:
         return pd.Series(pd.Categorical(values, categories=list(field.choices)))
     return pd.Series([np.nan if value is None else float(value) for value in values], dtype=np.float64)

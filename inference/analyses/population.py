@@ -120,15 +120,21 @@ class Population:
         """Itself; raises InputError for columns that are absent or not public, or weights that are none."""
         if self.census is not None and self.drawn:
             raise InputError(
-                "a census, and weights or how people were drawn, both say for whom they stand: give one"
+                "a census, and weights or how people were drawn, both say for whom they stand: give one",
+                code="census.with_weights",
             )
         if self.weights is not None and self.inclusion is not None:
-            raise InputError("inclusion probabilities are one over weights: give one of the two")
+            raise InputError(
+                "inclusion probabilities are one over weights: give one of the two",
+                code="weights.with_inclusion_probabilities",
+            )
         self._check_replicates()
         columns = expanded(self.columns(), table.names)
         for name in (self.by, *columns):
             if name in table.private:
-                raise InputError(f"{name} is private: groups and weights must be public")
+                raise InputError(
+                    f"{name} is private: groups and weights must be public", code="weights.private_column"
+                )
         for name in columns:
             known_column(name, [str(column) for column in table.public.columns])
             refuse_blanks(table.public[name], name)
@@ -150,9 +156,15 @@ class Population:
         if self.replicates is None:
             return
         if self.weights is None:
-            raise UsageError("replicate weights need the weights that they replicate: --weights COLUMN")
+            raise UsageError(
+                "replicate weights need the weights that they replicate: --weights COLUMN",
+                code="weights.replicates_without_weights",
+            )
         if self.strata is not None or self.cluster is not None:
-            raise InputError("replicate weights say how people were drawn: leave out strata and clusters")
+            raise InputError(
+                "replicate weights say how people were drawn: leave out strata and clusters",
+                code="weights.replicates_with_strata",
+            )
 
 
 def quantities_over(
@@ -197,7 +209,7 @@ def people_of(analysis: Assembled, table: Table, population: Population) -> Peop
     census = as_taken(census, [*needed, held], "the census: ", labels)
     counts = positive(census[held], f"{held} of the census", 0.0)
     if not counts.sum():
-        raise InputError("the census counts nobody")
+        raise InputError("the census counts nobody", code="census.counts_nobody")
     refuse_below_itself(census, counts)
     alike = {name: in_kind_of(census[name], analysis.cells.frame[name], name) for name in needed}
     frame = census.assign(**alike).reset_index(drop=True)
@@ -205,7 +217,9 @@ def people_of(analysis: Assembled, table: Table, population: Population) -> Peop
     try:
         again(analysis.law.matrix, frame, analysis.predictors)
     except InputError as error:
-        raise InputError(unseen(frame, analysis) or f"the census: {error}") from None
+        raise InputError(
+            unseen(frame, analysis) or f"the census: {error}", code="census.rows_invalid"
+        ) from None
     _refuse_many(frame, population.by)
     return frame, counts
 
@@ -214,7 +228,10 @@ def _as_frame(census: Any) -> pd.DataFrame:
     """A census as pandas has it. Raises InputError for what is no frame."""
     found = census.to_pandas() if hasattr(census, "to_pandas") else census
     if not isinstance(found, pd.DataFrame):
-        raise InputError("the census must be a frame of pandas, Polars or Arrow: read its file first")
+        raise InputError(
+            "the census must be a frame of pandas, Polars or Arrow: read its file first",
+            code="census.not_frame",
+        )
     return found
 
 
@@ -225,7 +242,8 @@ def _held_in(needed: Sequence[str], census: pd.DataFrame) -> str:
     if PEOPLE in needed or PEOPLE not in census.columns:
         raise InputError(
             f"the formula names {COUNT}, which in a census is how many people a row stands for: write "
-            f"these into a column {PEOPLE}, of which the formula has none"
+            f"these into a column {PEOPLE}, of which the formula has none",
+            code="census.count_column_ambiguous",
         )
     return PEOPLE
 
@@ -233,12 +251,16 @@ def _held_in(needed: Sequence[str], census: pd.DataFrame) -> str:
 def _refuse_unnamed(analysis: Assembled, by: str, needed: Sequence[str]) -> None:
     """Raises InputError where the law does not know the groups: it would find no difference."""
     if by == analysis.formula.outcome:
-        raise InputError(f"--by {by}: the formula explains {by}; groups are of a column on its right side")
+        raise InputError(
+            f"--by {by}: the formula explains {by}; groups are of a column on its right side",
+            code="options.by_is_outcome",
+        )
     if by not in needed:
         text = analysis.formula.text.strip()
         raise InputError(
             f"--by {by}: the formula does not name {by}, so that its law would find no difference, whatever "
-            f'came; write "{text} + {by}", or "{text} + (1 | {by})" where some are small'
+            f'came; write "{text} + {by}", or "{text} + (1 | {by})" where some are small',
+            code="options.by_not_in_formula",
         )
 
 
@@ -302,7 +324,10 @@ def _left_out(analysis: Assembled, census: pd.DataFrame) -> list[str]:
 def _refuse_many(frame: pd.DataFrame, by: str | None) -> None:
     levels = frame[by].nunique() if by is not None else 0
     if levels > MOST_LEVELS:
-        raise InputError(f"--by {by}: it has {levels} values, and at most {MOST_LEVELS} can be told apart")
+        raise InputError(
+            f"--by {by}: it has {levels} values, and at most {MOST_LEVELS} can be told apart",
+            code="options.by_too_many_values",
+        )
 
 
 def _totals(

@@ -42,7 +42,7 @@ def as_taken(
     try:
         return frame.assign(**{name: _as_taken(frame[name], name, known.get(name, ())) for name in names})
     except InputError as error:
-        raise InputError(f"{lead}{error}") from None
+        raise InputError(f"{lead}{error}", code="table.columns_invalid") from None
 
 
 def _as_taken(column: pd.Series, name: str, labels: Collection[object]) -> pd.Series:
@@ -54,7 +54,10 @@ def _as_taken(column: pd.Series, name: str, labels: Collection[object]) -> pd.Se
     _refuse_times(cells, name)
     odd = next((cell for cell in cells if isinstance(cell, _NO_LEVELS)), None)
     if odd is not None:
-        raise InputError(f"column {name} holds lists or records: give each value a column of its own")
+        raise InputError(
+            f"column {name} holds lists or records: give each value a column of its own",
+            code="table.nested_values",
+        )
     if cells and all(isinstance(cell, Decimal) for cell in cells):
         return _as_numbers(column, name)
     _refuse_marks(cells, name, labels)
@@ -78,7 +81,8 @@ def _as_numbers(column: pd.Series, name: str) -> pd.Series:
         raise InputError(
             f"column {name} has numbers of more digits than a number keeps, such as {written}, so that two "
             f"may be taken as one: where they are codes put a letter before each (c{written}); else give "
-            "them in a larger unit"
+            "them in a larger unit",
+            code="table.too_many_digits",
         )
     return pd.Series(found, index=column.index, name=column.name)
 
@@ -86,11 +90,15 @@ def _as_numbers(column: pd.Series, name: str) -> pd.Series:
 def _refuse_times(cells: Sequence[object], name: str) -> None:
     """Raises InputError for durations, dates and times of day: what one more of them is nobody says."""
     if any(isinstance(cell, timedelta | np.timedelta64) for cell in cells):
-        raise InputError(f"column {name} holds durations: write them as numbers, of days or of hours")
+        raise InputError(
+            f"column {name} holds durations: write them as numbers, of days or of hours",
+            code="table.holds_durations",
+        )
     if any(isinstance(cell, date | time | pd.Period | np.datetime64) for cell in cells):
         raise InputError(
             f"column {name} holds dates or times: write them as numbers, such as days since the first, or as "
-            "text where they are levels, such as 2026-03"
+            "text where they are levels, such as 2026-03",
+            code="table.holds_dates",
         )
 
 
@@ -108,19 +116,22 @@ def _refuse_marks(cells: Sequence[object], name: str, labels: Collection[object]
             how = "a blank behind the minus" if cell.startswith("-") else "another minus than -"
             raise InputError(
                 f"column {name} has numbers with {how}, such as {cell!a}, which would each be a level: write "
-                f"{re.sub(_MARK, '', meant)}"
+                f"{re.sub(_MARK, '', meant)}",
+                code="table.wrong_minus_sign",
             )
     unknown = [cell for cell in texts if cell not in labels]
     if spaced := next(filter(_is_marked, unknown), ""):
         raise InputError(
             f"column {name} has numbers with marks between thousands, such as {spaced!a}, which would each "
-            f"be a level: write {re.sub(_MARK, '', spaced)}"
+            f"be a level: write {re.sub(_MARK, '', spaced)}",
+            code="table.thousands_marks",
         )
     if comma := next(filter(_COMMA.fullmatch, unknown), ""):
         raise InputError(
             f"column {name} has numbers with a comma, such as {comma}, which would each be a level: write "
             f"{comma.replace(',', '.')}; where they are codes of a choice and no numbers, put a letter "
-            f"before each (c{comma})"
+            f"before each (c{comma})",
+            code="table.decimal_comma",
         )
 
 
@@ -137,7 +148,7 @@ def _refuse_zeros(cells: Sequence[object], name: str, labels: Collection[object]
     for cell in map(str, cells):
         first = seen.setdefault(plain_whole(cell), cell)
         if first != cell and not (first in labels and cell in labels):
-            raise InputError(two_codes(name, first, cell))
+            raise InputError(two_codes(name, first, cell), code="table.two_codes_one_number")
 
 
 def as_labels(column: pd.Series, labels: Sequence[str], lead: str) -> pd.Series:
@@ -156,7 +167,10 @@ def as_labels(column: pd.Series, labels: Sequence[str], lead: str) -> pd.Series:
         # Whole numbers mostly come without zeros before them, so that their text is the label.
         if len(known.get(text, ())) > 1 and not text.isdecimal():
             which = " and ".join(known[text])
-            raise InputError(f"{lead} has the number {text}, which {which} are: give it as text, in Parquet")
+            raise InputError(
+                f"{lead} has the number {text}, which {which} are: give it as text, in Parquet",
+                code="table.number_of_several_labels",
+            )
     return texts.replace({text: some[0] for text, some in known.items() if len(some) == 1})
 
 
@@ -171,7 +185,8 @@ def _refuse_one_text(cells: Sequence[object], name: str) -> None:
         kind = kinds.setdefault(level_text(cell), type(cell))
         if (kind is str) != isinstance(cell, str):
             raise InputError(
-                f"column {name} has {level_text(cell)} both as a number and as a label: make them alike"
+                f"column {name} has {level_text(cell)} both as a number and as a label: make them alike",
+                code="table.number_and_label",
             )
 
 
@@ -217,7 +232,8 @@ def refuse_other_looks(name: str, waves: Mapping[str, Sequence[str]]) -> None:
             if level != first and looks(level) not in several:
                 raise InputError(
                     f"{name} has {first!a} in wave {where} and {level!a} in wave {wave}, which look alike "
-                    "and would be taken as two levels: write both the same way"
+                    "and would be taken as two levels: write both the same way",
+                    code="wave.levels_look_alike",
                 )
 
 
@@ -233,7 +249,10 @@ def refuse_unlike(frames: Mapping[str, pd.DataFrame], used: Sequence[str], priva
     for column in [one for one in used if one not in private]:
         kinds = {name: pd.api.types.is_numeric_dtype(frame[column]) for name, frame in frames.items()}
         if len(set(kinds.values())) > 1:
-            raise InputError(f"{column} holds numbers in one wave and words in another: make them alike")
+            raise InputError(
+                f"{column} holds numbers in one wave and words in another: make them alike",
+                code="wave.numbers_and_words",
+            )
         if not any(kinds.values()):
             parts = {name: frame[column].dropna().unique() for name, frame in frames.items()}
             refuse_other_looks(column, {name: list(map(str, levels)) for name, levels in parts.items()})

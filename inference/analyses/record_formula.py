@@ -49,18 +49,23 @@ def record_formula(study: Study, text: str) -> RecordFormula | None:
     if formula.varying:
         raise InputError(
             f"({formula.varying[0].expression} | {formula.varying[0].group}): a record's regression has no "
-            f"terms that vary by group: name {formula.varying[0].group} as a column"
+            f"terms that vary by group: name {formula.varying[0].group} as a column",
+            code="formula.record_varies_by_group",
         )
     _refuse_other_questions(study, question, formula.fixed)
     terms = terms_of(formula.fixed, [*features, *fields])
     own = [term for term in terms if set(term.columns) & set(features)]
     _check_features(question, own)
     if "1" not in [term.text for term in terms]:
-        raise InputError("a regression of a record has an intercept: leave out the 0 or −1 of the formula")
+        raise InputError(
+            "a regression of a record has an intercept: leave out the 0 or −1 of the formula",
+            code="formula.record_without_intercept",
+        )
     public = [term for term in terms if term not in own and term.text != "1"]
     if not public:
         raise InputError(
-            f"the formula names no public field: `ldpkit fit` without --formula fits {question.id} alone"
+            f"the formula names no public field: `ldpkit fit` without --formula fits {question.id} alone",
+            code="formula.no_public_field",
         )
     named = {name for term in public for name in term.columns}
     return RecordFormula(
@@ -83,7 +88,10 @@ def _record(study: Study, outcome: str) -> Question | None:
         found = [one for one in study.questions if one.ask == "record" and one.fields[-1].id == outcome]
     if len(found) > 1:
         both = ", ".join(one.id for one in found)
-        raise InputError(f"several records have the response {outcome}: write one of {both} instead")
+        raise InputError(
+            f"several records have the response {outcome}: write one of {both} instead",
+            code="formula.ambiguous_response",
+        )
     return found[0] if found else None
 
 
@@ -92,20 +100,26 @@ def _check_names(study: Study, question: Question) -> None:
     if question.mechanism.name != MECHANISM:
         raise InputError(
             f"{question.id} is a record under {question.mechanism.name}: public fields stand beside records "
-            f"under {MECHANISM} alone; `ldpkit fit` without a formula fits its own model"
+            f"under {MECHANISM} alone; `ldpkit fit` without a formula fits its own model",
+            code="formula.record_without_public_fields",
         )
     if question.mechanism.products > 1:
         raise InputError(
             f"{question.id} has {question.mechanism.products} products a report: public fields stand beside "
-            "records of one product a report alone; `ldpkit fit` without a formula fits its own model"
+            "records of one product a report alone; `ldpkit fit` without a formula fits its own model",
+            code="formula.several_products_a_report",
         )
     if question.route is not None:
-        raise InputError(f"{question.id} is a secure sum, of which no part is known by public cell")
+        raise InputError(
+            f"{question.id} is a secure sum, of which no part is known by public cell",
+            code="formula.secure_sum",
+        )
     public = {field.id for field in study.public}
     both = [field.id for field in question.features if field.id in public]
     if both:
         raise InputError(
-            f"{both[0]} is a feature of {question.id} and a public field: a formula cannot tell them apart"
+            f"{both[0]} is a feature of {question.id} and a public field: a formula cannot tell them apart",
+            code="formula.feature_is_public_field",
         )
 
 
@@ -119,7 +133,8 @@ def _refuse_other_questions(study: Study, question: Question, side: str) -> None
             if name in others:
                 raise InputError(
                     f"{name} is another private question: the regression of {question.id} has its own "
-                    "features and public fields"
+                    "features and public fields",
+                    code="formula.other_private_question",
                 )
 
 
@@ -135,12 +150,14 @@ def _check_features(question: Question, terms: Sequence[Term]) -> None:
         if not as_it_is or frozenset(term.columns) not in known:
             raise InputError(
                 f"{term.text}: a private feature is added as it is, {term.columns[0]}, neither changed nor "
-                "multiplied, but for the products that the study states as interactions"
+                "multiplied, but for the products that the study states as interactions",
+                code="formula.private_feature_changed",
             )
         named.add(frozenset(term.columns))
     missing = [name for columns, name in known.items() if columns not in named]
     if missing:
         raise InputError(
             f"{question.id} has the features {', '.join(known.values())}, which all belong to its "
-            f"regression: add {' + '.join(missing)}"
+            f"regression: add {' + '.join(missing)}",
+            code="formula.features_missing",
         )

@@ -110,7 +110,7 @@ def signs_by_cell_of(
         notes = reports.notes() if isinstance(reports, CheckedReports) else ()
     cells = {own: row for own, row in cells.items() if row.any()}
     if not cells:
-        raise InputError(f"no report answers {asked.question.id}")
+        raise InputError(f"no report answers {asked.question.id}", code="fit.no_answers_to_question")
     return public_frame(asked.fields, list(cells)), np.stack(list(cells.values())), notes
 
 
@@ -133,7 +133,8 @@ def _check_cells(
         names = ", ".join(field.id for field in asked.fields)
         raise InputError(
             f"{private:,} private by {len(frame):,} public cells ({names}) are {private * len(frame):,}: a "
-            f"regression takes {MOST_CELLS:,}; name fewer public fields"
+            f"regression takes {MOST_CELLS:,}; name fewer public fields",
+            code="formula.too_many_cells",
         )
 
 
@@ -160,12 +161,16 @@ def beside_of(asked: RecordFormula, frame: pd.DataFrame, counts: Codes, given: G
     given.refuse_others()
     if any(is_flat(row[0]) for row in linear.priors):
         raise InputError(
-            "a record's regression takes no flat priors, as its features' have none: state a wide normal"
+            "a record's regression takes no flat priors, as its features' have none: state a wide normal",
+            code="prior.flat_record_regression",
         )
     beside = Beside(linear, counts)
     refuse_twice([*Scale(asked.question).all_names, *beside.names])
     if not beside.directions().size:
-        raise InputError(f"all reports are alike in {asked.public}, so that nothing can be learnt of it")
+        raise InputError(
+            f"all reports are alike in {asked.public}, so that nothing can be learnt of it",
+            code="formula.public_field_constant",
+        )
     return beside
 
 

@@ -54,7 +54,8 @@ def table_of_reports(study: Study, reports: Iterable[Report] | Summary, names: S
     if study.ask_one and len(asked) > 1:
         raise InputError(
             f"each person answered one question of this study: no report has both {asked[0].id} and "
-            f"{asked[1].id}, so nothing tells how they hang together"
+            f"{asked[1].id}, so nothing tells how they hang together",
+            code="formula.one_question_a_person",
         )
     fields = [field for field in study.public if field.id in names]
     seen = _seen(study, reports, asked, fields)
@@ -62,7 +63,10 @@ def table_of_reports(study: Study, reports: Iterable[Report] | Summary, names: S
     others = sum(seen[key] for key in rest)
     keys = [key for key in seen if not asked or any(key[1])]
     if not keys:
-        raise InputError(f"no report answers {' or '.join(question.id for question in asked) or 'the study'}")
+        raise InputError(
+            f"no report answers {' or '.join(question.id for question in asked) or 'the study'}",
+            code="fit.no_answers_to_study",
+        )
     counts = np.asarray([seen[key] for key in keys], np.int64)
     public = public_frame(fields, [key[0] for key in keys])
     private = {
@@ -95,7 +99,10 @@ def _seen(
     """How often each combination of public values and payloads came."""
     if isinstance(reports, ReportCounts):
         if reports.digest != study.digest:
-            raise InputError(f"these are counts of reports on another study, or version, than {study.id}")
+            raise InputError(
+                f"these are counts of reports on another study, or version, than {study.id}",
+                code="fit.counts_of_other_study",
+            )
         return reports.by([field.id for field in fields], [question.id for question in asked])
     seen: Counter[tuple[tuple[str, ...], tuple[bytes | None, ...]]] = Counter()
     for report in good_reports(study, reports):
@@ -136,15 +143,17 @@ def table_of_summary(
     if len(asked) != 1:
         raise InputError(
             "a summary no longer has who said what: it serves a formula with one private question, "
-            f"and this has {len(asked)}; an analysis of others needs the reports themselves"
+            f"and this has {len(asked)}; an analysis of others needs the reports themselves",
+            code="formula.summary_has_no_reports",
         )
     if summary.digest != study.digest:
-        raise SummaryError("digest", "it is of another study document")
+        raise SummaryError("digest", "it is of another study document", code="summary.other_study")
     (question,) = asked
     if isinstance(mechanism_for(question), NumberMechanism):
         raise InputError(
             f"a summary has the reports of the number {question.id} by cells of a grid: an analysis needs "
-            "the reports themselves"
+            "the reports themselves",
+            code="formula.summary_of_number",
         )
     places = [study.public.index(field) for field in fields]
     seen: Counter[tuple[tuple[str, ...], int]] = Counter()
@@ -155,7 +164,7 @@ def table_of_summary(
         for place in np.flatnonzero(values):
             seen[own, int(place)] += int(values[place])
     if not seen:
-        raise InputError(f"no report answers {question.id}")
+        raise InputError(f"no report answers {question.id}", code="fit.no_answers_in_summary")
     mechanism = choice_mechanism(question)
     distinct, codes = np.unique([place for _, place in seen], return_inverse=True)
     private = private_of_sets(question, reported_sets(mechanism, distinct), codes.astype(np.int64))
@@ -181,7 +190,8 @@ def _by_cell(
     if kind not in ("choices", "columns") and not keeps_patterns(mechanism.choices):
         raise InputError(
             f"a summary of {question.id} only has how often each of its {mechanism.choices} choices was "
-            "supported, not what went with what: an analysis needs the reports themselves"
+            "supported, not what went with what: an analysis needs the reports themselves",
+            code="formula.summary_of_supports",
         )
     cells = cell_summaries(study, summary) if study.public else {(): summary.questions}
     for cell, parts in cells.items():
@@ -204,7 +214,8 @@ def public_value(report: Report, field: str) -> str:
     if field not in report.public:
         raise InputError(
             f"report {report.id} has no {field}, which its invitation carried: export the reports from their "
-            "collector, which adds it"
+            "collector, which adds it",
+            code="report.public_value_missing",
         )
     return report.public[field]
 
@@ -217,16 +228,21 @@ def check_analysable(question: Question) -> None:
     if isinstance(mechanism, RefusableNumber):
         raise InputError(
             f"{question.id} is a number that may be refused, which analyses do not take yet: `ldpkit fit` "
-            "without a formula fits its own model"
+            "without a formula fits its own model",
+            code="formula.refusable_number",
         )
     if not isinstance(mechanism, ChoiceMechanism):
         raise InputError(
             f"{question.id} asks for a {question.ask} under {mechanism.name}: analyses take choices, yes or "
             "no, numbers under laplace or gaussian noise, and public fields; `ldpkit fit` without a formula "
-            "fits its own model"
+            "fits its own model",
+            code="formula.question_not_analysable",
         )
     if mechanism.choices > MOST_CHOICES:
-        raise InputError(f"{question.id} has {mechanism.choices:,} choices: analyses take {MOST_CHOICES:,}")
+        raise InputError(
+            f"{question.id} has {mechanism.choices:,} choices: analyses take {MOST_CHOICES:,}",
+            code="formula.too_many_choices",
+        )
 
 
 def _private(question: Question, payloads: Sequence[bytes | None]) -> Private:

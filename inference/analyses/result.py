@@ -49,7 +49,10 @@ class AnalysisPosterior(Posterior):
             known = self.quantity(name, found[name].words, found[name].draws)
             return replace(known, contrast=found[name].contrast, origin=self._origin(found[name]))
         if name not in self.draws and (near := nearest(str(name), [*self.draws, *found])) is not None:
-            raise InputError(f"there is no {name!r} of {self.question}: did you mean {near!r}?")
+            raise InputError(
+                f"there is no {name!r} of {self.question}: did you mean {near!r}?",
+                code="result.unknown_parameter",
+            )
         return super().__getitem__(name)
 
     def _origin(self, found: Quantity) -> Any:

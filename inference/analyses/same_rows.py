@@ -39,11 +39,12 @@ def twins(one: tuple[str, pd.DataFrame], other: tuple[str, pd.DataFrame]) -> Ite
     # How often two Poisson counts of that mean agree, one of them given by the others' sum.
     chance = float(np.prod(np.sort(1 / np.sqrt(4 * np.pi * counts))[1:])) if same else 1.0
     if same and (frame.equals(other_frame) or chance < BY_CHANCE):
-        raise InputError(f"{both} have the same table: give each wave its own, once")
+        raise InputError(f"{both} have the same table: give each wave its own, once", code="wave.same_table")
     if shared:
         raise InputError(
             f"{both} share {counted(shared, 'whole row')}, far more than chance explains: give each wave "
-            "the rows of its own people alone"
+            "the rows of its own people alone",
+            code="wave.shared_rows",
         )
     if same:
         yield f"{both} hold the same rows in another order: make sure that it is not one table"
@@ -130,7 +131,8 @@ def often_twice(frame: pd.DataFrame) -> tuple[str, ...]:
     if each > 1 and 0.5 ** len(counts) < BY_CHANCE:
         raise InputError(
             f"every row stands {each} times, or a multiple of it, as where a file was put below itself: "
-            "give each person's row once"
+            "give each person's row once",
+            code="table.rows_repeated",
         )
     even = int((counts % 2 == 0).sum())
     if stats.binom.sf(even - 1, len(counts), 0.5) >= BY_CHANCE:

@@ -52,7 +52,8 @@ def sampled_of(
             name = table.public[cluster].iloc[int(np.flatnonzero(units == often.index[0])[0])]
             raise InputError(
                 f"{cluster} {name} stands in {often.iloc[0]} strata: clusters lie within strata; where these "
-                "are others of the same name, give each a name of its own"
+                "are others of the same name, give each a name of its own",
+                code="design.cluster_in_two_strata",
             )
     chances = chances if units is None else None
     return Sampled(weights, own, units, scaled, levels, cluster or "report", chances)

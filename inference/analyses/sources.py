@@ -47,7 +47,9 @@ def source_of(arguments: argparse.Namespace, also: Sequence[Name]) -> Source:
         if all(tables):
             return _of_survey_waves(arguments, named, also)
         if any(tables):
-            raise UsageError("--wave: waves are of tables all, or of studies all")
+            raise UsageError(
+                "--wave: waves are of tables all, or of studies all", code="wave.tables_and_studies_mixed"
+            )
         return _of_waves(arguments, named, also)
     if arguments.paper is not None:
         return _of_arms(arguments, also)
@@ -86,7 +88,10 @@ def _of_waves(
         one = _files_of(name, files)
         _add(waves, name or str(one.study.version), one)
     if arguments.blanks is not None and not any(one.paper for one in waves.values()):
-        raise UsageError("--blanks is for tables and records on paper: reports of devices have none")
+        raise UsageError(
+            "--blanks is for tables and records on paper: reports of devices have none",
+            code="wave.blanks_for_reports",
+        )
     design = load_design(arguments.design) if arguments.design is not None else None
 
     def table() -> Table:
@@ -115,15 +120,18 @@ def _files_of(name: str, files: Sequence[str]) -> _Files:
     """Raises InputError where they are too few, too many, or in another order."""
     given = f"--wave {name}={','.join(files)}" if name else f"--wave {','.join(files)}"
     if len(files) not in (2, 3):
-        raise UsageError(f"{given}: write {HOW}")
+        raise UsageError(f"{given}: write {HOW}", code="wave.unknown_file_kind")
     study, reports, paper = files[0], files[1], files[2] if len(files) == 3 else None
     if _is_sheet(reports) or (paper is not None and not paper.lower().endswith(".csv")):
         raise UsageError(
             f"{given}: reports of devices come second, and records on paper, a table .csv, third: write "
-            "NAME=STUDY.json,REPORTS,ENTRY.csv, or NAME=STUDY.json,,ENTRY.csv for records on paper alone"
+            "NAME=STUDY.json,REPORTS,ENTRY.csv, or NAME=STUDY.json,,ENTRY.csv for records on paper alone",
+            code="wave.wrong_file_order",
         )
     if not reports and paper is None:
-        raise InputError(f"{given}: it has neither reports nor records on paper; write {HOW}")
+        raise InputError(
+            f"{given}: it has neither reports nor records on paper; write {HOW}", code="wave.no_reports"
+        )
     return _Files(load_study(study), reports, paper)
 
 
@@ -143,11 +151,16 @@ def _of_survey_waves(
     arguments: argparse.Namespace, named: Sequence[tuple[str, list[str]]], also: Sequence[Name]
 ) -> Source:
     if arguments.design is None:
-        raise UsageError("waves of tables need --design DESIGN.json, which says what private columns mean")
+        raise UsageError(
+            "waves of tables need --design DESIGN.json, which says what private columns mean",
+            code="wave.tables_need_design",
+        )
     waves: dict[str, str] = {}
     for name, files in named:
         if len(files) > 1 or not name:
-            raise UsageError(f"--wave {','.join(files)}: a wave of a table is NAME=TABLE.csv")
+            raise UsageError(
+                f"--wave {','.join(files)}: a wave of a table is NAME=TABLE.csv", code="wave.table_form"
+            )
         _add(waves, name, files[0])
     blanks = arguments.blanks or REFUSE
     table, design = load_waves(waves, arguments.design, arguments.formula, blanks, also)
@@ -163,11 +176,14 @@ def _named(given: str) -> tuple[str, list[str]]:
     found = [one.strip() for one in files.split(",")]
     # Without reports of devices, the second of three is blank.
     if not all(one for place, one in enumerate(found) if (place, len(found)) != (1, 3)):
-        raise UsageError(f"--wave {given!r} must be {HOW}")
+        raise UsageError(f"--wave {given!r} must be {HOW}", code="wave.wrong_form")
     return name.strip(), found
 
 
 def _add(waves: dict[str, Any], name: str, wave: Any) -> None:
     if name in waves:
-        raise UsageError(f"two waves are called {name}: give each a name of its own, --wave NAME=…")
+        raise UsageError(
+            f"two waves are called {name}: give each a name of its own, --wave NAME=…",
+            code="wave.duplicate_name",
+        )
     waves[name] = wave

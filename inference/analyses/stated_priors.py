@@ -42,11 +42,15 @@ def stated(name: str, given: Any, kind: str = "real") -> Stated:
     laws = KINDS[kind]
     flat = f'"{FLAT}" or ' if kind == "real" else ""
     if not isinstance(given, Mapping) or given.get("distribution") not in laws:
-        raise InputError(f"the prior of {name} must be {flat}one of the distributions {', '.join(laws)}")
+        raise InputError(
+            f"the prior of {name} must be {flat}one of the distributions {', '.join(laws)}",
+            code="prior.unknown_distribution",
+        )
     wanted = laws[given["distribution"]]
     if set(given) != {"distribution", *wanted}:
         raise InputError(
-            f"the prior of {name}: {given['distribution']} needs {', '.join(wanted)}, and no more"
+            f"the prior of {name}: {given['distribution']} needs {', '.join(wanted)}, and no more",
+            code="prior.wrong_fields",
         )
     return state(given["distribution"], **{key: _number(name, key, given[key]) for key in wanted})
 
@@ -57,7 +61,10 @@ def _number(name: str, key: str, value: Any) -> float:
     except (TypeError, ValueError):
         number = float("nan")
     if not np.isfinite(number) or (number <= 0 and key not in _MAY_BE_NEGATIVE):
-        raise InputError(f"the prior of {name}: {key} must be a {'' if key == 'loc' else 'positive '}number")
+        raise InputError(
+            f"the prior of {name}: {key} must be a {'' if key == 'loc' else 'positive '}number",
+            code="prior.value_not_number",
+        )
     return number
 
 
@@ -69,7 +76,7 @@ class Given:
 
     def __init__(self, priors: Mapping[str, Any] | str | None) -> None:
         if priors is not None and priors != FLAT and not isinstance(priors, Mapping):
-            raise InputError('priors must be "flat" or {parameter: distribution}')
+            raise InputError('priors must be "flat" or {parameter: distribution}', code="prior.wrong_form")
         self._all_flat = priors == FLAT
         self._priors: Mapping[str, Any] = priors if isinstance(priors, Mapping) else {}
         self._asked: list[str] = []
@@ -90,7 +97,10 @@ class Given:
         unknown = [name for name in self._priors if name not in self._asked]
         if unknown:
             known = ", ".join(dict.fromkeys(self._asked))
-            raise InputError(f"there is no parameter {unknown[0]!r} to have a prior: there are {known}")
+            raise InputError(
+                f"there is no parameter {unknown[0]!r} to have a prior: there are {known}",
+                code="prior.unknown_parameter",
+            )
 
     def refuse_two_readings(self) -> None:
         """Raises InputError for a prior of one parameter's name that is the name of others together too."""
@@ -98,7 +108,8 @@ class Given:
         if both:
             raise InputError(
                 f"the prior of {both[0]} may be that of one parameter, or of all of a level: rename one of "
-                "these labels"
+                "these labels",
+                code="prior.ambiguous_name",
             )
 
 

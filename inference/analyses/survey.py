@@ -73,7 +73,7 @@ def load_waves(
     The design may have matrices by wave, `"rows": {"wave": NAME}`. The rest is as for `load_survey`.
     """
     if len(waves) < 2:
-        raise UsageError("waves are compared with one another: give two or more")
+        raise UsageError("waves are compared with one another: give two or more", code="wave.only_one")
     design_text = _bytes_of(design_path)
     design = read_design(design_text)
     plain: dict[str, pd.DataFrame] = {}
@@ -81,7 +81,10 @@ def load_waves(
     for name, path in waves.items():
         frame = as_listed(read_frame(path), design.labels, [ALIKE])
         if WAVE in frame.columns:
-            raise InputError(f"wave {name}: {path} has a column wave of its own: give it another name")
+            raise InputError(
+                f"wave {name}: {path} has a column wave of its own: give it another name",
+                code="wave.column_called_wave",
+            )
         alike += [note for other in plain.items() for note in twins(other, (name, frame))]
         plain[name] = frame
         frames[name] = frame.assign(**{WAVE: pd.Categorical([name] * len(frame), categories=list(waves))})
@@ -93,7 +96,7 @@ def load_waves(
         try:
             survey_of(frame, design, used, blanks)
         except InputError as error:
-            raise InputError(f"wave {name}: {error}") from None
+            raise InputError(f"wave {name}: {error}", code="wave.table_invalid") from None
     refuse_unlike(frames, used, [one.name for one in design.columns])
     common = [column for column in known if all(column in frame.columns for frame in frames.values())]
     whole = pd.concat([frame[common] for frame in frames.values()], ignore_index=True)
@@ -135,7 +138,7 @@ def survey_of(
 ) -> Table:
     """The table of a frame under a design; see `load_survey`. labels: of public columns, where known."""
     if blanks not in BLANKS:
-        raise UsageError(f"blanks must be one of {', '.join(BLANKS)}")
+        raise UsageError(f"blanks must be one of {', '.join(BLANKS)}", code="table.unknown_blanks_rule")
     grouping = {column for one in design.columns for part in one.parts for column in part.rows}
     for name in sorted(grouping):
         known_column(name, list(frame.columns), "the design's rows: ")
@@ -166,7 +169,7 @@ def _bytes_of(path: str) -> bytes:
     try:
         return Path(path).read_bytes()
     except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from None
+        raise InputError(f"cannot read {path}: {error.strerror}", code="files.not_readable") from None
 
 
 def read_frame(path: str) -> pd.DataFrame:
@@ -175,9 +178,13 @@ def read_frame(path: str) -> pd.DataFrame:
         try:
             frame = pd.read_parquet(path)
         except OSError as error:
-            raise InputError(f"cannot read {path}: {error.strerror or 'not a Parquet file'}") from None
+            raise InputError(
+                f"cannot read {path}: {error.strerror or 'not a Parquet file'}", code="files.not_readable"
+            ) from None
         except Exception:
-            raise InputError(f"{path} is damaged, or is not a Parquet file") from None
+            raise InputError(
+                f"{path} is damaged, or is not a Parquet file", code="files.not_parquet"
+            ) from None
         return _without_spaces(frame)
     header, rows = read_rows(path)
     columns = dict(zip(header, zip(*rows, strict=True) if rows else [()] * len(header), strict=True))
@@ -216,11 +223,13 @@ def read_rows(path: str) -> tuple[list[str], list[list[str]]]:
         with open(path, encoding="utf-8-sig", newline="") as file:
             rows = list(csv.reader(file, strict=True))
     except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from None
+        raise InputError(f"cannot read {path}: {error.strerror}", code="files.not_readable") from None
     except UnicodeError:
-        raise InputError(f"{path} is not UTF-8 text: save it as CSV in UTF-8") from None
+        raise InputError(
+            f"{path} is not UTF-8 text: save it as CSV in UTF-8", code="files.not_utf8"
+        ) from None
     except csv.Error as error:
-        raise InputError(f"{name} is not CSV: {error}") from None
+        raise InputError(f"{name} is not CSV: {error}", code="files.not_csv") from None
     while rows and not rows[-1]:
         rows.pop()
     # Above the last row a blank line is a blank cell where there is one column; else nobody's row.
@@ -231,18 +240,24 @@ def read_rows(path: str) -> tuple[list[str], list[list[str]]]:
 def _checked(name: str, rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
     """The header and the rows below it. Raises InputError where they do not fit."""
     if not rows:
-        raise InputError(f"{name} is empty: it needs a header with the names of the columns")
+        raise InputError(
+            f"{name} is empty: it needs a header with the names of the columns", code="table.empty"
+        )
     header = [cell.strip() for cell in rows[0]]
     twice = [one for one in header if header.count(one) > 1]
     if twice or "" in header:
         raise InputError(
-            f"{name}: the header has {f'{twice[0]!r} twice' if twice else 'a column without a name'}"
+            f"{name}: the header has {f'{twice[0]!r} twice' if twice else 'a column without a name'}",
+            code="table.wrong_header",
         )
     if len(header) == 1 and ";" in header[0]:
-        raise InputError(f"{name} is separated by semicolons: save it with commas")
+        raise InputError(f"{name} is separated by semicolons: save it with commas", code="table.semicolons")
     for number, row in enumerate(rows[1:], 1):
         if len(row) != len(header):
-            raise InputError(f"{name}, row {number}: has {len(row)} columns, the header {len(header)}")
+            raise InputError(
+                f"{name}, row {number}: has {len(row)} columns, the header {len(header)}",
+                code="table.wrong_column_count",
+            )
     return header, rows[1:]
 
 
@@ -287,10 +302,13 @@ def _without_blanks(
         raise InputError(
             f"{counted(int(rows.sum()), 'row')} of {len(frame)} have blank cells ({worst}; the first is row "
             f"{first}): fill them in, or leave those rows out with --blanks leave-out, which holds only if "
-            f"blanks come by chance{lost}"
+            f"blanks come by chance{lost}",
+            code="table.blank_cells",
         )
     if rows.all():
-        raise InputError(f"every row has a blank cell ({worst}): nothing is left{lost}")
+        raise InputError(
+            f"every row has a blank cell ({worst}): nothing is left{lost}", code="table.all_rows_blank"
+        )
     note = (
         f"{counted(int(rows.sum()), 'row')} of {len(frame)} had blank cells ({worst}) and were left out: the "
         f"result holds for people without blanks{lost}"
@@ -309,7 +327,8 @@ def _refuse_mixed(column: pd.Series, name: str) -> None:
         row = int(np.flatnonzero(~numbers)[0])
         raise InputError(
             f"column {name} holds numbers, but in row {row + 1} {str(column.iloc[row])!r}: leave such cells "
-            "blank, or write all its values as words if they are levels"
+            "blank, or write all its values as words if they are levels",
+            code="table.numbers_and_words",
         )
 
 
@@ -355,13 +374,17 @@ def codes_of(column: pd.Series, labels: Sequence[str], name: str) -> Codes:
         if not isinstance(cell, str) and cell in several:
             raise InputError(
                 f"{name}, row {row + 1}: the number {cell:g} is several reports of the design: put a letter "
-                "before each"
+                "before each",
+                code="dice.number_is_several_reports",
             )
         text = str(cell).lower() if isinstance(cell, bool) else str(cell)
         place = places.get(text, places.get(_number(cell), -1))
         if place < 0:
             known = ", ".join(labels)
-            raise InputError(f"{name}, row {row + 1}: {text!r} is no report of the design: {known} are")
+            raise InputError(
+                f"{name}, row {row + 1}: {text!r} is no report of the design: {known} are",
+                code="dice.unknown_report",
+            )
         found[row] = place
     return found
 
@@ -383,7 +406,9 @@ def _groups(frame: pd.DataFrame, design: ColumnDesign) -> Codes:
     wrong = np.flatnonzero(often != 1)
     if len(wrong):
         how = "no matrix" if often[wrong[0]] == 0 else "several matrices"
-        raise InputError(f"{design.name}: row {wrong[0] + 1} belongs to {how} of the design")
+        raise InputError(
+            f"{design.name}: row {wrong[0] + 1} belongs to {how} of the design", code="dice.unknown_group"
+        )
     return np.asarray(matches.argmax(axis=0), np.int64)
 
 

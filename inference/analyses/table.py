@@ -107,9 +107,12 @@ class Table:
     def __post_init__(self) -> None:
         both = [name for name in self.private if name in self.public.columns]
         if both:
-            raise InputError(f"{both[0]} is private and public: give one of the two another name")
+            raise InputError(
+                f"{both[0]} is private and public: give one of the two another name",
+                code="table.private_and_public",
+            )
         if not self.counts.sum():
-            raise InputError("there are no reports: a fit would give back the prior")
+            raise InputError("there are no reports: a fit would give back the prior", code="fit.no_reports")
 
     @property
     def n(self) -> int:
@@ -155,7 +158,8 @@ def table_of(
     for one in private:
         if len(one.codes) != len(public):
             raise InputError(
-                f"{one.name} has {counted(len(one.codes), 'row')}, the public columns have {len(public)}"
+                f"{one.name} has {counted(len(one.codes), 'row')}, the public columns have {len(public)}",
+                code="table.unequal_rows",
             )
     frame = public.reset_index(drop=True)
     columns = {one.name: one for one in private}
@@ -188,12 +192,20 @@ def known_channel(
     """
     known = np.asarray(matrix, np.float64)
     if known.ndim != 2 or len(known) != len(answers):
-        raise InputError(f"{name}: the matrix needs a row for each of its {len(answers)} answers")
+        raise InputError(
+            f"{name}: the matrix needs a row for each of its {len(answers)} answers", code="table.matrix_rows"
+        )
     if (known < 0).any() or not np.allclose(known.sum(axis=1), 1, atol=1e-9):
-        raise InputError(f"{name}: each row of the matrix must be probabilities that add up to 1")
+        raise InputError(
+            f"{name}: each row of the matrix must be probabilities that add up to 1",
+            code="table.matrix_not_probabilities",
+        )
     codes = np.asarray(reports, np.int64)
     width = known.shape[1]
     looks = Looks(np.eye(width), np.zeros(width, np.int64), known[None])
     if codes.size and (codes.min() < -1 or codes.max() >= known.shape[1]):
-        raise InputError(f"{name}: reports must be numbers from 0 to {known.shape[1] - 1}")
+        raise InputError(
+            f"{name}: reports must be numbers from 0 to {known.shape[1] - 1}",
+            code="table.report_out_of_range",
+        )
     return with_missing(Private(name, tuple(answers), codes, known.T, ordered=ordered, looks=looks))

@@ -140,12 +140,16 @@ def groups_of(
         codes, levels = levels_of(cells.frame[one.group])
         if len(levels) < 2:
             raise InputError(
-                f"(… | {one.group}): there is only one {one.group}, so that nothing varies by it"
+                f"(… | {one.group}): there is only one {one.group}, so that nothing varies by it",
+                code="formula.one_group",
             )
         matrix = matrix_of(one.expression, cells.frame, predictors, cells.sizes)
         squares = np.einsum("ck,ckj->j", weights_of(matrix, cells.sizes), matrix.values**2)
         if (squares == 0).any():
-            raise InputError(f"({one.expression} | {one.group}) has a column of nothing but zeros")
+            raise InputError(
+                f"({one.expression} | {one.group}) has a column of nothing but zeros",
+                code="formula.group_column_of_zeros",
+            )
         spreads = np.where(np.asarray(matrix.terms) == INTERCEPT, 1.0, np.sqrt(squares))
         defaults = [state("half_normal", scale=VARYING_SCALE * unit / spread) for spread in spreads]
         priors = []

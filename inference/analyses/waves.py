@@ -87,7 +87,7 @@ def table_of_waves(
     them lacks, for choices that differ, and for a report that stands in two waves.
     """
     if len(waves) < 2:
-        raise UsageError("waves are compared with one another: give two or more")
+        raise UsageError("waves are compared with one another: give two or more", code="wave.only_one")
     every = {name: _read(Wave(*one)) for name, one in waves.items()}
     on_paper = {name: one for name, one in every.items() if one.paper is not None}
     arms = bool(on_paper) and any(one.reports is not None for one in every.values())
@@ -109,7 +109,7 @@ def table_of_waves(
             parts = _arms_of(one, once, own, blanks, designs.get(name))
             tables[name] = in_arms(one.study, parts) if arms else next(iter(parts.values()))
         except InputError as error:
-            raise InputError(f"wave {name}: {error}") from None
+            raise InputError(f"wave {name}: {error}", code="wave.reports_invalid") from None
     refuse_copied(
         {
             name: (one.study, one.paper, designs.get(name))
@@ -133,7 +133,10 @@ def _refuse_taken(wave: str, known: Sequence[str], own: Sequence[str]) -> None:
     for name in own:
         if name in known:
             what = "waves" if name == WAVE else "the arms' names"
-            raise InputError(f"wave {wave}: its study has a {name} of its own, which {what} would hide")
+            raise InputError(
+                f"wave {wave}: its study has a {name} of its own, which {what} would hide",
+                code="wave.field_name_taken",
+            )
 
 
 def _arms_of(
@@ -142,7 +145,10 @@ def _arms_of(
     """The table of each arm that a wave has. Raises InputError where it has none."""
     found = {}
     if isinstance(wave.reports, Summary):
-        raise InputError("a summary no longer has single reports: waves need the reports themselves")
+        raise InputError(
+            "a summary no longer has single reports: waves need the reports themselves",
+            code="wave.summary_has_no_reports",
+        )
     if wave.reports is not None:
         reports = cast(Iterable[Report], wave.reports)
         found[DEVICE] = table_of_reports(wave.study, _Once(wave.study, reports, seen), names)
@@ -152,7 +158,7 @@ def _arms_of(
         own = [name for name in map(str, entries.public.columns) if name in names]
         found[PAPER] = replace(entries, public=entries.public[own])
     if not found:
-        raise InputError("it has neither reports nor records on paper")
+        raise InputError("it has neither reports nor records on paper", code="wave.no_reports")
     return found
 
 
@@ -164,14 +170,20 @@ def _designs(waves: Mapping[str, Wave], design: Design | None) -> dict[str, Desi
     if design is None:
         return {}
     if not waves:
-        raise UsageError("--design is for tables and records on paper: a study says what its reports mean")
+        raise UsageError(
+            "--design is for tables and records on paper: a study says what its reports mean",
+            code="wave.design_for_studies",
+        )
     found = {}
     for name in waves:
         columns = []
         for one in design.columns:
             own = [part for part in one.parts if part.rows.get(WAVE, name) == name]
             if not own:
-                raise InputError(f"wave {name}: the design has no matrix of {one.name} for it")
+                raise InputError(
+                    f"wave {name}: the design has no matrix of {one.name} for it",
+                    code="wave.design_lacks_matrix",
+                )
             rows = [{at: value for at, value in part.rows.items() if at != WAVE} for part in own]
             parts = [replace(part, rows=where) for part, where in zip(own, rows, strict=True)]
             columns.append(replace(one, parts=tuple(parts)))
@@ -181,7 +193,8 @@ def _designs(waves: Mapping[str, Wave], design: Design | None) -> dict[str, Desi
         if len(dice) > 1 and not all(WAVE in part.rows for part in one.parts):
             raise InputError(
                 f"{one.name} was asked with other dice in some wave: give the design a matrix for each, "
-                f'"rows": {{"{WAVE}": NAME}}'
+                f'"rows": {{"{WAVE}": NAME}}',
+                code="wave.dice_differ",
             )
     return found
 
@@ -215,7 +228,10 @@ class _Once(CheckedReports):
     def __iter__(self) -> Iterator[Report]:
         for report in good_reports(self._study, self._reports):
             if self._seen.holds(report):
-                raise InputError(f"report {report.id} stands in another wave too: give each report once")
+                raise InputError(
+                    f"report {report.id} stands in another wave too: give each report once",
+                    code="wave.report_in_two",
+                )
             yield report
 
     def notes(self) -> tuple[str, ...]:

@@ -40,13 +40,16 @@ BY_CHANCE = 9
 def positive(column: pd.Series, name: str, least: float = 1 / MOST_WEIGHT) -> Values:
     """Raises InputError unless all are numbers from `least` on, and not beyond all people."""
     if not pd.api.types.is_numeric_dtype(column):
-        raise InputError(f"{name} must hold numbers")
+        raise InputError(f"{name} must hold numbers", code="weights.not_numbers")
     values = column.to_numpy(np.float64)
     good = np.isfinite(values) & (values >= least) & (values <= MOST_WEIGHT)
     if not good.all():
         row = int(np.flatnonzero(~good)[0]) + 1
         how = "positive" if least > 0 else "0 or more"
-        raise InputError(f"{name} must be {how}, and at most {MOST_WEIGHT:.0e}: look at row {row}")
+        raise InputError(
+            f"{name} must be {how}, and at most {MOST_WEIGHT:.0e}: look at row {row}",
+            code="weights.not_positive",
+        )
     return values
 
 
@@ -54,7 +57,9 @@ def probabilities(column: pd.Series, name: str) -> None:
     """Raises InputError unless all are above 0, and at most 1."""
     over = np.flatnonzero(positive(column, name) > 1)
     if len(over):
-        raise InputError(f"{name} must be probabilities, at most 1: look at row {over[0] + 1}")
+        raise InputError(
+            f"{name} must be probabilities, at most 1: look at row {over[0] + 1}", code="weights.above_one"
+        )
 
 
 def of_others(table: Table) -> tuple[str, ...]:
@@ -103,14 +108,21 @@ class ReplicateWeights:
 
     def __post_init__(self) -> None:
         if self.kind not in TYPES:
-            raise UsageError(f"{self.kind!r} is no type of replicate weights: {', '.join(TYPES)} are")
+            raise UsageError(
+                f"{self.kind!r} is no type of replicate weights: {', '.join(TYPES)} are",
+                code="weights.unknown_replicate_type",
+            )
         scales = np.atleast_1d(np.asarray([] if self.scale is None else self.scale, np.float64))
         if self.scale is not None and not (scales.size and np.all(np.isfinite(scales) & (scales > 0))):
-            raise UsageError("the scale of replicate weights must be positive: one number, or one for each")
+            raise UsageError(
+                "the scale of replicate weights must be positive: one number, or one for each",
+                code="weights.scale_not_positive",
+            )
         if self.scale is None and self.kind == JKN:
             raise UsageError(
                 "replicate weights of type jkn need their scale: (n − 1)/n, of the n units of the stratum "
-                "that each leaves one out of; one number, or one for each column, divided by commas"
+                "that each leaves one out of; one number, or one for each column, divided by commas",
+                code="weights.scale_missing",
             )
 
     @property
@@ -127,9 +139,15 @@ class ReplicateWeights:
             refuse_blanks(table.public[name], name)
         if base in names or len(set(names)) < len(names):
             twice = next(name for name in names if name == base or names.count(name) > 1)
-            raise InputError(f"{twice} is given twice: each replicate weight is a column of its own")
+            raise InputError(
+                f"{twice} is given twice: each replicate weight is a column of its own",
+                code="weights.duplicate_column",
+            )
         if len(names) < 2:
-            raise UsageError("one replicate weight says nothing of a variance: give all of them, two or more")
+            raise UsageError(
+                "one replicate weight says nothing of a variance: give all of them, two or more",
+                code="weights.one_replicate",
+            )
         columns = [positive(table.public[name], name, 0.0) for name in names]
         weights = table.public[base].to_numpy(np.float64)
         whole = np.column_stack(columns)
@@ -147,7 +165,8 @@ class ReplicateWeights:
         scales = np.atleast_1d(np.asarray(own[self.kind] if self.scale is None else self.scale, np.float64))
         if scales.size not in (1, count):
             raise InputError(
-                f"there are {count} replicate weights, and {scales.size} scales: give one, or all"
+                f"there are {count} replicate weights, and {scales.size} scales: give one, or all",
+                code="weights.wrong_scale_count",
             )
         return np.broadcast_to(scales, (count,)).copy()
 
@@ -161,11 +180,14 @@ class ReplicateWeights:
         each = counts @ found.weights
         if not each.all():
             name = found.names[int(np.argmin(each))]
-            raise InputError(f"{where}{name} is 0 in every row: it weighs nobody")
+            raise InputError(
+                f"{where}{name} is 0 in every row: it weighs nobody", code="weights.replicate_all_zero"
+            )
         if not ALIKE[0] <= float(each.mean()) / whole <= ALIKE[1]:
             raise InputError(
                 f"{where}replicate weights add up to {each.mean():,.6g} on average, and {base} to "
-                f"{whole:,.6g}: each must be a whole weight; {factors}"
+                f"{whole:,.6g}: each must be a whole weight; {factors}",
+                code="weights.replicate_total_differs",
             )
         moves = (found.weights - found.base[:, None]) ** 2
         # Of many replicates a row's mean is its weight; of factors it is 1, whatever the row weighs.
@@ -174,7 +196,8 @@ class ReplicateWeights:
         if apart > max(spread / 2, BY_CHANCE * float(counts @ moves.mean(axis=1)) / len(found.scales)):
             raise InputError(
                 f"{where}replicate weights are not {base} on average, row by row, as whole weights are: "
-                f"{factors}"
+                f"{factors}",
+                code="weights.replicate_average_differs",
             )
         ratio = float(counts @ (moves @ found.scales)) / float(counts @ found.base**2)
         low, high = OWN_MULTIPLE if self.scale is None else STATED_MULTIPLE
@@ -183,7 +206,8 @@ class ReplicateWeights:
             raise InputError(
                 f"{where}replicate weights move {base} by {ratio:.2g} times what {self.kind} does, in "
                 "squares: they are of another type, or need another scale (Fay's: brr, 1/(R (1 − ρ)²); "
-                f"successive differences: bootstrap, 4/R){alone}"
+                f"successive differences: bootstrap, 4/R){alone}",
+                code="weights.replicate_spread_differs",
             )
 
 
@@ -228,7 +252,8 @@ class Replicates:
         if not each.all():
             raise InputError(
                 f"{self.names[int(np.argmin(each))]} weighs nobody of some group: its share cannot be told "
-                "from replicates; leave out --by, or join that group with another"
+                "from replicates; leave out --by, or join that group with another",
+                code="weights.group_without_weight",
             )
         parts = replace(self, weights=self.weights / each, base=self.base / whole)
         return parts.total(scores, counts, noise)

@@ -50,7 +50,9 @@ def send_all(
             _send_and_lose_answer(device, url)
         flushed = device.flush()
         if flushed.sent != 1:
-            raise TransferError(f"device {number} could not send: {flushed.reason}")
+            raise TransferError(
+                f"device {number} could not send: {flushed.reason}", code="demo.device_not_sent"
+            )
         return int(lost)
 
     twice = 0
@@ -135,7 +137,7 @@ class Collector:
             command, env=_environment(self.token), capture_output=True, text=True, check=False
         )
         if done.returncode:
-            raise TransferError(f"the export failed: {done.stderr.strip()}")
+            raise TransferError(f"the export failed: {done.stderr.strip()}", code="demo.export_failed")
 
 
 def _environment(token: str) -> dict[str, str]:
@@ -163,7 +165,8 @@ def _wait_for(ready: Path, server: subprocess.Popen[bytes], log: Path) -> str:
     while not ready.exists():
         if server.poll() is not None or time.monotonic() > deadline:
             raise TransferError(
-                f"the collector did not start: {log.read_text(errors='replace').strip()[-500:]}"
+                f"the collector did not start: {log.read_text(errors='replace').strip()[-500:]}",
+                code="demo.collector_not_started",
             )
         time.sleep(0.05)
     return ready.read_text().strip()

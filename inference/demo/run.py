@@ -34,7 +34,7 @@ def run(out: Path, people: int | None, epsilon: str, seed: int, progress: Progre
     try:
         study = study_for(epsilon)
     except StudyError as error:
-        raise UsageError(f"--epsilon {epsilon[:40]}: {error.problem}") from None
+        raise UsageError(f"--epsilon {epsilon[:40]}: {error.problem}", code="demo.wrong_epsilon") from None
     for question in study.questions:
         mechanism_for(question)  # an epsilon that is too small shows before anything starts
     check_seed(seed)
@@ -74,7 +74,9 @@ def collect(study: Study, answers: Sequence[dict[str, Any]], path: Path, progres
     stored = sum(1 for _ in path.open(encoding="utf-8")) - 1
     progress(f"{twice} devices sent twice; {stored} reports are stored")
     if stored != len(answers):
-        raise TransferError(f"{len(answers)} devices answered, but {stored} reports were stored")
+        raise TransferError(
+            f"{len(answers)} devices answered, but {stored} reports were stored", code="demo.reports_missing"
+        )
 
 
 def fit_raw(

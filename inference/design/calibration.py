@@ -242,7 +242,9 @@ def check_simulation(question: Question, studies: int, n: int, seed: int) -> Non
     """Raises InputError for what `calibrate` cannot do, before anything is simulated."""
     if not isinstance(question, Question):
         raise InputError(
-            f"calibrate takes a Question, not a {type(question).__name__}: study.question(question_id) is one"
+            f"calibrate takes a Question, not a {type(question).__name__}: study.question(question_id) "
+            "is one",
+            code="calibrate.not_a_question",
         )
     check_seed(seed)
     check_studies(studies)
@@ -257,11 +259,15 @@ def empty_model(question: Question) -> Model:
     summaries, which perturbed records of a yes/no response do not have.
     """
     if question.ask == "table":
-        raise InputError(f"{question.id}: tables of data holders cannot be simulated, only answers of people")
+        raise InputError(
+            f"{question.id}: tables of data holders cannot be simulated, only answers of people",
+            code="calibrate.holders_table",
+        )
     if (question.mechanism.name, question.model.name) == ("gaussian_record", "logistic_regression"):
         raise InputError(
             f"{question.id}: perturbed records of a yes/no response have no summary to simulate; those of "
-            "the mechanism gaussian_statistics have one"
+            "the mechanism gaussian_statistics have one",
+            code="calibrate.no_summary_of_records",
         )
     mechanism = mechanism_for(question)
     values = np.zeros(REDUCTIONS[mechanism.name].size(mechanism), dtype=np.int64)

@@ -140,11 +140,12 @@ def run_plan(arguments: argparse.Namespace) -> int:
 def _check_wishes(arguments: argparse.Namespace, asked: list[str]) -> None:
     """Raises InputError for what would be refused after minutes of simulation only."""
     if arguments.width is not None and not 0 < arguments.width < float("inf"):
-        raise UsageError("--width must be a number above 0")
+        raise UsageError("--width must be a number above 0", code="plan.width_not_positive")
     named = arguments.parameter or arguments.truth
     if named and len(asked) > 1:
         raise InputError(
-            f"--parameter and --truth speak of one question: say which of {', '.join(asked)} by --question"
+            f"--parameter and --truth speak of one question: say which of {', '.join(asked)} by --question",
+            code="plan.question_needed",
         )
 
 
@@ -243,7 +244,7 @@ def _asked(study: Study, question: str | None) -> list[str]:
             continue
         names.append(one.id)
     if not names:
-        raise InputError("no question of this study can be simulated")
+        raise InputError("no question of this study can be simulated", code="plan.no_question_to_simulate")
     return names
 
 

@@ -82,7 +82,8 @@ def _checked(address: str) -> int | None:
         return int(number)
     raise UsageError(
         f"--cluster {address}: must be tcp://HOST:PORT or tls://HOST:PORT of a Dask scheduler, or local:N "
-        "for N processes of this machine"
+        "for N processes of this machine",
+        code="plan.wrong_cluster",
     )
 
 
@@ -111,11 +112,13 @@ class Dask:
                 yield task, _known(future.result(), own)
         except KilledWorker:
             raise TransferError(
-                f"{self._address}: one part ended worker after worker, which may have too little memory"
+                f"{self._address}: one part ended worker after worker, which may have too little memory",
+                code="plan.cluster_workers_ended",
             ) from None
         except (CancelledError, OSError):
             raise TransferError(
-                f"{self._address}: the scheduler was lost; the same command goes on from there"
+                f"{self._address}: the scheduler was lost; the same command goes on from there",
+                code="plan.scheduler_lost",
             ) from None
 
 

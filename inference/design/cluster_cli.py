@@ -32,7 +32,10 @@ def refuse_cluster(arguments: argparse.Namespace) -> None:
         return
     for name in FORMULAS:
         if getattr(arguments, name) not in (None, False):
-            raise UsageError(f"--cluster fits simulated studies: --{name.replace('_', '-')} has none")
+            raise UsageError(
+                f"--cluster fits simulated studies: --{name.replace('_', '-')} has none",
+                code="plan.cluster_option",
+            )
 
 
 @contextmanager

@@ -77,7 +77,7 @@ def plan_towards_set(
     """
     goal, exact_delta = exact(wished, "towards_set"), exact(delta, "delta")
     if goal <= 0:
-        raise InputError("the epsilon towards the set must be above 0")
+        raise InputError("the epsilon towards the set must be above 0", code="plan.set_epsilon_not_positive")
     options: dict[str, Any] = {"delta": delta, "false_reports": false_reports}
     options["smallest_cell"] = smallest_cell
     among = towards_set(study, people, **options).hidden_among
@@ -92,7 +92,10 @@ def plan_towards_set(
         middle = (low + high) // 2
         low, high = (middle, high) if keeps_to(middle) else (low, middle)
     if low == 0:
-        raise InputError(f"no device's epsilon of {STEP} or more keeps to {float(goal):g} towards the set")
+        raise InputError(
+            f"no device's epsilon of {STEP} or more keeps to {float(goal):g} towards the set",
+            code="plan.set_epsilon_not_reached",
+        )
     scaled = _scaled(study, STEP * low)
     epsilons = {one["id"]: one["mechanism"]["epsilon"] for one in scaled.document["questions"]}
     found = towards_set(scaled, people, **options)
@@ -110,5 +113,5 @@ def _scaled(study: Study, total: Decimal) -> Study:
         scaled = Study(with_epsilons(study, {name: f"{one:f}" for name, one in wanted.items()}))
         mechanisms_of(scaled)
     except StudyError as error:
-        raise InputError(f"at epsilon {total} in all: {error}") from None
+        raise InputError(f"at epsilon {total} in all: {error}", code="plan.epsilon_invalid") from None
     return scaled

@@ -115,11 +115,16 @@ def plan_difference(
 
 def _check(values: tuple[float, float], share: float, power: float | None) -> None:
     if not 0 < share < 1:
-        raise UsageError(f"the share of the first group must lie between 0 and 1, not {share:g}")
+        raise UsageError(
+            f"the share of the first group must lie between 0 and 1, not {share:g}",
+            code="plan.wrong_group_share",
+        )
     if power is not None and not 0 < power < 1:
-        raise UsageError("--power must be a probability, such as 0.8")
+        raise UsageError("--power must be a probability, such as 0.8", code="plan.power_not_probability")
     if values[0] == values[1]:
-        raise UsageError(f"--difference needs two values that differ, not {values[0]:g} twice")
+        raise UsageError(
+            f"--difference needs two values that differ, not {values[0]:g} twice", code="plan.equal_values"
+        )
 
 
 def _check_within(question: Question, parameter: str, values: tuple[float, float]) -> None:
@@ -128,7 +133,10 @@ def _check_within(question: Question, parameter: str, values: tuple[float, float
     low, high = (float(bound) for bound in question.bounds)
     for value in values:
         if not low <= value <= high:
-            raise InputError(f"no mean of {question.id} is {value:g}: answers lie from {low:g} to {high:g}")
+            raise InputError(
+                f"no mean of {question.id} is {value:g}: answers lie from {low:g} to {high:g}",
+                code="plan.mean_beyond_bounds",
+            )
 
 
 def _shares(question: Question) -> list[str]:
@@ -194,7 +202,8 @@ class _Groups:
                 )
                 raise InputError(
                     f"{self._question.id}: there is no formula for {self._question.model.name} "
-                    f"under {self._question.mechanism.name}: {otherwise}"
+                    f"under {self._question.mechanism.name}: {otherwise}",
+                    code="plan.no_formula_for_difference",
                 )
             squared += found[self._parameter] ** 2
         return np.sqrt(squared)

@@ -134,7 +134,10 @@ def plan_folder(study: str, out: str) -> Path:
     """
     folder = Path(out).resolve()
     if not folder.name or Path(study).resolve().parent == folder:
-        raise InputError(f"--out {out}: the study stands there, or it is no folder of its own: name another")
+        raise InputError(
+            f"--out {out}: the study stands there, or it is no folder of its own: name another",
+            code="plan.folder_holds_study",
+        )
     return folder
 
 

@@ -56,20 +56,33 @@ def refuse_without_formula(arguments: argparse.Namespace) -> None:
     for name in OWN:
         if getattr(arguments, name) is not None:
             instead = "; a study's own models are planned for --devices" if name == "people" else ""
-            raise UsageError(f"--{name} is for a plan of a --formula{instead}")
+            raise UsageError(
+                f"--{name} is for a plan of a --formula{instead}", code="plan.option_needs_formula"
+            )
     if arguments.study is None:
-        raise UsageError("plan needs STUDY.json, or --design, --table and --formula")
+        raise UsageError(
+            "plan needs STUDY.json, or --design, --table and --formula", code="plan.inputs_missing"
+        )
 
 
 def run_formula_plan(arguments: argparse.Namespace) -> int:
     """ldpkit plan [STUDY.json] --formula FORMULA [--people N,…] [--share …] [--truth …] --out DIR"""
     for name in OTHERS:
         if getattr(arguments, name) is not None:
-            raise UsageError(f"--{name} is not for a --formula, which names what it is of, and has --people")
+            raise UsageError(
+                f"--{name} is not for a --formula, which names what it is of, and has --people",
+                code="plan.option_not_with_formula",
+            )
     if arguments.mechanisms:
-        raise UsageError("--mechanisms is of a record's regression, not of a --formula")
+        raise UsageError(
+            "--mechanisms is of a record's regression, not of a --formula",
+            code="plan.mechanisms_with_formula",
+        )
     if arguments.at_once:
-        raise UsageError("--at-once is of a study's own models: a --formula is planned without simulation")
+        raise UsageError(
+            "--at-once is of a study's own models: a --formula is planned without simulation",
+            code="plan.at_once_with_formula",
+        )
     from inference.analyses.formula import parse
     from inference.analyses.page import check_file_name
     from inference.compiling import use_compile_cache
@@ -112,15 +125,22 @@ def _possible(arguments: argparse.Namespace) -> tuple[Possible, str, Any, tuple[
     known = read_frame(arguments.table) if arguments.table is not None else None
     if arguments.design is None:
         if arguments.study is None:
-            raise UsageError("plan needs STUDY.json, or --design, --table and --formula")
+            raise UsageError(
+                "plan needs STUDY.json, or --design, --table and --formula",
+                code="plan.study_or_design_needed",
+            )
         study = load_study(arguments.study)
         possible = possible_of_study(study, arguments.formula, known)
         return possible, study.digest, stated_priors(arguments.prior), ()
     if arguments.study is not None:
-        raise UsageError(f"{arguments.study}: a study says what its reports mean; give it or --design")
+        raise UsageError(
+            f"{arguments.study}: a study says what its reports mean; give it or --design",
+            code="plan.design_with_study",
+        )
     if known is None:
         raise UsageError(
-            "--design needs --table TABLE.csv, whose public columns are as of those who will answer"
+            "--design needs --table TABLE.csv, whose public columns are as of those who will answer",
+            code="plan.design_needs_table",
         )
     design = load_design(arguments.design)
     possible = possible_of_design(design, arguments.formula, known)

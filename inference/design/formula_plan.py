@@ -150,7 +150,10 @@ def plan_formula(
 def _wanted(names: list[str], parameter: str | None) -> list[str]:
     """The parameters whose width is asked."""
     if parameter is not None and parameter not in names:
-        raise InputError(f"{parameter!r} is no parameter of the formula, which has {listed(names)}")
+        raise InputError(
+            f"{parameter!r} is no parameter of the formula, which has {listed(names)}",
+            code="plan.unknown_formula_parameter",
+        )
     return names if parameter is None else [parameter]
 
 
@@ -158,7 +161,9 @@ def _stated(known: Expected, effects: Mapping[str, float], power: float | None) 
     """The effects that are stated and are not 0, whose power can be told."""
     stated = [name for name in known.truth if name in effects and known.truth[name] and name in known.slopes]
     if power is not None and not stated:
-        raise UsageError("--power is of an effect: state it, such as --truth age=0.05")
+        raise UsageError(
+            "--power is of an effect: state it, such as --truth age=0.05", code="plan.power_needs_effect"
+        )
     return stated
 
 
@@ -187,11 +192,15 @@ def _expected(
 
 def _check(people: Sequence[int], width: float | None, power: float | None) -> None:
     if not people or any(type(n) is not int or not 1 <= n <= MOST_PEOPLE for n in people):
-        raise UsageError(f"numbers of people must be whole, from 1 to {MOST_PEOPLE:,}")
+        raise UsageError(
+            f"numbers of people must be whole, from 1 to {MOST_PEOPLE:,}", code="plan.wrong_people_count"
+        )
     if width is not None and not 0 < width < np.inf:
-        raise UsageError("--width must be a number above 0")
+        raise UsageError("--width must be a number above 0", code="plan.formula_width_not_positive")
     if power is not None and not 0 < power < 1:
-        raise UsageError("--power must be a probability, such as 0.8")
+        raise UsageError(
+            "--power must be a probability, such as 0.8", code="plan.formula_power_not_probability"
+        )
 
 
 @dataclass(frozen=True)
@@ -222,7 +231,8 @@ class Expected:
             if patterns * len(vector.start) > MOST_SCORES:
                 raise InputError(
                     f"{patterns:,} kinds of reports with {len(vector.start):,} parameters do not fit into "
-                    "memory: name fewer columns, or coarser ones"
+                    "memory: name fewer columns, or coarser ones",
+                    code="plan.too_large_for_memory",
                 )
             information = _information(analysis, vector, possible)
             prior = _log_prior(analysis, vector)
@@ -252,7 +262,8 @@ class Expected:
         if not (np.isfinite(covariance).all() and np.linalg.eigvalsh(whole).min() > 0):
             raise InputError(
                 "the reports and the priors leave some coefficient without a bound: state priors, or leave "
-                "out what nothing is learnt of"
+                "out what nothing is learnt of",
+                code="plan.coefficient_unbounded",
             )
         return covariance, np.asarray(covariance @ own @ covariance), np.asarray(covariance @ self.pull)
 
@@ -349,7 +360,8 @@ def _information(analysis: Assembled, vector: _Vector, possible: Possible) -> Va
     weights = shares * np.exp(np.asarray(jax.jit(log_chances)(start)))
     if abs(weights.sum() - 1) > SUMS:
         raise InputError(
-            "the reports that may come are too many to sum over: plan with less ε, or fewer answers"
+            "the reports that may come are too many to sum over: plan with less ε, or fewer answers",
+            code="plan.too_many_possible_reports",
         )
     scores = np.asarray(jax.jit(jax.jacfwd(log_chances))(start))
     return np.asarray((scores * (weights / weights.sum())[:, None]).T @ scores)

@@ -71,7 +71,9 @@ class FormulaTruth:
     def _positive(self, name: str) -> float:
         value = self._stated(name)
         if not value > 0:
-            raise InputError(f"the truth of {name} must be above 0, not {value:g}")
+            raise InputError(
+                f"the truth of {name} must be above 0, not {value:g}", code="plan.formula_truth_not_positive"
+            )
         return value
 
     def _add_own(self) -> None:
@@ -81,7 +83,10 @@ class FormulaTruth:
         for name in self._analysis.unknown:
             value = self._stated(name)
             if not 0 < value < 1:
-                raise InputError(f"the truth of {name} must be between 0 and 1, not {value:g}")
+                raise InputError(
+                    f"the truth of {name} must be between 0 and 1, not {value:g}",
+                    code="plan.formula_truth_not_probability",
+                )
             self.sites[name] = np.asarray(value)
 
     def _coefficients(self, law: Linear) -> Values:
@@ -99,7 +104,8 @@ class FormulaTruth:
         if analysis.number is not None:
             raise InputError(
                 f"{analysis.number.column.name} is a private number, which a plan takes as an outcome alone: "
-                "plan with its bands as a choice"
+                "plan with its bands as a choice",
+                code="plan.private_number_predictor",
             )
         if analysis.shares is None:
             return cells[:, None]
@@ -147,7 +153,8 @@ class FormulaTruth:
         name = self._analysis.formula.outcome
         if any(key.partition("[")[0] == name for key in self._shares):
             raise InputError(
-                f"the share of {name} follows from the coefficients: state it, or them by --truth"
+                f"the share of {name} follows from the coefficients: state it, or them by --truth",
+                code="plan.share_follows",
             )
         self._say(name, self._analysis.outcome.answers, np.einsum("ck,cka->a", weights, law))
 
@@ -167,14 +174,20 @@ class FormulaTruth:
         for answer, known in keys.items():
             stated = [self._shares.pop(key) for key in known if key in self._shares]
             if len(stated) > 1:
-                raise InputError(f"the share of {known[0]} was stated twice: as {known[1]} too")
+                raise InputError(
+                    f"the share of {known[0]} was stated twice: as {known[1]} too",
+                    code="plan.share_stated_twice",
+                )
             if stated:
                 given[answer] = stated[0]
         rest = [answer for answer in answers if answer not in given]
         left = 1 - sum(given.values())
         if any(not 0 < share < 1 for share in given.values()) or (left < 1e-9 if rest else abs(left) > 1e-6):
             told = ", ".join(f"{answer} {share:g}" for answer, share in given.items())
-            raise InputError(f"the shares of {name} ({told}) must be between 0 and 1, and add up to 1")
+            raise InputError(
+                f"the shares of {name} ({told}) must be between 0 and 1, and add up to 1",
+                code="plan.wrong_shares",
+            )
         found = [given[answer] if answer in given else left / len(rest) for answer in answers]
         how = "" if given else f" (nobody stated it: --share {name}{'' if len(answers) == 2 else '[…]'}=…)"
         self._say(name, answers, found, how)
@@ -186,11 +199,15 @@ class FormulaTruth:
             known = [one.name for one in self._analysis.privates]
             known += [self._analysis.formula.outcome] if self._analysis.response is None else []
             raise InputError(
-                f"--share {key}: shares are of the answers to {listed(known)}, as NAME[ANSWER]=0.2"
+                f"--share {key}: shares are of the answers to {listed(known)}, as NAME[ANSWER]=0.2",
+                code="plan.unknown_share",
             )
         for key in self._effects:
             if key not in self._asked:
-                raise InputError(f"{key!r} is no parameter of the formula, which has {listed(self._asked)}")
+                raise InputError(
+                    f"{key!r} is no parameter of the formula, which has {listed(self._asked)}",
+                    code="plan.unknown_truth",
+                )
 
     def _effects_in_words(self) -> str:
         stated = ", ".join(f"{name} {value:g}" for name, value in self._effects.items())
@@ -215,7 +232,10 @@ def _intercepts(
 
     found = root(missing, np.log(target[1:] / target[0]))
     if not found.success or np.abs(missing(found.x)).max() > 1e-6:
-        raise InputError("no intercept gives these shares with these effects: state smaller effects")
+        raise InputError(
+            "no intercept gives these shares with these effects: state smaller effects",
+            code="plan.no_intercept",
+        )
     return np.asarray(found.x)
 
 

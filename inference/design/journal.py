@@ -46,11 +46,14 @@ class Journal:
         except OSError as error:
             raise self._unwritten(error) from None
         except (ValueError, KeyError, TypeError):
-            raise InputError(f"{self.path} is not what an interrupted run left: move it away") from None
+            raise InputError(
+                f"{self.path} is not what an interrupted run left: move it away", code="plan.journal_invalid"
+            ) from None
         if any(digest not in digests for digest, _, _ in found):
             raise InputError(
                 f"{self.path} is what a run with other parameters or versions left: repeat that one, "
-                "move the file away, or name another --out"
+                "move the file away, or name another --out",
+                code="plan.journal_of_other_run",
             )
         return {(digest, number): value for digest, number, value in found}
 
@@ -95,7 +98,8 @@ class Journal:
             except BlockingIOError:
                 os.close(lock)
                 raise InputError(
-                    f"{path}: another run is writing it: wait for that one, or name another --out"
+                    f"{path}: another run is writing it: wait for that one, or name another --out",
+                    code="plan.journal_in_use",
                 ) from None
             # Who had it may have deleted it since it was opened.
             if _is_at(path, lock):
@@ -104,7 +108,7 @@ class Journal:
                 os.close(lock)
 
     def _unwritten(self, error: OSError) -> InputError:
-        return InputError(f"cannot write {self.path}: {error.strerror or error}")
+        return InputError(f"cannot write {self.path}: {error.strerror or error}", code="files.not_writable")
 
 
 def _is_at(path: Path, handle: int) -> bool:

@@ -39,7 +39,8 @@ def save_pack(study: Study, folder: Path) -> None:
     """Write pack.md and pack.html, to a new folder: blanks may be filled in. Raises InputError."""
     if folder.is_dir() and any(folder.iterdir()):
         raise InputError(
-            f"{folder} is not empty, and what was filled in there would be lost: choose another folder"
+            f"{folder} is not empty, and what was filled in there would be lost: choose another folder",
+            code="holders.folder_not_empty",
         )
     shown = {"study": study, "sections": sections_of(study), "version": version("ldpkit")}
     with whole_folder(folder, OwnFiles("pack.json", ())) as made:

@@ -68,7 +68,7 @@ def people_of_table(known: pd.DataFrame, names: Sequence[str], labels: Labels | 
         refuse_blanks(known[COUNT], f"{COUNT} of the table of people")
         weights = positive(known[COUNT], f"{COUNT} of the table of people", 0.0)
     if not weights.sum():
-        raise InputError("the table of people has nobody in it")
+        raise InputError("the table of people has nobody in it", code="plan.table_without_people")
     codes, frame = distinct_rows(known[list(names)])
     found = np.bincount(codes, weights, len(frame))
     shares = np.rint(found / found.sum() * WHOLE).astype(np.int64)
@@ -91,7 +91,10 @@ def as_the_study_says(found: People, fields: Sequence[PublicField]) -> People:
             low, high = float(one.value(0)), float(one.value(one.size - 1))
             odd = [str(value) for value in column if not (numbers and low <= value <= high)]
         if odd:
-            raise InputError(f"the table of people: {one.id} has {odd[0]!r}, which the study does not have")
+            raise InputError(
+                f"the table of people: {one.id} has {odd[0]!r}, which the study does not have",
+                code="plan.unknown_public_value",
+            )
         if one.choices:
             frame = frame.assign(**{one.id: pd.Categorical(labels, categories=list(one.choices))})
     return replace(found, frame=frame)
@@ -109,7 +112,8 @@ def uniform_people(fields: Sequence[PublicField], cells: int) -> People:
     if rows > max(cells, 1):
         raise InputError(
             f"the public fields have {rows:,.0f} combinations, which are too many to sum over: give a "
-            "--table of people, or name fewer"
+            "--table of people, or name fewer",
+            code="plan.too_many_combinations",
         )
     both = list(product(*values))
     frame = pd.DataFrame(index=range(len(both)))

@@ -261,7 +261,8 @@ def _formula(question: Question, known: dict[str, Widths] | None) -> dict[str, W
     if known is None:
         raise InputError(
             f"{question.id}: there is no formula for {question.model.name} under {question.mechanism.name}: "
-            "leave --at-once out, so that studies are simulated"
+            "leave --at-once out, so that studies are simulated",
+            code="plan.no_formula",
         )
     return known
 
@@ -294,7 +295,10 @@ def check_parameter(question: Question, truth: Truth, parameter: str) -> None:
     """Raises InputError for a parameter that the plan must have and lacks."""
     if parameter not in truth.parameters:
         known = listed(list(truth.parameters))
-        raise InputError(f"{parameter!r} is no parameter of {question.id}, which has {known}")
+        raise InputError(
+            f"{parameter!r} is no parameter of {question.id}, which has {known}",
+            code="plan.unknown_parameter",
+        )
 
 
 def _clipping(
@@ -312,7 +316,8 @@ def _clipping(
     if given and share > NEARLY_ALL:
         raise InputError(
             f"{question.id}: with {stated} {share:.0%} of the answers lie beyond their bounds, where devices "
-            "clip them: is it in the question's own units?"
+            "clip them: is it in the question's own units?",
+            code="plan.answers_beyond_bounds",
         )
     if share <= FEW_CLIPPED:
         return ()
@@ -330,11 +335,13 @@ def questions_to_plan(
     check_study(study)
     check_seed(seed)
     if not any(question.id == question_id for question in study.questions):
-        raise InputError(f"the study has no question {question_id!r}")
+        raise InputError(f"the study has no question {question_id!r}", code="study.unknown_question")
     if isinstance(devices, str) or not isinstance(devices, Sequence) or not devices:
-        raise UsageError("a plan needs a list of numbers of devices")
+        raise UsageError("a plan needs a list of numbers of devices", code="plan.devices_missing")
     if isinstance(epsilons, str):
-        raise UsageError("epsilons must be a list of decimals, such as ['0.5', '1']")
+        raise UsageError(
+            "epsilons must be a list of decimals, such as ['0.5', '1']", code="plan.epsilons_wrong_form"
+        )
     for n in devices:
         check_devices(n)
         answers_of(study, n)
@@ -355,7 +362,8 @@ def answers_of(study: Study, devices: int) -> int:
         return devices
     if devices < len(study.questions):
         raise InputError(
-            f"each device answers one of {len(study.questions)} questions: {devices} are too few for that"
+            f"each device answers one of {len(study.questions)} questions: {devices} are too few for that",
+            code="plan.too_few_devices",
         )
     return devices // len(study.questions)
 

@@ -76,7 +76,8 @@ def possible_of_study(study: Study, formula: str, known: pd.DataFrame | None) ->
     if (record := record_formula(study, formula)) is not None:
         raise InputError(
             f"{record.outcome} is of a record: plan {record.question.id} without a formula, as the study's "
-            "own model, for --devices; what public fields add to a record's regression cannot be planned"
+            "own model, for --devices; what public fields add to a record's regression cannot be planned",
+            code="plan.record_outcome",
         )
     names = columns_in(study, formula)
     outcome = parse(formula, names).outcome
@@ -86,7 +87,8 @@ def possible_of_study(study: Study, formula: str, known: pd.DataFrame | None) ->
     if study.ask_one and len(asked) > 1:
         raise InputError(
             f"each person answers one question of this study: no report would have both {asked[0].id} and "
-            f"{asked[1].id}, so nothing would tell how they hang together"
+            f"{asked[1].id}, so nothing would tell how they hang together",
+            code="plan.one_question_a_person",
         )
     reports = [_possible_reports(question) for question in asked]
     many = int(np.prod([len(one.codes) for one, _ in reports], dtype=np.int64))
@@ -146,7 +148,8 @@ def _refuse_many(rows: int) -> None:
     if rows > MOST_ROWS:
         raise InputError(
             f"{rows:,} combinations of public values and reports are too many to sum over ({MOST_ROWS:,} at "
-            "most): name fewer columns, or give a --table of people with coarser ones"
+            "most): name fewer columns, or give a --table of people with coarser ones",
+            code="plan.too_many_rows",
         )
 
 
@@ -174,7 +177,8 @@ def _possible_reports(question: Question) -> tuple[Private, Values | None]:
     else:
         raise InputError(
             f"{question.id}: the reports that {mechanism.name} may send of {mechanism.choices} choices are "
-            "too many to sum over: plan with fewer choices, or under randomized_response or hadamard"
+            "too many to sum over: plan with fewer choices, or under randomized_response or hadamard",
+            code="plan.too_many_reports_of_mechanism",
         )
     answers = names_of_answers(mechanism)
     vectors = vectors / vectors.sum(axis=0)
@@ -188,16 +192,17 @@ def _levels_of(one: PublicField) -> Sequence[Any]:
         return one.choices
     if one.size == 2 and [one.value(0), one.value(1)] == ["0", "1"]:
         return ["0", "1"]
-    raise InputError(_public_number(one.id))
+    raise InputError(_public_number(one.id), code="plan.public_number")
 
 
 def _levels_in(column: pd.Series, name: str) -> Sequence[Any]:
     values = sorted(column.dropna().unique().tolist(), key=str)
     if pd.api.types.is_numeric_dtype(column) and not set(values) <= {0, 1}:
-        raise InputError(_public_number(name))
+        raise InputError(_public_number(name), code="plan.public_number")
     if not 2 <= len(values) <= MOST_LEVELS:
         raise InputError(
-            f"{name} has {len(values)} different values: an outcome of choices has 2 to {MOST_LEVELS}"
+            f"{name} has {len(values)} different values: an outcome of choices has 2 to {MOST_LEVELS}",
+            code="plan.wrong_level_count",
         )
     return [level_text(value) for value in values]
 

@@ -67,7 +67,10 @@ def run_quick(arguments: argparse.Namespace) -> int | None:
     asked = [name for name in PLANS if getattr(arguments, name) is not None]
     if len(asked) > 1:
         named = " and ".join(f"--{name.replace('_', '-')}" for name in asked)
-        raise UsageError(f"{named} are {'two' if len(asked) == 2 else 'three'} plans: ask for one of them")
+        raise UsageError(
+            f"{named} are {'two' if len(asked) == 2 else 'three'} plans: ask for one of them",
+            code="plan.two_plans",
+        )
     if arguments.difference is not None:
         _refuse_others(arguments, "--difference", OF_A_DIFFERENCE)
         return _run_difference(arguments)
@@ -78,19 +81,21 @@ def run_quick(arguments: argparse.Namespace) -> int | None:
         _refuse_others(arguments, "--towards-set", OF_A_SET)
         return _run_towards_set(arguments)
     if arguments.groups is not None:
-        raise UsageError("--groups is for a --difference")
+        raise UsageError("--groups is for a --difference", code="plan.groups_need_difference")
     for name in OF_REPORTS:
         if getattr(arguments, name) is not None:
-            raise UsageError(f"--{name.replace('_', '-')} is for --towards-set")
+            raise UsageError(f"--{name.replace('_', '-')} is for --towards-set", code="plan.option_of_set")
     return None
 
 
 def _refuse_others(arguments: argparse.Namespace, what: str, taken: tuple[str, ...]) -> None:
     if arguments.study is None:
-        raise UsageError(f"{what} needs STUDY.json")
+        raise UsageError(f"{what} needs STUDY.json", code="plan.study_missing")
     for name in ALL:
         if name not in taken and getattr(arguments, name) not in (None, False):
-            raise UsageError(f"--{name.replace('_', '-')} is not for {what}")
+            raise UsageError(
+                f"--{name.replace('_', '-')} is not for {what}", code="plan.option_of_other_plan"
+            )
 
 
 def parse_difference(text: str) -> tuple[str, str | None, tuple[float, float]]:
@@ -101,7 +106,10 @@ def parse_difference(text: str) -> tuple[str, str | None, tuple[float, float]]:
     except ValueError:
         equals = ""
     if not equals or not name or not (isfinite(one) and isfinite(other)):
-        raise UsageError(f"--difference must be NAME=A,B, such as ever=0.2,0.3, not {text!r}")
+        raise UsageError(
+            f"--difference must be NAME=A,B, such as ever=0.2,0.3, not {text!r}",
+            code="plan.difference_wrong_form",
+        )
     question, bracket, label = name.strip().partition("[")
     return question, label.removesuffix("]") if bracket else None, (one, other)
 
@@ -138,13 +146,14 @@ def _parameter(study: Any, name: str, label: str | None) -> str:
     """What differs: a share, of a label where there are several, or a number's mean."""
     if not any(question.id == name for question in study.questions):
         known = ", ".join(question.id for question in study.questions)
-        raise InputError(f"the study has no question {name!r}: it has {known}")
+        raise InputError(f"the study has no question {name!r}: it has {known}", code="study.unknown_question")
     question = study.question(name)
     if label is not None:
         return f"p[{label}]"
     if question.ask == "choice":
         raise UsageError(
-            f"{name} has several choices: say which, as in {name}[{question.choices[0]}]=0.1,0.2"
+            f"{name} has several choices: say which, as in {name}[{question.choices[0]}]=0.1,0.2",
+            code="plan.choice_needed",
         )
     return "p" if question.ask == "yes_no" else "mean"
 
@@ -186,7 +195,9 @@ def _run_split(arguments: argparse.Namespace) -> int:
     out = plan_folder(arguments.study, arguments.out)
     devices = arguments.devices or [SPLIT_DEVICES]
     if len(devices) > 1:
-        raise UsageError("--total-epsilon is split for one number of --devices")
+        raise UsageError(
+            "--total-epsilon is split for one number of --devices", code="plan.split_needs_one_number"
+        )
     with whole_folder(out, PLAN_FILES) as folder:
         found = split_epsilon(study, arguments.total_epsilon, devices[0], arguments.seed)
         entries = {
@@ -223,7 +234,10 @@ def _run_towards_set(arguments: argparse.Namespace) -> int:
     study = load_study(arguments.study)
     out = plan_folder(arguments.study, arguments.out)
     if len(arguments.devices or ()) != 1:
-        raise UsageError("--towards-set is for one number of --devices, whose reports are the set")
+        raise UsageError(
+            "--towards-set is for one number of --devices, whose reports are the set",
+            code="plan.set_needs_one_number",
+        )
     with whole_folder(out, PLAN_FILES) as folder:
         found = plan_towards_set(study, arguments.towards_set, arguments.devices[0], **stated(arguments))
         entries = {name: {"epsilon": epsilon} for name, epsilon in found.epsilons.items()}

@@ -149,7 +149,10 @@ def for_clients(question: Question, n: int) -> Question:
         return question
     route = copy(question.route)
     if n < FEWEST_NOISY:
-        raise InputError(f"{question.id}: a secure sum needs at least {FEWEST_NOISY} devices")
+        raise InputError(
+            f"{question.id}: a secure sum needs at least {FEWEST_NOISY} devices",
+            code="plan.too_few_for_secure_sum",
+        )
     tolerated = route.tolerate * n // route.clients
     route.clients, route.tolerate = n, min(tolerated, n - FEWEST_NOISY)
     changed = copy(question)

@@ -61,18 +61,23 @@ def split_epsilon(study: Study, total: str, devices: int, seed: int = 0) -> Spli
     budget = _decimal(total)
     if study.ask_one:
         raise InputError(
-            "each device answers one question and spends its epsilon alone: there is nothing to split"
+            "each device answers one question and spends its epsilon alone: there is nothing to split",
+            code="plan.split_of_one_question",
         )
     asked = {question.id: _Asked.of(study, question, devices, seed) for question in study.questions}
     known = {name: one for name, one in asked.items() if one is not None}
     kept = {one.id: Decimal(str(one.mechanism.epsilon)) for one in study.questions if asked[one.id] is None}
     if not known:
-        raise InputError("no question of this study has a formula for its width: simulate plans of each")
+        raise InputError(
+            "no question of this study has a formula for its width: simulate plans of each",
+            code="plan.split_without_formula",
+        )
     left = budget - sum(kept.values())
     if left <= 0:
         raise InputError(
             f"{', '.join(kept)} have no formula and keep their epsilon, {sum(kept.values())} in all: a total "
-            f"of {total} leaves nothing for the others"
+            f"of {total} leaves nothing for the others",
+            code="plan.split_total_spent",
         )
     curves = {name: one.curve(left) for name, one in known.items()}
     found = _allotted(curves, left)
@@ -87,7 +92,10 @@ def _decimal(total: str) -> Decimal:
     except ArithmeticError:
         found = Decimal(0)
     if not found.is_finite() or not found > 0:
-        raise UsageError(f"--total-epsilon must be a decimal above 0, such as 3, not {total!r}")
+        raise UsageError(
+            f"--total-epsilon must be a decimal above 0, such as 3, not {total!r}",
+            code="plan.total_not_positive",
+        )
     return found
 
 
@@ -133,7 +141,10 @@ class _Asked(NamedTuple):
                 worst.append(1.0 if found is None else self.relative(found))
                 budgets.append(epsilon)
         if not budgets:
-            raise InputError(f"{self.id}: its mechanism can have no part of a total of {total}")
+            raise InputError(
+                f"{self.id}: its mechanism can have no part of a total of {total}",
+                code="plan.split_share_too_small",
+            )
         # By chance of rounding a little more ε may seem to tell less.
         return np.asarray(budgets), np.minimum.accumulate(worst)
 
@@ -158,6 +169,7 @@ def _allotted(curves: Mapping[str, tuple[Vector, Vector]], left: Decimal) -> dic
     rounded = {name: (Decimal(epsilon * scale)).quantize(STEP, ROUND_DOWN) for name, epsilon in found.items()}
     if any(one <= 0 for one in rounded.values()):
         raise InputError(
-            f"a total of {left} does not suffice for {len(rounded)} questions: take a larger one"
+            f"a total of {left} does not suffice for {len(rounded)} questions: take a larger one",
+            code="plan.split_total_too_small",
         )
     return {name: f"{one.normalize():f}" for name, one in rounded.items()}

@@ -29,7 +29,8 @@ def with_truth(question: Question, drawn: Truth, given: Mapping[str, float]) -> 
     for name, value in given.items():
         if name not in parameters:
             raise InputError(
-                f"{name!r} is no parameter of {question.id}, which has {listed(list(parameters))}"
+                f"{name!r} is no parameter of {question.id}, which has {listed(list(parameters))}",
+                code="plan.unknown_truth_parameter",
             )
         _check_value(question, name, value)
     return Truth(family.completed(parameters, given), drawn.sites)
@@ -39,14 +40,21 @@ def _check_value(question: Question, name: str, value: float) -> None:
     """Raises InputError for a value that the parameter cannot have."""
     kind = MODELS[question.model.name].shape.optional["prior"].optional.get(name.partition("[")[0])
     if kind in (POSITIVE, EACH_POSITIVE) and not value > 0:
-        raise InputError(f"the truth of {name} must be above 0, not {value:g}")
+        raise InputError(
+            f"the truth of {name} must be above 0, not {value:g}", code="plan.truth_not_positive"
+        )
     if kind is SHARE and not 0 <= value <= 1:
-        raise InputError(f"the truth of {name} must be between 0 and 1, not {value:g}")
+        raise InputError(
+            f"the truth of {name} must be between 0 and 1, not {value:g}", code="plan.truth_not_probability"
+        )
 
 
 def unstated(name: str) -> InputError:
     """The refusal of a plan that lacks a parameter."""
-    return InputError(f"state what {name} may be, such as --truth {name}=0.5: a plan cannot guess it")
+    return InputError(
+        f"state what {name} may be, such as --truth {name}=0.5: a plan cannot guess it",
+        code="plan.truth_missing",
+    )
 
 
 def stated_values(options: Sequence[str] | None) -> dict[str, float]:
@@ -61,11 +69,13 @@ def parse_truth(text: str) -> dict[str, float]:
         name, equals, value = part.rpartition("=")
         name = name.strip()
         if name in found:
-            raise UsageError(f"{name} has two values: {found[name]:g} and {value}")
+            raise UsageError(
+                f"{name} has two values: {found[name]:g} and {value}", code="plan.truth_given_twice"
+            )
         try:
             found[name] = float(value)
         except ValueError:
             equals = ""
         if not equals or not name or not isfinite(found[name]):
-            raise UsageError(f"{part!r} is not of the form parameter=number")
+            raise UsageError(f"{part!r} is not of the form parameter=number", code="plan.truth_wrong_form")
     return found

@@ -43,5 +43,8 @@ def model_for(
         return family.condition_on_total(question, mechanism, summary)
     if name not in family.mechanisms():
         known = ", ".join(family.mechanisms())
-        raise InputError(f"{question.id}: {family.name!r} has no likelihood for {name!r}, only for {known}")
+        raise InputError(
+            f"{question.id}: {family.name!r} has no likelihood for {name!r}, only for {known}",
+            code="fit.no_likelihood",
+        )
     return family.condition(question, mechanism, summary, rows)

@@ -150,7 +150,9 @@ class Multinomial(Family):
         self, question: Question, mechanism: Mechanism, summary: QuestionSummary, sets: Sets | None = None
     ) -> Model:
         if len(question.choices) > MOST_SHARES:
-            raise InputError(f"{question.id}: {self.name!r} draws at most {MOST_SHARES} shares")
+            raise InputError(
+                f"{question.id}: {self.name!r} draws at most {MOST_SHARES} shares", code="fit.too_many_shares"
+            )
         form = form_of(mechanism, summary) if sets is None else rows_form(mechanism, sets)
         answers = noiseless_answers(mechanism, summary.n)
         shares = Shares(question, of_answers(question, form.estimate), answers)
@@ -227,7 +229,9 @@ def _filled(drawn: Mapping[str, float], given: Mapping[str, float]) -> dict[str,
     others = {name: value for name, value in drawn.items() if name not in given}
     total = sum(others.values())
     if min(given.values()) < 0 or left < -1e-9 or (not others and left > 1e-9):
-        raise InputError("the shares of the truth must be between 0 and 1 and add up to 1")
+        raise InputError(
+            "the shares of the truth must be between 0 and 1 and add up to 1", code="plan.truth_shares"
+        )
     return {name: given.get(name, others.get(name, 0.0) * left / (total or 1)) for name in drawn}
 
 

@@ -72,12 +72,16 @@ class Family:
     def condition_on_answers(self, question: Question, answers: Answers) -> Model:
         """Condition the model on raw answers, one a person: what an analyst would get without privacy."""
         del answers
-        raise InputError(f"{question.id}: the model {self.name!r} takes no raw answers")
+        raise InputError(
+            f"{question.id}: the model {self.name!r} takes no raw answers", code="fit.model_needs_noise"
+        )
 
     def simulate(self, question: Question, truth: Truth, n: int, random: Generator) -> Any:
         """Draw the answers of n people, in the form that `quantise_many` takes."""
         del truth, n, random
-        raise InputError(f"{question.id}: answers of model {self.name!r} cannot be simulated")
+        raise InputError(
+            f"{question.id}: answers of model {self.name!r} cannot be simulated", code="fit.not_simulated"
+        )
 
     def settable(self, parameters: Mapping[str, float]) -> Mapping[str, float]:
         """The parameters of a simulated truth that a planner may set."""

@@ -124,7 +124,8 @@ class Free(Family):
         if given:
             raise InputError(
                 f"nothing of the model {self.name!r} can be set, whose truths are drawn from its prior: name "
-                "a law to plan for a truth of your own"
+                "a law to plan for a truth of your own",
+                code="plan.truth_of_free_model",
             )
         return {**drawn, **stated}
 

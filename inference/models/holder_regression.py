@@ -156,9 +156,14 @@ def holder_regression(question: Question, statistics: HolderStatistics) -> Model
 def _check(question: Question, statistics: HolderStatistics) -> None:
     why = refusal(statistics)
     if why:
-        raise InputError(f"{question.id}: marginal does not take these statistics: {why}")
+        raise InputError(
+            f"{question.id}: marginal does not take these statistics: {why}", code="fit.marginal_statistics"
+        )
     if not statistics.intercept and "feature_mean" in question.model.prior:
-        raise InputError(f"{question.id}: a prior of feature_mean needs statistics with an intercept")
+        raise InputError(
+            f"{question.id}: a prior of feature_mean needs statistics with an intercept",
+            code="prior.feature_mean_without_intercept",
+        )
 
 
 def _central_sites(question: Question) -> dict[str, Any]:

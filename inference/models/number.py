@@ -251,13 +251,15 @@ def place_of(law: NumberLaw, question: Question) -> Place:
     low, width = number_units(question)
     if law.positive and low + width <= 0:
         raise InputError(
-            f"{question.id}: {question.model.name!r} is a law of positive numbers, and the bounds hold none"
+            f"{question.id}: {question.model.name!r} is a law of positive numbers, and the bounds hold none",
+            code="fit.no_positive_bounds",
         )
     units = law.units(question)
     place = Place(units, (low - units.zero) / units.unit, width / units.unit)
     if law.whole and place.bounds[1] - min(place.shift, 0.0) > MOST_POINTS:
         raise InputError(
-            f"{question.id}: a model of whole numbers needs bounds at most {MOST_POINTS} apart and from 0"
+            f"{question.id}: a model of whole numbers needs bounds at most {MOST_POINTS} apart and from 0",
+            code="fit.bounds_too_wide",
         )
     return place
 

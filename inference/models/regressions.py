@@ -158,7 +158,10 @@ def logistic_from_records(question: Question, mechanism: Mechanism, summary: Que
     """
     record = cast(GaussianYesNoRecord, mechanism)
     if summary.reports is None:
-        raise InputError(f"{question.id}: no summary is exact for it: fit the reports themselves")
+        raise InputError(
+            f"{question.id}: no summary is exact for it: fit the reports themselves",
+            code="fit.summary_not_exact",
+        )
     rows = _rows(record, summary.reports)
     sites = partial(draw_sites, question, False)
 

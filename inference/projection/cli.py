@@ -58,7 +58,9 @@ def run_project(arguments: argparse.Namespace) -> int:
     check_seed(arguments.seed)
     new_id = arguments.id or f"{study.id}-2"
     if new_id == study.id:
-        raise UsageError(f"--id {new_id}: is the first study's: the second needs an id of its own")
+        raise UsageError(
+            f"--id {new_id}: is the first study's: the second needs an id of its own", code="project.id_taken"
+        )
     tokens = second_tokens(study, new_id, arguments.tokens)
     second, projected = second_study(study, Path(arguments.found), new_id, arguments.seed)
     is_new = _write(arguments.out, with_tokens(second, tokens).to_json() + "\n", read)
@@ -79,7 +81,10 @@ def _write(path: str, text: str, read: list[str]) -> bool:
     if path != STREAM and os.path.isfile(path) and os.path.getsize(path):
         if read_bytes(path) == text.encode():
             return False
-        raise InputError(f"{path}: has another study document: choose another file, or remove it first")
+        raise InputError(
+            f"{path}: has another study document: choose another file, or remove it first",
+            code="project.other_study_in_file",
+        )
     with replacing(path, read=read) as file:
         file.write(text)
     return True

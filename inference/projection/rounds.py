@@ -52,7 +52,10 @@ def first_rounds(study: Study, path: Path) -> list[FirstRound]:
         return _of_holders(study, path)
     asked = [question for question in study.questions if question.mechanism.statistic == MARGINALS]
     if not asked:
-        raise InputError(f"study {study.id} has no question with the statistic {MARGINALS!r}")
+        raise InputError(
+            f"study {study.id} has no question with the statistic {MARGINALS!r}",
+            code="project.no_marginals_question",
+        )
     assert study.route is not None
     clients = study.route.clients
     found = zip(asked, _posteriors(study, asked, path), strict=True)
@@ -66,9 +69,11 @@ def _posteriors(study: Study, asked: list[Question], folder: Path) -> list[Rows]
         posteriors = [found["questions"][question.id]["parameters"] for question in asked]
         digest = found["study"]
     except (ValueError, KeyError, TypeError):
-        raise InputError(f"{path} holds no posterior of {asked[0].id}: ldpkit fit writes it") from None
+        raise InputError(
+            f"{path} holds no posterior of {asked[0].id}: ldpkit fit writes it", code="project.no_posterior"
+        ) from None
     if digest != study.digest:
-        raise InputError(f"{path} is about another study document")
+        raise InputError(f"{path} is about another study document", code="project.posterior_of_other_study")
     return posteriors
 
 
@@ -83,14 +88,17 @@ def doubts_of(study: Study, path: Path) -> list[str]:
 def _of_holders(study: Study, path: Path) -> list[FirstRound]:
     asked = [question for question in study.questions if question.mechanism.share is not None]
     if not asked:
-        raise InputError(f"study {study.id} has no table question that states its share of the budget")
+        raise InputError(
+            f"study {study.id} has no table question that states its share of the budget",
+            code="project.no_budget_share",
+        )
     summary, rounds = load_summary(study, str(path)), []
     for question in asked:
         mechanism = mechanism_for(question)
         assert isinstance(mechanism, TableMechanism)
         statistics = holder_statistics(question, mechanism, summary.questions[question.id])
         if statistics.holders == 0:
-            raise InputError(f"{path} has no report of {question.id}")
+            raise InputError(f"{path} has no report of {question.id}", code="project.no_report")
         records = max(1, round(float(rows_of(statistics).expected.sum())))
         rows = moments_of(question, statistics, records)
         rounds.append(FirstRound(question, rows, records, statistics.holders, _prior(study, question)))
@@ -113,7 +121,8 @@ def moments_of(question: Question, statistics: HolderStatistics, records: int) -
     if cuts_records(question, squares[:-1], np.diag(noise)[1:-1]):
         raise InputError(
             f"{question.id}: the norm {question.norm} cuts too many records to tell how fields are spread: "
-            "ask again with a larger one; the first study can be fitted by itself"
+            "ask again with a larger one; the first study can be fitted by itself",
+            code="project.norm_too_small",
         )
     unsure = np.hypot(np.diag(noise)[1:], 2 * mean * noise[0, 1:])
     sd = np.sqrt(np.maximum(squares - mean**2, unsure))

@@ -35,7 +35,9 @@ NAMES = tuple(_HOMES)
 def method_named(name: str) -> Method:
     """The method of that name. Raises InputError for an unknown one."""
     if name not in NAMES:
-        raise InputError(f"{name!r} is no method for tables; {', '.join(NAMES)} are")
+        raise InputError(
+            f"{name!r} is no method for tables; {', '.join(NAMES)} are", code="fit.unknown_table_method"
+        )
     module, attribute = _HOMES[name]
     method: Method = getattr(import_module(f"{__name__}.{module}"), attribute)
     return method

@@ -30,13 +30,18 @@ def draw_published(
     if question.model.prior:
         named = ", ".join(question.model.prior)
         raise InputError(
-            f"{question.id}: {name} has a prior of its own, the study states one of {named}: use marginal"
+            f"{question.id}: {name} has a prior of its own, the study states one of {named}: use marginal",
+            code="prior.not_of_method",
         )
     if statistics.holders == 0:
-        raise InputError(f"{question.id}: {name} needs reports: there are none")
+        raise InputError(
+            f"{question.id}: {name} needs reports: there are none", code="fit.method_needs_reports"
+        )
     why = method.refuses(statistics)
     if why:
-        raise InputError(f"{question.id}: {name} does not take these statistics: {why}")
+        raise InputError(
+            f"{question.id}: {name} does not take these statistics: {why}", code="fit.method_statistics"
+        )
     prior = default_prior(statistics.columns, statistics.features)
     own_seed = seed_of(question, seed)
     drawn = method.draw(statistics, prior, Run(own_seed))

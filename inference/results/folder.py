@@ -97,7 +97,10 @@ def whole_folder(target: Path, own: OwnFiles = FIT_FILES, study: Digested | None
     another one. Raises InputError, also when the disk is full.
     """
     if str(target) == STREAM:
-        raise UsageError("--out - is standard output, and this command writes a folder: name one")
+        raise UsageError(
+            "--out - is standard output, and this command writes a folder: name one",
+            code="result.to_standard_output",
+        )
     target = target.resolve()
     temporary = None
     try:
@@ -113,7 +116,9 @@ def whole_folder(target: Path, own: OwnFiles = FIT_FILES, study: Digested | None
         yield temporary
         _swap(temporary, target, own)
     except OSError as error:
-        raise InputError(f"cannot write {target}: {error.strerror or error}") from None
+        raise InputError(
+            f"cannot write {target}: {error.strerror or error}", code="files.not_writable"
+        ) from None
     finally:
         if temporary is not None:
             shutil.rmtree(temporary, ignore_errors=True)
@@ -124,15 +129,16 @@ def _files_of(target: Path, own: OwnFiles) -> list[str]:
     if not target.exists():
         return []
     if not target.is_dir():
-        raise InputError(f"{target} is not a folder")
+        raise InputError(f"{target} is not a folder", code="result.not_a_folder")
     if Path.cwd().is_relative_to(target):
-        raise InputError(f"{target} is the folder you are in: choose another")
+        raise InputError(f"{target} is the folder you are in: choose another", code="result.current_folder")
     found = sorted(target.iterdir())
     listed = own.listed_in(target)
     foreign = [one.name for one in found if one.name not in listed or one.is_symlink() or not one.is_file()]
     if foreign:
         raise InputError(
-            f"{target} holds {foreign[0]}, which is no result of this command: choose another folder"
+            f"{target} holds {foreign[0]}, which is no result of this command: choose another folder",
+            code="result.foreign_file",
         )
     return [one.name for one in found]
 
@@ -142,7 +148,8 @@ def _refuse_other_study(result: Path, study: Digested) -> None:
     if digest != study.digest:
         raise InputError(
             f"{result.parent} holds a result of another study, or of this one before it was edited "
-            f"({digest}): choose another folder"
+            f"({digest}): choose another folder",
+            code="result.of_other_study",
         )
 
 

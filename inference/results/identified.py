@@ -113,6 +113,7 @@ def check_share(share: float) -> float:
     if not known or not 0 <= share < MOST_FALSE:
         raise UsageError(
             f"the share of false reports must be a number from 0 to below {MOST_FALSE:g}, such as "
-            f"{FALSE_SHARE:g}: 0 leaves out what false reports could do"
+            f"{FALSE_SHARE:g}: 0 leaves out what false reports could do",
+            code="fit.wrong_false_share",
         )
     return float(share)

@@ -67,13 +67,23 @@ USUAL = Interval()
 def interval_of(prob: object = USUAL.prob, kind: object = USUAL.kind) -> Interval:
     """Check what was asked for. Raises InputError, which knows the slips that are made most."""
     if isinstance(prob, bool) or not isinstance(prob, int | float):
-        raise UsageError(f"prob must be a number between 0 and 1, such as 0.9, not {prob!r}")
+        raise UsageError(
+            f"prob must be a number between 0 and 1, such as 0.9, not {prob!r}",
+            code="result.prob_not_between_0_and_1",
+        )
     if 1 < prob < 100:
-        raise UsageError(f"prob is a probability: write {prob / 100:g} for {prob:g} %")
+        raise UsageError(
+            f"prob is a probability: write {prob / 100:g} for {prob:g} %", code="result.prob_in_percent"
+        )
     if not 0 < prob < 1:
-        raise UsageError(f"prob must lie between 0 and 1, such as 0.9, not {prob!r}")
+        raise UsageError(
+            f"prob must lie between 0 and 1, such as 0.9, not {prob!r}", code="result.prob_out_of_range"
+        )
     if kind not in (ETI, HDI):
-        raise UsageError(f"kind must be {ETI!r} (equal tails) or {HDI!r} (highest density), not {kind!r}")
+        raise UsageError(
+            f"kind must be {ETI!r} (equal tails) or {HDI!r} (highest density), not {kind!r}",
+            code="result.unknown_interval_kind",
+        )
     return Interval(float(prob), str(kind))
 
 

@@ -109,7 +109,9 @@ def _questions(study: Study, path: Path, what: str, command: str) -> dict[str, A
     except (KeyError, TypeError):
         digest, questions = None, None
     if not isinstance(digest, str) or not isinstance(questions, dict):
-        raise InputError(f"{path} is not {what}: give the folder that `{command}` wrote")
+        raise InputError(
+            f"{path} is not {what}: give the folder that `{command}` wrote", code="result.not_a_result"
+        )
     _refuse_other(study, path, digest, what, command)
     return questions
 
@@ -118,10 +120,16 @@ def _audits(study: Study, path: str) -> list[Any]:
     """The entries of an audit. Raises InputError."""
     found = _read(Path(path))
     if not isinstance(found, list) or not all(isinstance(one, dict) and "checks" in one for one in found):
-        raise InputError(f"{path} is not an audit: give the file that `ldpkit audit --out` wrote")
+        raise InputError(
+            f"{path} is not an audit: give the file that `ldpkit audit --out` wrote",
+            code="result.not_an_audit",
+        )
     for one in found:
         if not isinstance(one.get("study"), str):
-            raise InputError(f"{path} does not say of which study it is: run `ldpkit audit` again")
+            raise InputError(
+                f"{path} does not say of which study it is: run `ldpkit audit` again",
+                code="result.audit_without_study",
+            )
         _refuse_other(study, Path(path), one["study"], "an audit", "ldpkit audit")
     return found
 
@@ -130,16 +138,17 @@ def _read(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from None
+        raise InputError(f"cannot read {path}: {error.strerror}", code="files.not_readable") from None
     except ValueError:
-        raise InputError(f"{path} is not JSON") from None
+        raise InputError(f"{path} is not JSON", code="files.not_json") from None
 
 
 def _refuse_other(study: Study, path: Path, digest: str, what: str, command: str) -> None:
     if digest != study.digest:
         raise InputError(
             f"{path} is {what} of another study document, with digest {visible(digest[:64])}, not of "
-            f"{study.id} version {study.version} with digest {study.digest}: run `{command}` with this one"
+            f"{study.id} version {study.version} with digest {study.digest}: run `{command}` with this one",
+            code="result.input_of_other_study",
         )
 
 
@@ -202,7 +211,8 @@ def _calibrated(study: Study, name: str, entry: Any) -> Joined:
         ok, reasons = entry["ok"] is True, [str(one) for one in entry["reasons"]]
     except (KeyError, TypeError, ValueError):
         raise InputError(
-            f"the calibration says nothing of {name} that can be read: calibrate it again"
+            f"the calibration says nothing of {name} that can be read: calibrate it again",
+            code="result.calibration_unreadable",
         ) from None
     said = f"in {studies} 90 % intervals contained the truth in {held.replace('%', ' %')} of them"
     return Joined(name, "calibration", "good" if ok else "bad", "; ".join([said, *([] if ok else reasons)]))

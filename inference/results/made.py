@@ -139,12 +139,12 @@ def digest_of_file(path: str) -> str | None:
         with open(path, "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from None
+        raise InputError(f"cannot read {path}: {error.strerror}", code="files.not_readable") from None
 
 
 def made_from(document: object) -> Made:
     """Read the member `made`. Raises InputError where it is none, or names an option that a fit has not."""
-    wrong = InputError("its member `made` does not say how it was made")
+    wrong = InputError("its member `made` does not say how it was made", code="result.made_unreadable")
     if not isinstance(document, dict):
         raise wrong
     try:

@@ -91,7 +91,9 @@ class Posterior:
         if name not in self.draws:
             near = nearest(str(name), self.draws)
             hint = f"did you mean {near}?" if near else f"it has {listed(list(self.draws))}"
-            raise InputError(f"{self.question} has no parameter {name!r}: {hint}")
+            raise InputError(
+                f"{self.question} has no parameter {name!r}: {hint}", code="result.unknown_parameter"
+            )
         found = self.quantity(name, f"{name} of {self.question}", self.draws[name])
         return replace(found, share=self.is_share(name))
 
@@ -142,7 +144,8 @@ class Posterior:
         if not isinstance(value, int | float) or not law.low <= value < law.high:
             raise InputError(
                 f"{self.question}: answers lie between {law.low:g} and {law.high:g}, and {value!r} does not: "
-                "shares above a value need one from there"
+                "shares above a value need one from there",
+                code="result.value_beyond_bounds",
             )
         draws = law.above(float(value))
         return self.quantity(f"share above {value:g}", f"the share of {self.question} above {value:g}", draws)
@@ -164,7 +167,8 @@ class Posterior:
             known = ", ".join(list(self.draws)[:4])
             raise InputError(
                 f"{self.question} asks for no number whose law the model {self.model} has, so that it has no "
-                f"{asked}: take what it has by name, such as posterior[{known.split(', ')[0]!r}] of {known}"
+                f"{asked}: take what it has by name, such as posterior[{known.split(', ')[0]!r}] of {known}",
+                code="result.no_law_of_answers",
             )
         return self.implied
 
@@ -375,7 +379,9 @@ class Posterior:
                 then.
         """
         if not isinstance(folder, str | Path):
-            raise InputError(f"the folder must be a path, not a {type(folder).__name__}")
+            raise InputError(
+                f"the folder must be a path, not a {type(folder).__name__}", code="result.folder_not_a_path"
+            )
         from inference.results.saving import save_posteriors
 
         save_posteriors({self.question: self}, Path(folder))

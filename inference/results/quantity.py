@@ -163,7 +163,8 @@ class Quantity:
         if ours & theirs:
             raise InputError(
                 f"{self.name} and {other.name} come partly from one fit, in orders that no longer agree: "
-                "calculate with the draws of its quantities first"
+                "calculate with the draws of its quantities first",
+                code="result.draws_do_not_pair",
             )
         return _independent(self.draws, other.draws)
 

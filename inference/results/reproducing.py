@@ -90,9 +90,12 @@ def reproduce(
     try:
         made = made_from(document.get("made"))
     except InputError as error:
-        raise InputError(f"{path}: {error}") from None
+        raise InputError(f"{path}: {error}", code="result.reproduce_invalid") from None
     if not made.inputs:
-        raise InputError(f"{path} was not made by `ldpkit fit` on files: only that can be repeated")
+        raise InputError(
+            f"{path} was not made by `ldpkit fit` on files: only that can be repeated",
+            code="result.not_reproducible",
+        )
     files = [found_input(one, given, path.resolve().parent) for one in made.inputs]
     with tempfile.TemporaryDirectory(prefix="ldpkit-again-") as name:
         folder = Path(name) / "fit"
@@ -107,11 +110,11 @@ def _document(path: Path) -> dict[str, Any]:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from None
+        raise InputError(f"cannot read {path}: {error.strerror}", code="files.not_readable") from None
     except ValueError:
-        raise InputError(f"{path} is not JSON") from None
+        raise InputError(f"{path} is not JSON", code="files.not_json") from None
     if not isinstance(document, dict) or not isinstance(document.get("questions"), dict):
-        raise InputError(f"{path} is no posterior.json")
+        raise InputError(f"{path} is no posterior.json", code="result.not_posterior_json")
     return document
 
 
@@ -119,7 +122,10 @@ def found_input(wanted: Input, given: Sequence[str], beside: Path) -> str:
     """The path of the file that was read. Raises InputError, where there is none UsageError."""
     name = Path(wanted.name).name
     if wanted.sha256 is None:
-        raise InputError(f"{visible(name)} was read from a stream, which cannot be read again")
+        raise InputError(
+            f"{visible(name)} was read from a stream, which cannot be read again",
+            code="result.input_from_stream",
+        )
     near = [str(folder / name) for folder in (beside, beside.parent, Path.cwd())]
     there = [*given, *[one for one in near if Path(one).is_file()]]
     for path in there:
@@ -129,11 +135,13 @@ def found_input(wanted: Input, given: Sequence[str], beside: Path) -> str:
     if others:
         raise InputError(
             f"{others[0]} is not the file that was fitted: its SHA-256 is {digest_of_file(others[0])}, and "
-            f"posterior.json says {visible(str(wanted.sha256)[:64])}"
+            f"posterior.json says {visible(str(wanted.sha256)[:64])}",
+            code="result.input_changed",
         )
     raise UsageError(
         f"{visible(name)} is not beside posterior.json: give its path too "
-        "(`ldpkit reproduce posterior.json FILE …`)"
+        "(`ldpkit reproduce posterior.json FILE …`)",
+        code="result.input_missing",
     )
 
 
@@ -144,14 +152,18 @@ def _fit(made: Made, files: Sequence[str], folder: Path, more: Sequence[str]) ->
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as process:
         code = process.wait()
     if code not in WRITTEN:
-        raise InputError(f"the fit could not be repeated: it ended with exit code {code}")
+        raise InputError(
+            f"the fit could not be repeated: it ended with exit code {code}", code="result.refit_failed"
+        )
 
 
 def _value(option: Parts, files: Sequence[str]) -> str:
     """What the option is given now, with the files' paths."""
     paths = [files[part] for part in option[1:] if not isinstance(part, str)]
     if option[0] == "--wave" and any("," in path for path in paths):
-        raise InputError(f"{', '.join(paths)}: move them to paths without a comma")
+        raise InputError(
+            f"{', '.join(paths)}: move them to paths without a comma", code="result.path_with_comma"
+        )
     return "".join([part if isinstance(part, str) else files[part] for part in option[1:]])
 
 

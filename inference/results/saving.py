@@ -48,7 +48,7 @@ def save_posteriors(
 def _saved_before(path: Path, head: dict[str, Any], replaced: set[str]) -> dict[str, Any]:
     """The questions of an earlier posterior.json. Raises InputError where they would not belong together."""
     if path.parent.exists() and not path.parent.is_dir():
-        raise InputError(f"{path.parent} is not a folder")
+        raise InputError(f"{path.parent} is not a folder", code="result.not_a_folder")
     if not path.exists():
         _refuse_other_draws(path.parent, replaced)
         return {}
@@ -57,14 +57,20 @@ def _saved_before(path: Path, head: dict[str, Any], replaced: set[str]) -> dict[
         questions: dict[str, Any] = {**saved["questions"]}
         study, seed = saved["study"], saved["seed"]
     except (ValueError, KeyError, TypeError):
-        raise InputError(f"{path} is no result of a fit: choose another folder") from None
+        raise InputError(
+            f"{path} is no result of a fit: choose another folder", code="result.folder_of_other_files"
+        ) from None
     if study != head["study"]:
-        raise InputError(f"{path.parent} holds a fit of another study ({study}): choose another folder")
+        raise InputError(
+            f"{path.parent} holds a fit of another study ({study}): choose another folder",
+            code="result.folder_of_other_study",
+        )
     _refuse_other_draws(path.parent, replaced - set(questions))
     kept = {name: found for name, found in questions.items() if name not in replaced}
     if kept and seed != head["seed"]:
         raise InputError(
-            f"{path.parent} holds {min(kept)} under seed {seed}, not {head['seed']}: choose another folder"
+            f"{path.parent} holds {min(kept)} under seed {seed}, not {head['seed']}: choose another folder",
+            code="result.folder_of_other_seed",
         )
     return kept
 
@@ -73,7 +79,10 @@ def _refuse_other_draws(folder: Path, names: set[str]) -> None:
     """Raises InputError where draws would be written over a file that posterior.json does not speak of."""
     for name in sorted(names):
         if (folder / f"{name}.nc").exists():
-            raise InputError(f"{folder} holds {name}.nc, which is no result of a fit: choose another folder")
+            raise InputError(
+                f"{folder} holds {name}.nc, which is no result of a fit: choose another folder",
+                code="result.draws_of_other_fit",
+            )
 
 
 def _without_nan(value: Any) -> Any:

@@ -215,7 +215,8 @@ def approximate(model: Model, seed: int, draws: int = CHAINS * KEPT, chains: int
         if space.dimension > MOST_DIMENSIONS:
             raise InputError(
                 f"--method laplace takes at most {MOST_DIMENSIONS} parameters, not {space.dimension}: "
-                "use --method nuts"
+                "use --method nuts",
+                code="fit.too_many_parameters_for_laplace",
             )
         start = compiled(space.start)(as_arrays(model.initial, float), data)
         mode = find_mode(space, np.asarray(start), data)

@@ -13,7 +13,6 @@ from ldp_client.core.randomness import read, urandom
 from ldp_client.documents.errors import AnswerError, InputError
 from ldp_client.documents.report import SECRET_BYTES, Report, report_id_of
 from ldp_client.mechanisms.memoized import refuse_forgetful
-from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ def perturb_many(
             mechanism is none.
     """
     if not hasattr(mechanism, "payload_size"):
-        raise InputError(say("files.one_mechanism", kind=type(mechanism).__name__))
+        raise InputError.say("files.one_mechanism", kind=type(mechanism).__name__)
     refuse_forgetful({mechanism.field: mechanism})
     answers = with_blanks(mechanism, in_rows(mechanism.field, answers), refusals)
     quantised = quantise_many(mechanism, answers)
@@ -121,21 +120,21 @@ def public_many(study: "Study", columns: "Mapping[str, Sequence[Any]]") -> "list
     """
     known = {field.id: field for field in study.public}
     if not hasattr(columns, "keys"):
-        raise AnswerError("public", say("files.columns_by_name"))
+        raise AnswerError.say("files.columns_by_name", "public")
     for name in columns:
         if name not in known:
-            raise AnswerError(str(name)[:64], say("core.not_public"))
+            raise AnswerError.say("core.not_public", str(name)[:64])
     columns = {str(name): _one_column(str(name), columns[name]) for name in columns}
     length = max([len(column) for column in columns.values()] or [0])
     rows: "list[dict[str, str]]" = [{} for _ in range(length)]
     for name, field in known.items():
         if name not in columns or len(columns[name]) != length:
-            raise AnswerError(name, say("core.one_column"))
+            raise AnswerError.say("core.one_column", name)
         for number, (row, answer) in enumerate(zip(rows, columns[name]), 1):
             try:
                 row[name] = field.value_of(answer)
             except AnswerError as error:
-                raise AnswerError(name, say("core.row", row=number, problem=error.problem)) from None
+                raise AnswerError.say("core.row", name, row=number, problem=error.problem) from None
     return rows
 
 
@@ -143,7 +142,7 @@ def _one_column(name: str, column: "Any") -> "Sequence[Any]":
     """Values in an order: a list, an array or a column of a data frame. Raises AnswerError."""
     is_ordered = hasattr(column, "__len__") and not isinstance(column, (str, bytes, set, frozenset, dict))
     if not is_ordered or getattr(column, "ndim", 1) != 1:
-        raise AnswerError(name, say("files.column_order"))
+        raise AnswerError.say("files.column_order", name)
     return list(column)
 
 

@@ -42,9 +42,9 @@ def in_rows(field: str, answers: "Any") -> "Any":
     if isinstance(answers, dict):
         return {name: in_rows(f"{field}.{name}", column) for name, column in answers.items()}
     if isinstance(answers, NO_ROWS) or not hasattr(answers, "__iter__") or getattr(answers, "ndim", 1) == 0:
-        raise AnswerError(field, say("core.rows"))
+        raise AnswerError.say("core.rows", field)
     if getattr(getattr(answers, "dtype", None), "kind", "") in ("m", "M"):
-        raise AnswerError(field, say("core.times"))
+        raise AnswerError.say("core.times", field)
     return answers if hasattr(answers, "__len__") else list(answers)
 
 
@@ -55,15 +55,15 @@ def with_blanks(mechanism: "Mechanism", answers: "Any", refusals: bool) -> "Any"
     called one.
     """
     if refusals and not mechanism.refusal:
-        raise InputError(say("core.no_refusal", question=mechanism.field))
+        raise InputError.say("core.no_refusal", question=mechanism.field)
     answers = without_mask(answers)
     if not mechanism.refusal or (isinstance(answers, np.ndarray) and answers.dtype.kind in "biuSU"):
         return answers
     listed = answers.tolist() if isinstance(answers, np.ndarray) else list(answers)
     blank = [is_missing(answer) for answer in listed]
     if not refusals and any(blank):
-        raise AnswerError(
-            mechanism.field, say("core.row", row=blank.index(True) + 1, problem=say("core.blank"))
+        raise AnswerError.say(
+            "core.row", mechanism.field, row=blank.index(True) + 1, problem=say("core.blank")
         )
     if isinstance(answers, np.ndarray) and not any(blank):
         return answers
@@ -101,7 +101,7 @@ def _one_by_one(mechanism: "Mechanism", answers: "Sequence[Any]") -> "list[Any]"
         try:
             quantised.append(mechanism.quantise(answer))
         except AnswerError as error:
-            raise AnswerError(error.field, say("core.row", row=row, problem=error.problem)) from None
+            raise AnswerError.say("core.row", error.field, row=row, problem=error.problem) from None
     return quantised
 
 
@@ -145,7 +145,7 @@ def _each_record(mechanism: "Mechanism", answers: "dict[str, Any]") -> "list[dic
         for column in map(without_mask, answers.values())
     ]
     if len({len(column) for column in columns}) > 1:
-        raise AnswerError(mechanism.field, say("core.column_lengths"))
+        raise AnswerError.say("core.column_lengths", mechanism.field)
     return [dict(zip(answers, values)) for values in zip(*columns)]
 
 
@@ -184,7 +184,7 @@ def _records(mechanism: RecordMechanism, answers: "dict[str, Any]", weight: int)
         if field.bounds is not None and any(
             [isinstance(value, FLAGS) for value in _listed(answers[field.id])]
         ):
-            raise AnswerError(f"{mechanism.field}.{field.id}", say("core.numbers"))
+            raise AnswerError.say("core.numbers", f"{mechanism.field}.{field.id}")
     features = [_units(mechanism, columns[field.id], field) for field in mechanism.features]
     last = _signed(columns[mechanism.response.id], mechanism.response, weight)
     return np.column_stack([np.full(len(last), weight), *features, last])
@@ -218,7 +218,7 @@ def _units(mechanism: RecordMechanism, column: "NDArray[Any]", field: "Field") -
     if places.size and places.min() < 0:
         problem = say("core.one_of_choices", choices=len(field.choices))
         row = int(places.argmin()) + 1
-        raise AnswerError(f"{mechanism.field}.{field.id}", say("core.row", row=row, problem=problem))
+        raise AnswerError.say("core.row", f"{mechanism.field}.{field.id}", row=row, problem=problem)
     return places
 
 
@@ -243,18 +243,18 @@ def _check_columns(mechanism: RecordMechanism, columns: "dict[str, NDArray[Any]]
     for field in fields:
         name = f"{mechanism.field}.{field.id}"
         if field.id not in columns:
-            raise AnswerError(name, say("core.missing"))
+            raise AnswerError.say("core.missing", name)
         column = columns[field.id]
         if column.ndim != 1 or len(column) != len(columns[fields[0].id]):
-            raise AnswerError(name, say("core.one_column"))
+            raise AnswerError.say("core.one_column", name)
         if field.choices:
             _check_labels(column, field, name)
             continue
         if column.dtype.kind not in ("b" if field.bounds is None else "iuf"):
-            raise AnswerError(name, say("core.booleans" if field.bounds is None else "core.numbers"))
+            raise AnswerError.say("core.booleans" if field.bounds is None else "core.numbers", name)
         refuse_missing(column, name)
     if len(columns) != len(fields):
-        raise AnswerError(mechanism.field, say("core.unasked_field"))
+        raise AnswerError.say("core.unasked_field", mechanism.field)
 
 
 def _check_labels(column: "NDArray[Any]", field: "Field", name: str) -> None:
@@ -262,4 +262,4 @@ def _check_labels(column: "NDArray[Any]", field: "Field", name: str) -> None:
     wrong = [] if column.dtype.kind == "U" else [not isinstance(value, str) for value in column.tolist()]
     if any(wrong):
         problem = say("core.one_of_choices", choices=len(field.choices))
-        raise AnswerError(name, say("core.row", row=wrong.index(True) + 1, problem=problem))
+        raise AnswerError.say("core.row", name, row=wrong.index(True) + 1, problem=problem)

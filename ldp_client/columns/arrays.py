@@ -36,7 +36,7 @@ def refuse_missing(values: "NDArray[Any]", field: str, before: int = 0) -> None:
     numbers = values.astype(np.float64)
     for bad, key in ((np.isnan(numbers), "core.missing"), (np.isinf(numbers), "core.infinite")):
         if bad.any():
-            raise AnswerError(field, say("core.row", row=before + int(bad.argmax()) + 1, problem=say(key)))
+            raise AnswerError.say("core.row", field, row=before + int(bad.argmax()) + 1, problem=say(key))
 
 
 def positions(values: "NDArray[Any]", bounds: "tuple[Rational, Rational]") -> "Floats":

@@ -27,9 +27,9 @@ def run_audit(arguments: "argparse.Namespace", study: "Study") -> int:
         refuse_replacing(arguments.out, [arguments.study])
         refuse_replacing_other(arguments.out, FINDINGS)
     if arguments.samples < FEWEST_SAMPLES:
-        raise UsageError(say("cli.few_samples", fewest=FEWEST_SAMPLES))
+        raise UsageError.say("cli.few_samples", fewest=FEWEST_SAMPLES)
     if study.route is not None:
-        raise InputError(say("cli.audit_of_sum", study=study.id))
+        raise InputError.say("cli.audit_of_sum", study=study.id)
     audits = []
     questions = chosen_questions(study, arguments.question)
     progress = progress_of(arguments)

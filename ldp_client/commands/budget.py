@@ -42,7 +42,7 @@ def run_budget(arguments: argparse.Namespace) -> int:
     from ldp_client.device.told import told_by
 
     if not os.path.isdir(arguments.folder) or not holds_device(arguments.folder):
-        raise InputError(say("cli.no_device", folder=arguments.folder))
+        raise InputError.say("cli.no_device", folder=arguments.folder)
     budget, damage = _kept(arguments.folder)
     told = told_by(Ledger(arguments.folder))
     epsilon = sum([one.epsilon for one in told], Fraction(0))

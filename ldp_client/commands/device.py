@@ -118,7 +118,7 @@ def run_answer(arguments: argparse.Namespace) -> int:
     from ldp_client.device.held_back import MOST_DAYS
 
     if arguments.json and not arguments.yes:
-        raise UsageError(say("cli.json_asks_nobody"))
+        raise UsageError.say("cli.json_asks_nobody")
     collector, study_id = split_study_url(arguments.study_url)
     _refuse_folder_of_others(arguments.folder)
     keys, digests = arguments.key or None, arguments.digest or None
@@ -142,7 +142,7 @@ def run_answer(arguments: argparse.Namespace) -> int:
     try:
         if _leaves_unseen(device, study_id):
             # To fetch the study now would show the address beside the report.
-            raise AlreadyAnsweredError(say("cli.waits_unseen", study=study_id, days=MOST_DAYS))
+            raise AlreadyAnsweredError.say("cli.waits_unseen", study=study_id, days=MOST_DAYS)
         report = _answer(device, study_id, arguments)
     except TransferError:
         _tell_waiting(device, study_id)
@@ -213,16 +213,16 @@ def _answers(study: "Study", arguments: argparse.Namespace) -> "dict[str, Any]":
 
     if study.unit != "holder":
         if arguments.table or arguments.again:
-            raise InputError(say("cli.for_people", study=study.id))
+            raise InputError.say("cli.for_people", study=study.id)
         texts = split_settings(study, [*arguments.answers, *arguments.public])
         _refuse_unmeant(study, arguments)
         answers = values_from_text(study, texts)
         for name, answer in answers.items():
             if answer is None:
-                raise AnswerError(name, say("core.blank"))
+                raise AnswerError.say("core.blank", name)
         return {**answers, **_refusals(study, texts, arguments.refuse)}
     if arguments.answers or arguments.public or arguments.refuse or not arguments.table:
-        raise InputError(say("cli.for_holders", study=study.id))
+        raise InputError.say("cli.for_holders", study=study.id)
     return {**table_answers(study, arguments.table)}
 
 
@@ -231,9 +231,9 @@ def _refusals(study: "Study", texts: "dict[str, str]", refused: "list[str]") -> 
     offered = [question.id for question in study.questions if question.refusal]
     for name in refused:
         if name not in offered:
-            raise InputError(say("cli.refuse", known=", ".join(offered) or "–"))
+            raise InputError.say("cli.refuse", known=", ".join(offered) or "–")
         if name in texts:
-            raise InputError(say("cli.refuse_and_set", question=name))
+            raise InputError.say("cli.refuse_and_set", question=name)
     return dict.fromkeys(refused)
 
 
@@ -245,11 +245,11 @@ def _refuse_unmeant(study: "Study", arguments: argparse.Namespace) -> None:
     fields = [field.id for field in study.public]
     for setting in arguments.public:
         if setting.partition("=")[0] not in fields:
-            raise InputError(say("cli.not_public", known=", ".join(fields) or "–"))
+            raise InputError.say("cli.not_public", known=", ".join(fields) or "–")
     for setting in arguments.answers if arguments.yes else []:
         name = setting.partition("=")[0]
         if name in fields:
-            raise InputError(say("cli.unmeant", field=name))
+            raise InputError.say("cli.unmeant", field=name)
 
 
 def _check_answers(study: "Study", answers: "dict[str, Any]") -> None:
@@ -286,9 +286,9 @@ def _refuse_folder_of_others(folder: str) -> None:
     try:
         is_wrong = os.path.isdir(folder) and not holds_device(folder) and holds_others(folder)
     except OSError as error:
-        raise InputError(say("device.unread_folder", folder=folder, reason=error.strerror)) from None
+        raise InputError.say("device.unread_folder", folder=folder, reason=error.strerror) from None
     if is_wrong:
-        raise InputError(say("cli.other_folder", folder=folder))
+        raise InputError.say("cli.other_folder", folder=folder)
 
 
 def run_withdraw(arguments: argparse.Namespace) -> int:
@@ -300,14 +300,14 @@ def run_withdraw(arguments: argparse.Namespace) -> int:
     collector, study_id = split_study_url(arguments.study_url)
     unknown = say("cli.never_answered", folder=arguments.folder, study=study_id)
     if not holds_device(arguments.folder):
-        raise InputError(unknown)
+        raise InputError(unknown, code="device.unknown_report")
     device = Device(
         arguments.folder, "1", collector, signing_keys=arguments.key or None, nodes=arguments.node
     )
     try:
         count = device.withdraw(study_id, everywhere=arguments.everywhere)
     except InputError:
-        raise InputError(unknown) from None
+        raise InputError(unknown, code="device.unknown_report") from None
     line = say("cli.withdrew", study=study_id, count=count)
     left = bool(device.answered_elsewhere(study_id))
     document = {"study": study_id, "withdrawn": count, "answered_elsewhere": left}
@@ -321,7 +321,7 @@ def _ask_for_consent(study: "Study", collector: str) -> None:
     from ldp_client.describing import describe
 
     if not sys.stdin.isatty():
-        raise UsageError(say("cli.nobody_consents"))
+        raise UsageError.say("cli.nobody_consents")
     sent_to = say("cli.sent_to", collector=visible(collector))
     noted = [*warnings_of(study), *issuer_warnings(study, collector), *notes_of(study)]
     print("\n".join([*describe(study), sent_to, *noted]))
@@ -330,7 +330,7 @@ def _ask_for_consent(study: "Study", collector: str) -> None:
     except EOFError:
         said = ""
     if said.strip().lower() not in ("y", "yes"):
-        raise InputError(say("cli.no_consent"))
+        raise InputError.say("cli.no_consent")
 
 
 def _show_sent(
@@ -386,8 +386,8 @@ def split_settings(study: "Study", settings: "list[str]") -> "dict[str, str]":
         name, equals, value = setting.partition("=")
         if not equals or name not in known:
             # Not even the name is repeated: it may be an answer that was mistyped.
-            raise InputError(say("cli.set_form", known=", ".join(known)))
+            raise InputError.say("cli.set_form", known=", ".join(known))
         if name in texts:
-            raise InputError(say("cli.set_twice", name=name))
+            raise InputError.say("cli.set_twice", name=name)
         texts[name] = value
     return texts

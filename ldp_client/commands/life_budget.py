@@ -34,7 +34,7 @@ def kept_budget(folder: str) -> "Optional[str]":
     except ValueError:
         text = ""
     if len(content) > MOST_BYTES or not _is_budget(text):
-        raise InputError(say("cli.budget.damaged", path=path))
+        raise InputError.say("cli.budget.damaged", path=path)
     return text
 
 

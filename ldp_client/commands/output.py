@@ -182,7 +182,7 @@ def check_output(arguments: "argparse.Namespace") -> None:
     """
     out = str(getattr(arguments, "out", None) or "")
     if getattr(arguments, "json", False) and out == STREAM:
-        raise UsageError(say("cli.two_outputs"))
+        raise UsageError.say("cli.two_outputs")
     refuse_unwritten(out)
 
 

@@ -52,7 +52,7 @@ def sheet_columns(study: "Study") -> "list[str]":
     Raises InputError where the study is not asked on paper, or as `refuse_taken` does.
     """
     if study.paper is None:
-        raise InputError(say("paper.none", study=study.id))
+        raise InputError.say("paper.none", study=study.id)
     refuse_taken(study)
     return [RECORD, SHEET, *_fields(study)]
 
@@ -62,7 +62,7 @@ def refuse_taken(study: "Study") -> None:
     asked = [question.id for question in study.questions]
     for name in (RECORD, SHEET, ARM) if study.paper is not None else ():
         if name in _fields(study) or (name == ARM and name in asked):
-            raise InputError(say("paper.taken", name=name))
+            raise InputError.say("paper.taken", name=name)
 
 
 def _fields(study: "Study") -> "list[str]":
@@ -91,7 +91,7 @@ def write_sheet(study: "Study", path: str, records: int) -> None:
 
     columns = sheet_columns(study)
     if not 1 <= records <= MOST_RECORDS:
-        raise UsageError(say("paper.records", most=f"{MOST_RECORDS:,}"))
+        raise UsageError.say("paper.records", most=f"{MOST_RECORDS:,}")
     with replacing(path, is_new=True) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(columns)

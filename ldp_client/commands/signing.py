@@ -46,7 +46,7 @@ def run_keygen(arguments: argparse.Namespace) -> int:
     public_path = f"{root}.pub{extension}"
     if os.path.lexists(public_path):
         # Before the private half is written, which would then be without this one.
-        raise InputError(say("files.cannot_write", path=public_path, reason=os.strerror(EEXIST)))
+        raise InputError.say("files.cannot_write", path=public_path, reason=os.strerror(EEXIST))
     write_new(arguments.out, private, 0o600)
     try:
         write_new(public_path, public, 0o644)

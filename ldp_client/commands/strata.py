@@ -21,7 +21,7 @@ def require_keys(study: "Study") -> None:
     for field in study.carried:
         have = {key.public[field.id] for key in tokens.keys}
         if len(have) < field.size:
-            raise StudyError("channel.tokens.keys", _problem(field, have))
+            raise StudyError("channel.tokens.keys", _problem(field, have), code="study.stratum_key_missing")
 
 
 def _problem(field: "PublicField", have: "set[str]") -> str:

@@ -33,7 +33,7 @@ def add_set(command: argparse._ActionsContainer) -> None:
 def count_of_people(text: str, option: str = "people") -> int:
     """Raises UsageError for what is no count."""
     if not (text.isascii() and text.isdecimal() and len(text) <= MOST_DIGITS and int(text)):
-        raise UsageError(say("cli.people", option=option, people=visible(text[:40])))
+        raise UsageError.say("cli.people", option=option, people=visible(text[:40]))
     return int(text)
 
 
@@ -41,7 +41,7 @@ def refuse_without_people(arguments: argparse.Namespace) -> None:
     """Raises UsageError where the set is described, and nobody says how large it is."""
     for name in OWN:
         if getattr(arguments, name) is not None:
-            raise UsageError(say("cli.needs_people", option=name.replace("_", "-")))
+            raise UsageError.say("cli.needs_people", option=name.replace("_", "-"))
 
 
 def stated(arguments: argparse.Namespace) -> dict[str, Any]:

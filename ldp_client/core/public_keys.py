@@ -11,7 +11,6 @@ from binascii import hexlify, unhexlify
 from ldp_client.documents.errors import DocumentError, InputError
 from ldp_client.documents.fields import Base64
 from ldp_client.documents.signed import ED25519, RSA
-from ldp_client.words.text import say
 
 BEGIN, END = "-----BEGIN PUBLIC KEY-----", "-----END PUBLIC KEY-----"
 RSA_BITS = 3072
@@ -48,7 +47,7 @@ class PublicKey:
         value = der[len(_RSA_HEAD) : len(_RSA_HEAD) + RSA_BYTES]
         if der == _RSA_HEAD + value + _RSA_TAIL and len(der) == whole and value[0] & 128:
             return cls(RSA, der, value)
-        raise InputError(say("core.key_kind"))
+        raise InputError.say("core.key_kind")
 
 
 def _der_of(text: str) -> bytes:
@@ -58,7 +57,7 @@ def _der_of(text: str) -> bytes:
             return Base64().read("".join(lines[1:-1]), "", DocumentError)
     except DocumentError:
         pass
-    raise InputError(say("core.key_block", begin=BEGIN, end=END))
+    raise InputError.say("core.key_block", begin=BEGIN, end=END)
 
 
 def is_signed_by_rsa(message: bytes, signature: bytes, modulus: bytes) -> bool:

@@ -7,7 +7,6 @@ no place on the grid is that of an answer which nobody gave.
 
 from ldp_client.core.integers import isqrt
 from ldp_client.documents.errors import AnswerError
-from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,24 +34,24 @@ def as_float(value: "Any", field: str) -> float:
         # A whole number that no float reaches: beyond any bounds.
         return float("inf") if value > 0 else float("-inf")
     except (TypeError, ValueError):
-        raise AnswerError(field, say("core.number")) from None
+        raise AnswerError.say("core.number", field) from None
     if number - number != 0:
         if isinstance(value, int):
             # The same where a float overflows in silence, as in MicroPython.
             return number
-        raise AnswerError(field, say("core.infinite" if number == number else "core.missing"))
+        raise AnswerError.say("core.infinite" if number == number else "core.missing", field)
     return number
 
 
 def _refuse_no_number(value: "Any", field: str) -> None:
     if value is None:
-        raise AnswerError(field, say("core.missing"))
+        raise AnswerError.say("core.missing", field)
     kind = getattr(getattr(value, "dtype", None), "kind", "")
     if kind in ("m", "M"):
         # NumPy counts some of them in their unit: four hours would be 14,400,000,000,000.
-        raise AnswerError(field, say("core.times"))
+        raise AnswerError.say("core.times", field)
     if isinstance(value, (str, bytes, bool)) or not _is_number(value, kind):
-        raise AnswerError(field, say("core.number"))
+        raise AnswerError.say("core.number", field)
 
 
 def _is_number(value: "Any", kind: str) -> bool:

@@ -46,7 +46,7 @@ def urandom(size: int) -> bytes:
     try:
         return os.urandom(size)
     except AttributeError:  # some microcontroller builds
-        raise RandomnessError(say("core.random_absent")) from None
+        raise RandomnessError.say("core.random_absent") from None
 
 
 def read(random: "Source", size: int) -> bytes:
@@ -59,7 +59,7 @@ def read(random: "Source", size: int) -> bytes:
 def _exactly(random: "Source", size: int) -> bytes:
     fresh = random(size)
     if not isinstance(fresh, (bytes, bytearray)) or len(fresh) != size:
-        raise RandomnessError(say("core.random_size", size=size))
+        raise RandomnessError.say("core.random_size", size=size)
     return fresh
 
 
@@ -102,7 +102,7 @@ class Health:
         # Another thread's source may have come since.
         if self not in _known:
             _known.append(self)
-        raise RandomnessError(say("core.random_broken", problem=problem))
+        raise RandomnessError.say("core.random_broken", problem=problem)
 
     def _count_repetitions(self, fresh: bytes) -> None:
         """The repetition test. A long run has equal bytes at places i and i + 4 with i divisible by 4."""
@@ -142,7 +142,7 @@ def _refuse_simulators(source: "Any") -> None:
     # Where functions do not know what they belong to, as on MicroPython.
     simulated = simulated or any([inner is getattr(random, name, None) for name in SIMULATORS])
     if simulated and not known:
-        raise RandomnessError(say("core.random_simulator"))
+        raise RandomnessError.say("core.random_simulator")
 
 
 _known: "list[Health]" = []

@@ -38,7 +38,6 @@ from ldp_client.device.spending import refuse_others, refuse_overspending, refus
 from ldp_client.device.terms import terms_of
 from ldp_client.documents.errors import InputError, RefusedError
 from ldp_client.documents.signed import SignedStudy
-from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -106,7 +105,7 @@ class Device:
         )
         self.collector = "" if collector is None else self.policy.base_url(collector)
         if not isinstance(require_consent, bool):
-            raise InputError(say("device.require_consent"))
+            raise InputError.say("device.require_consent")
         self.require_consent = require_consent
         self.send_window = plain_window(send_window)
         self.ledger = Ledger(folder_of(folder))
@@ -288,7 +287,7 @@ class Device:
         # After that: what was answered in time is then sent, whatever day it is.
         terms.refuse_outside_days(date.today())
         if terms.study.digest in self._closed:
-            raise RefusedError(say("device.closed_early", study=terms.study.id))
+            raise RefusedError.say("device.closed_early", study=terms.study.id)
         refuse_full(connection)
         remembering = recall(connection, terms, publisher)
         fresh = [name for name in terms.mechanisms if name not in remembering or not remembering[name].answer]
@@ -336,7 +335,7 @@ class Device:
             LedgerError: the ledger cannot be used.
         """
         if not isinstance(attempts, int) or attempts < 1:
-            raise InputError(say("device.attempts"))
+            raise InputError.say("device.attempts")
         # Loaded when there is something to send: answering needs no network.
         from ldp_client.device.sending import Sender
 
@@ -396,5 +395,5 @@ class Device:
 
     def _needed_collector(self) -> str:
         if not self.collector:
-            raise InputError(say("device.no_collector"))
+            raise InputError.say("device.no_collector")
         return self.collector

@@ -62,7 +62,7 @@ def exchange(
     thread.join(seconds or DEADLINE_SECONDS)
     if thread.is_alive():
         running.cutoff.cut()
-        raise TransferError(say("device.no_whole_answer", seconds=seconds or DEADLINE_SECONDS))
+        raise TransferError.say("device.no_whole_answer", seconds=seconds or DEADLINE_SECONDS)
     return running.result()
 
 
@@ -129,10 +129,10 @@ class _Running:
             return self._answer
         if isinstance(self._error, (OSError, HTTPException)):
             reason = getattr(self._error, "reason", None) or self._error
-            raise TransferError(printable(reason, MOST_CHARACTERS)) from None
+            raise TransferError(printable(reason, MOST_CHARACTERS), code="server.exchange_failed") from None
         if isinstance(self._error, ValueError):
             # Not in its words: they repeat what goes along in a header.
-            raise TransferError(say("device.cannot_be_sent")) from None
+            raise TransferError.say("device.cannot_be_sent") from None
         assert self._error is not None
         raise self._error
 
@@ -150,13 +150,13 @@ class _Running:
                 if moved is None:
                     return Answer(response.getcode(), response.headers, self._read(response))
             request = moved
-        raise TransferError(say("device.redirects", most=MOST_REDIRECTS))
+        raise TransferError.say("device.redirects", most=MOST_REDIRECTS)
 
     def _read(self, response: "Any") -> bytes:
         body: bytes = response.read(self._most + 1)
         # What http.client says only where all is read at once.
         if len(body) <= self._most and getattr(response, "length", None):
-            raise TransferError(say("device.cut_off"))
+            raise TransferError.say("device.cut_off")
         return body
 
 

@@ -11,7 +11,6 @@ from ldp_client.documents.fields import IDENTIFIER_CHARACTERS, printable
 from ldp_client.documents.signed import MAX_BYTES as MAX_SIGNED_BYTES
 from ldp_client.documents.signed import SignedStudy
 from ldp_client.documents.study import MAX_BYTES, Study
-from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ def split_study_url(url: str) -> "tuple[str, str]":
     base, path, study_id = url.partition(STUDIES_PATH)
     is_id = study_id and not set(study_id) - set(IDENTIFIER_CHARACTERS)
     if not base.lower().startswith(("http://", "https://")) or not path or not is_id:
-        raise UsageError(say("device.study_url", url=url, path=STUDIES_PATH))
+        raise UsageError.say("device.study_url", url=url, path=STUDIES_PATH)
     return base, study_id
 
 
@@ -80,7 +79,7 @@ def _is_closed(answer: "Answer") -> bool:
 
 def _same(url: str, study_id: str, study: Study) -> Study:
     if study.id != study_id:
-        raise TransferError(say("device.another_study", url=url, study=study.id))
+        raise TransferError.say("device.another_study", url=url, study=study.id)
     return study
 
 
@@ -88,12 +87,12 @@ def _get(url: str, most: int, absent: str = "device.http_absent") -> "Answer":
     try:
         answer = exchange(urllib.request.Request(url, headers={"User-Agent": "ldpkit"}), most)
     except (TransferError, ValueError) as error:
-        raise TransferError(
-            say("device.unreachable", url=url, reason=printable(error, MOST_CHARACTERS))
+        raise TransferError.say(
+            "device.unreachable", url=url, reason=printable(error, MOST_CHARACTERS)
         ) from None
     if problem_of(answer, document_of(answer)) == "study-deleted":
-        raise RefusedError(say("device.deleted", url=url))
+        raise RefusedError.say("device.deleted", url=url)
     if answer.status != 200:
         key = absent if answer.status == 404 else "device.http_status"
-        raise TransferError(say(key, url=url, status=answer.status))
+        raise TransferError.say(key, url=url, status=answer.status)
     return answer

@@ -10,7 +10,7 @@ import sqlite3
 
 from ldp_client.documents.errors import AnswerError, RefusedError
 from ldp_client.documents.sections import names_in
-from ldp_client.words.text import letters, say
+from ldp_client.words.text import letters
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def refuse_asked_behind_noise(connection: sqlite3.Connection, terms: "Terms") ->
     for field, clear, names in zip(study.public, terms.clear_marks, terms.public_marks):
         asked = [{mark(question), *words.split()} for question, words in rows]
         if any([names & known and clear not in known for known in asked]):
-            raise RefusedError(say("device.asked_behind_noise", study=study.id, field=field.id))
+            raise RefusedError.say("device.asked_behind_noise", study=study.id, field=field.id)
 
 
 def with_public(
@@ -82,15 +82,15 @@ def with_public(
     """
     fields = [field.id for field in study.public]
     if public is not None and not isinstance(public, dict):
-        raise AnswerError("public", say("core.answers"))
+        raise AnswerError.say("core.answers", "public")
     if not isinstance(answers, dict):
         return answers  # which `quantise_answers` refuses
     for name in public or {}:
         if name not in fields:
-            raise AnswerError(str(name)[:64], say("core.not_public"))
+            raise AnswerError.say("core.not_public", str(name)[:64])
         if name in answers:
-            raise AnswerError(name, say("device.given_twice"))
+            raise AnswerError.say("device.given_twice", name)
     unnamed = [name for name in fields if name in answers]
     if unnamed and not is_watched:
-        raise RefusedError(say("device.clear_unnamed", study=study.id, fields=", ".join(unnamed)))
+        raise RefusedError.say("device.clear_unnamed", study=study.id, fields=", ".join(unnamed))
     return {**answers, **(public or {})}

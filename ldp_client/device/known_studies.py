@@ -74,11 +74,11 @@ def note_version(
     rows = connection.execute(query, publisher.of(study.id)).fetchall()
     for version, digest, _ in rows:
         if study.version < version:
-            raise RefusedError(
-                say("device.older_version", study=study.id, version=study.version, seen=version)
+            raise RefusedError.say(
+                "device.older_version", study=study.id, version=study.version, seen=version
             )
         if study.version == version and digest not in (study.digest, ANY_DIGEST):
-            raise RefusedError(say("device.other_version", study=study.id, seen=version))
+            raise RefusedError.say("device.other_version", study=study.id, seen=version)
     signed_by = [key for version, _, key in rows if version == study.version and key]
     kept = key_id or max(signed_by, key=publisher.name.__eq__, default="")
     row = (study.id, publisher.name, study.version, study.digest, kept)
@@ -98,7 +98,7 @@ def signer_of(connection: sqlite3.Connection, study: "Study", keys: "Sequence[Pu
     trusted = [key.id for key in keys if (key.id,) in signed_by]
     if keys and not trusted:
         _refuse_older(connection, study, [pinned.id for pinned in keys])
-        raise RefusedError(say("device.not_known_signed", study=study.id))
+        raise RefusedError.say("device.not_known_signed", study=study.id)
     query = "SELECT publisher, MIN(version) FROM reports WHERE study = ? GROUP BY publisher"
     first = {**dict.fromkeys(trusted[-1:], study.version), **dict(connection.execute(query, (study.id,)))}
     return max(trusted[::-1], key=lambda key: first.get(key, 0), default="")
@@ -109,7 +109,7 @@ def _refuse_older(connection: sqlite3.Connection, study: "Study", key_ids: "list
     rows = connection.execute("SELECT version, key FROM seen WHERE study = ?", (study.id,)).fetchall()
     seen = max([version for version, key in rows if key in key_ids], default=0)
     if study.version < seen:
-        raise RefusedError(say("device.older_version", study=study.id, version=study.version, seen=seen))
+        raise RefusedError.say("device.older_version", study=study.id, version=study.version, seen=seen)
 
 
 def publisher_of(connection: sqlite3.Connection, digest: str, collector: str) -> str:
@@ -131,9 +131,9 @@ def note_publisher(connection: sqlite3.Connection, digest: str, collector: str, 
 def refuse_no_study(study: "Any") -> None:
     """Raises InputError for what is no study, such as its text, or a signed one that nobody accepted."""
     if not isinstance(study, Study):
-        raise InputError(say("device.no_study", found=type(study).__name__))
+        raise InputError.say("device.no_study", found=type(study).__name__)
     if study.only_shown:
-        raise InputError(say("device.only_shown", study=study.id))
+        raise InputError.say("device.only_shown", study=study.id)
 
 
 def warn_of_others(study_id: str, others: "list[str]") -> None:
@@ -149,7 +149,7 @@ def refuse_unknown(connection: sqlite3.Connection, study_id: str) -> None:
     tables = ("seen", "consents", "spent", "reports")
     query = " UNION ".join([f"SELECT study FROM {table}" for table in tables])
     if (study_id,) not in connection.execute(query).fetchall():
-        raise InputError(say("device.unknown_study"))
+        raise InputError.say("device.unknown_study")
 
 
 def note_consent(connection: sqlite3.Connection, study: "Study", publisher: Publisher, today: date) -> None:
@@ -167,4 +167,4 @@ def refuse_without_consent(connection: sqlite3.Connection, study: "Study", publi
     """Raises RefusedError unless the person agreed to answer exactly this document to this publisher."""
     query = f"SELECT 1 FROM consents WHERE {OF_PUBLISHER} AND digest = ?"
     if not connection.execute(query, (*publisher.of(study.id), study.digest)).fetchone():
-        raise RefusedError(say("device.no_consent", study=study.id, version=study.version))
+        raise RefusedError.say("device.no_consent", study=study.id, version=study.version)

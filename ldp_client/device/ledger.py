@@ -34,7 +34,6 @@ from ldp_client.device.locking import (
 from ldp_client.device.outbox import Queued, pending
 from ldp_client.device.spending import Spend
 from ldp_client.documents.errors import LedgerError
-from ldp_client.words.text import say
 
 LOCK_SECONDS = 10.0
 _HOLDER_BYTES = 16
@@ -55,7 +54,7 @@ class Ledger:
         except (OSError, ValueError) as error:
             # Also of a name that no folder can have, such as one with a NUL.
             reason = getattr(error, "strerror", error)
-            raise LedgerError(say("device.no_folder", folder=folder, reason=reason)) from None
+            raise LedgerError.say("device.no_folder", folder=folder, reason=reason) from None
         self.folder = folder
         self.path = os.path.join(folder, LEDGER_NAME)
         for path in (folder, self.path, os.path.join(folder, LOCK_NAME)):
@@ -127,11 +126,11 @@ class Ledger:
             if os.path.exists(self.path):
                 return
             if is_marked(lock) or os.path.exists(self.path + "-journal"):
-                raise LedgerError(say("device.ledger_gone", path=self.path))
+                raise LedgerError.say("device.ledger_gone", path=self.path)
             try:
                 self._make_whole()
             except OSError as error:
-                raise LedgerError(say("device.no_ledger", path=self.path, reason=error.strerror)) from None
+                raise LedgerError.say("device.no_ledger", path=self.path, reason=error.strerror) from None
             mark(lock)
 
     def _make_whole(self) -> None:
@@ -143,7 +142,7 @@ class Ledger:
         with self._open(fresh) as connection:
             create_tables(connection)
         if os.path.exists(self.path):
-            raise LedgerError(say("device.ledger_twice", path=self.path))
+            raise LedgerError.say("device.ledger_twice", path=self.path)
         os.replace(fresh, self.path)
         _sync(self.folder)
 
@@ -160,7 +159,7 @@ class Ledger:
         connection = None
         if not os.path.exists(path or self.path):
             # SQLite would make an empty one.
-            raise LedgerError(say("device.ledger_gone", path=self.path))
+            raise LedgerError.say("device.ledger_gone", path=self.path)
         with in_sqlite(self.path):
             try:
                 connection = sqlite3.connect(path or self.path, timeout=LOCK_SECONDS, isolation_level=None)
@@ -169,11 +168,11 @@ class Ledger:
                 connection.execute("PRAGMA secure_delete = ON")
                 yield connection
             except sqlite3.Error as error:
-                raise LedgerError(say("device.ledger_unusable", path=self.path, reason=error)) from None
+                raise LedgerError.say("device.ledger_unusable", path=self.path, reason=error) from None
             except (ValueError, OverflowError) as error:
                 # Not its words: it may come from reading an answer, and repeat it.
-                raise LedgerError(
-                    say("device.ledger_unusable", path=self.path, reason=type(error).__name__)
+                raise LedgerError.say(
+                    "device.ledger_unusable", path=self.path, reason=type(error).__name__
                 ) from None
             finally:
                 if connection is not None:

@@ -10,7 +10,6 @@ import json
 import sqlite3
 
 from ldp_client.documents.errors import LedgerError
-from ldp_client.words.text import say
 
 LAYOUT = 6
 
@@ -165,7 +164,7 @@ def migrate(connection: sqlite3.Connection) -> None:
     if found == LAYOUT:
         return
     if found not in _STEPS:
-        raise LedgerError(say("device.ledger_layout", found=found, known=LAYOUT))
+        raise LedgerError.say("device.ledger_layout", found=found, known=LAYOUT)
     if found in _OLDER_SEALS:
         connection.execute("BEGIN")
         refuse_broken_seal(connection, _OLDER_SEALS[found])
@@ -211,16 +210,16 @@ def refuse_broken_seal(connection: sqlite3.Connection, sealed: "tuple[str, ...]"
     """Raises LedgerError unless every row is as it was written."""
     found = connection.execute("SELECT digest FROM seal").fetchall()
     if found != [(_seal_of(connection, sealed),)]:
-        raise LedgerError(say("device.ledger_changed"))
+        raise LedgerError.say("device.ledger_changed")
 
 
 def refuse_damage(connection: sqlite3.Connection) -> None:
     """Raises LedgerError for another layout, a broken structure or a broken seal."""
     found = layout_of(connection)
     if found != LAYOUT:
-        raise LedgerError(say("device.ledger_layout", found=found, known=LAYOUT))
+        raise LedgerError.say("device.ledger_layout", found=found, known=LAYOUT)
     if connection.execute("PRAGMA quick_check(1)").fetchall() != [("ok",)]:
-        raise LedgerError(say("device.ledger_damaged"))
+        raise LedgerError.say("device.ledger_damaged")
     refuse_broken_seal(connection)
 
 

@@ -42,7 +42,7 @@ if hasattr(os, "register_at_fork"):
 def in_sqlite(path: str) -> "Iterator[None]":
     """Count as using a file. Raises LedgerError in a process that cannot: forked while another thread did."""
     if _inherited:
-        raise LedgerError(say("device.forked", path=path))
+        raise LedgerError.say("device.forked", path=path)
     mine = object()
     _open.add(mine)
     try:
@@ -53,6 +53,8 @@ def in_sqlite(path: str) -> "Iterator[None]":
 
 class BusyError(LedgerError):
     """Another process holds the lock."""
+
+    code = "device.busy"
 
 
 @contextmanager
@@ -67,7 +69,7 @@ def locked(folder: str, seconds: float) -> "Iterator[sqlite3.Connection]":
         try:
             yield connection
         except sqlite3.Error as error:
-            raise LedgerError(say("device.lock_unusable", path=path, reason=error)) from None
+            raise LedgerError.say("device.lock_unusable", path=path, reason=error) from None
         finally:
             connection.close()
 
@@ -85,7 +87,7 @@ def _take(folder: str, path: str, seconds: float) -> sqlite3.Connection:
             mark(connection)
             connection.execute("BEGIN EXCLUSIVE")
     except OSError as error:
-        raise LedgerError(say("device.lock_taken", path=path, reason=error.strerror)) from None
+        raise LedgerError.say("device.lock_taken", path=path, reason=error.strerror) from None
     except sqlite3.Error as error:
         if connection is not None:
             connection.close()

@@ -11,7 +11,6 @@ from ldp_client.device.asking import is_same, key_of, place_of
 from ldp_client.device.known_studies import OF_PUBLISHER
 from ldp_client.documents.errors import AlreadyAnsweredError
 from ldp_client.mechanisms.memoized import Remembering
-from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,14 +39,14 @@ def recall(
             (_told(fingerprint), answer) for key, fingerprint, answer in rows if _question_of(key) == question
         ]
         if WIPED in [answer for _, answer in kept]:
-            raise AlreadyAnsweredError(say("device.withdrawn", study=terms.study.id, question=question))
+            raise AlreadyAnsweredError.say("device.withdrawn", study=terms.study.id, question=question)
         now = terms.told[question]
         same = [(told, answer) for told, answer in kept if is_same(told, now)]
         answers = [
             answer for told, answer in same if told.items() <= now.items() or now.items() <= told.items()
         ]
         if same and not answers:
-            raise AlreadyAnsweredError(say("device.other_noise", study=terms.study.id, question=question))
+            raise AlreadyAnsweredError.say("device.other_noise", study=terms.study.id, question=question)
         older = [answer for told, answer in kept if _is_older(told, now)]
         found[question] = Remembering(terms.mechanisms[question], (answers + older + [None])[0])
     return found

@@ -13,7 +13,6 @@ from ldp_client.device.channels import Channels, forget_tokens, postpone
 from ldp_client.device.known_studies import OF_PUBLISHER, shown_publisher
 from ldp_client.device.ledger_layout import digest_of
 from ldp_client.documents.errors import InputError, LedgerError, RefusedError
-from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -96,7 +95,7 @@ def due_of(study: "Study", window: float) -> int:
 def plain_window(given: float) -> float:
     """Of `Device(send_window=…)`. Raises InputError."""
     if not isinstance(given, (int, float)) or not 0 <= given <= LONGEST_WINDOW:
-        raise InputError(say("device.send_window", longest=LONGEST_WINDOW))
+        raise InputError.say("device.send_window", longest=LONGEST_WINDOW)
     return given
 
 
@@ -115,13 +114,13 @@ def refuse_full(connection: sqlite3.Connection) -> None:
     """Raises RefusedError while as many reports wait as a device may hold."""
     query = "SELECT COUNT(*) FROM reports WHERE state IN ('queued', 'trying')"
     if connection.execute(query).fetchone()[0] >= MOST_PENDING:
-        raise RefusedError(say("device.outbox_full", most=MOST_PENDING))
+        raise RefusedError.say("device.outbox_full", most=MOST_PENDING)
 
 
 def enqueue(connection: sqlite3.Connection, report: Queued) -> None:
     """Add a report. Raises RefusedError for one that is too large to send."""
     if len(report.body) > MOST_BYTES:
-        raise RefusedError(say("device.report_large", size=len(report.body), most=MOST_BYTES))
+        raise RefusedError.say("device.report_large", size=len(report.body), most=MOST_BYTES)
     digest = digest_of(report.body)
     whose = (report.report_id, report.secret, report.collector, report.publisher)
     asked = (report.study, report.version, report.document, report.closes)
@@ -161,7 +160,7 @@ def withdrawn(connection: sqlite3.Connection) -> "list[Queued]":
 def _select(connection: sqlite3.Connection, which: str) -> "list[Queued]":
     rows = connection.execute(f"SELECT {_SELECTED} FROM reports WHERE {which} ORDER BY id").fetchall()
     if any([not isinstance(row[3], str) or digest_of(row[3]) != row[11] for row in rows]):
-        raise LedgerError(say("device.report_changed"))
+        raise LedgerError.say("device.report_changed")
     return [Queued(*row[:11]) for row in rows]
 
 

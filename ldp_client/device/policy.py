@@ -9,7 +9,6 @@ from ldp_client.documents.errors import InputError, MissingExtraError, RefusedEr
 from ldp_client.documents.rational import Rational
 from ldp_client.documents.signed import RSA
 from ldp_client.secure_sum.trusted_nodes import TrustedNodes
-from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,8 +59,8 @@ class Policy:
     def refuse_unpublished(self, study: "Study") -> None:
         """Raises RefusedError where digests are known and the study has another: perhaps for one person."""
         if self.known_digests is not None and study.digest not in self.known_digests:
-            raise RefusedError(
-                say("device.unpublished", study=study.id, version=study.version, digest=study.digest)
+            raise RefusedError.say(
+                "device.unpublished", study=study.id, version=study.version, digest=study.digest
             )
 
     @property
@@ -76,7 +75,7 @@ class Policy:
         trial = study.channel.left_from_trial(collector) if study.channel and collector is not None else []
         for place in trial:
             # No report would ever leave, and whoever listens here would get the invitation.
-            raise RefusedError(say("device.place_here", study=study.id, place=place))
+            raise RefusedError.say("device.place_here", study=study.id, place=place)
         for node in study.route.nodes if study.route else ():
             self.node_url(node.url)
         if study.channel is not None and study.channel.tokens is not None:
@@ -104,7 +103,7 @@ class Policy:
         refuse_no_text("collector", text)
         if not text.isascii():
             # Other letters have a second spelling each, and no request is made to them.
-            raise UsageError(say("device.collector_ascii", text=text))
+            raise UsageError.say("device.collector_ascii", text=text)
         try:
             parts = urlsplit(text)
             host, port = parts.hostname, parts.port
@@ -112,14 +111,14 @@ class Policy:
             host = None
         odd = [character for character in text if character <= " " or character in "?#@\\\x7f"]
         if not host or parts.scheme not in ("http", "https") or odd:
-            raise UsageError(say("device.collector_url", text=text))
+            raise UsageError.say("device.collector_url", text=text)
         if parts.scheme == "http" and host not in LOOPBACK:
-            raise UsageError(say("device.collector_https", text=text))
+            raise UsageError.say("device.collector_https", text=text)
         place = f"[{host}]" if ":" in host else host
         default = DEFAULT_PORTS[parts.scheme]
         names = {host, place, f"{place}:{port or default}"}
         if self.allowed_hosts is not None and names.isdisjoint(self.allowed_hosts):
-            raise RefusedError(say("device.host", host=host))
+            raise RefusedError.say("device.host", host=host)
         shown = place if port in (None, default) else f"{place}:{port}"
         return f"{parts.scheme}://{shown}{parts.path.rstrip('/')}"
 
@@ -127,24 +126,24 @@ class Policy:
 def _listed(name: str, given: "Sequence[Any]") -> "list[Any]":
     """A list, and no text: each part of a text would be taken for an entry. Nor the path of one key."""
     if isinstance(given, (str, bytes)) or hasattr(given, "__fspath__"):
-        raise InputError(say("device.list", name=name))
+        raise InputError.say("device.list", name=name)
     try:
         return list(given)
     except TypeError:
-        raise InputError(say("device.list", name=name)) from None
+        raise InputError.say("device.list", name=name) from None
 
 
 def _texts(name: str, given: "Sequence[Any]") -> "list[str]":
     for text in (listed := _listed(name, given)):
         if not isinstance(text, str):
-            raise InputError(say("device.texts", name=name, found=type(text).__name__))
+            raise InputError.say("device.texts", name=name, found=type(text).__name__)
     return listed
 
 
 def refuse_no_text(name: str, given: "Any") -> None:
     """Raises InputError for what is no text."""
     if not isinstance(given, str):
-        raise InputError(say("device.text", name=name, found=type(given).__name__))
+        raise InputError.say("device.text", name=name, found=type(given).__name__)
 
 
 def plain_invitation(given: "Any") -> str:
@@ -165,12 +164,12 @@ def folder_of(given: "str | os.PathLike[str]") -> str:
     """
     path = given.__fspath__() if hasattr(given, "__fspath__") else given
     if not isinstance(path, str):
-        raise InputError(say("device.folder", found=type(given).__name__))
+        raise InputError.say("device.folder", found=type(given).__name__)
     folder = os.path.expanduser(path)
     # An empty HOME would put its folders into the root of the disk.
     is_nowhere = os.environ.get("HOME") == "" and path.partition(os.sep)[0] == "~"
     if path[:1] == "~" and (is_nowhere or not os.path.isabs(folder)):
-        raise InputError(say("device.no_home", folder=path))
+        raise InputError.say("device.no_home", folder=path)
     return folder
 
 
@@ -178,9 +177,9 @@ def _above_zero(name: str, text: str) -> Fraction:
     try:
         number = Rational.parse(text)
     except ValueError:
-        raise UsageError(say("device.decimal", name=name)) from None
+        raise UsageError.say("device.decimal", name=name) from None
     if not Rational(0) < number:
-        raise UsageError(say("device.above_zero", name=name))
+        raise UsageError.say("device.above_zero", name=name)
     return Fraction(number.numerator, number.denominator)
 
 
@@ -188,7 +187,7 @@ def _keys(given: "Sequence[str | os.PathLike[str]]") -> "list[PublicKey]":
     """The pinned keys. Of a folder in which none was found, an empty list would pin nothing in silence."""
     keys = [load_public_key(key) for key in _listed("signing_keys", given)]
     if not keys:
-        raise InputError(say("device.no_keys"))
+        raise InputError.say("device.no_keys")
     return keys
 
 
@@ -198,15 +197,15 @@ def load_public_key(text_or_path: "str | os.PathLike[str]") -> PublicKey:
         return PublicKey.from_pem(text_or_path)
     if not isinstance(text_or_path, str) and not hasattr(text_or_path, "__fspath__"):
         # A number would be taken for an open file.
-        raise InputError(say("device.key_kind", found=type(text_or_path).__name__))
+        raise InputError.say("device.key_kind", found=type(text_or_path).__name__)
     try:
         with open(text_or_path, encoding="ascii") as file:
             return PublicKey.from_pem(file.read())
     except UnicodeError:
-        raise InputError(say("device.key_not_pem", path=text_or_path)) from None
+        raise InputError.say("device.key_not_pem", path=text_or_path) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", error)
-        raise InputError(say("device.cannot_read_key", path=text_or_path, reason=reason)) from None
+        raise InputError.say("device.cannot_read_key", path=text_or_path, reason=reason) from None
 
 
 def verify_study(signed: "SignedStudy", keys: "Sequence[PublicKey]") -> "list[PublicKey]":
@@ -226,7 +225,7 @@ def verify_study(signed: "SignedStudy", keys: "Sequence[PublicKey]") -> "list[Pu
             if not found:
                 raise
     if not found:
-        raise RefusedError(say("device.unsigned", study=signed.study.id))
+        raise RefusedError.say("device.unsigned", study=signed.study.id)
     return found
 
 
@@ -236,7 +235,7 @@ def _verified(signed: "SignedStudy", signature: "Signature", key: PublicKey) -> 
         signed.study.canonical(), signature.value, key.value
     )
     if not good:
-        raise RefusedError(say("device.wrong_signature", study=signed.study.id, key=key.id[:16]))
+        raise RefusedError.say("device.wrong_signature", study=signed.study.id, key=key.id[:16])
     return key
 
 

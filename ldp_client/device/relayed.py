@@ -48,6 +48,8 @@ class KeyGoneError(RefusedError):
     where it is true no attempt does more until people have acted.
     """
 
+    code = "device.relay_key_deletion"
+
 
 class Relayed:
     """The way through one relay to one gateway's key. size: of each request, before it is encrypted."""
@@ -66,19 +68,19 @@ class Relayed:
         try:
             asked = encapsulate(self._key_id, self._public_key, _binary(request).encode(self._size))
         except (BinaryError, UnicodeEncodeError):
-            raise RefusedError(say("device.relay_too_long")) from None
+            raise RefusedError.say("device.relay_too_long") from None
         headers = {"Content-Type": REQUEST_TYPE, "User-Agent": "ldpkit"}
         try:
             outer = exchange(urllib.request.Request(self._relay, asked.message, headers, method="POST"))
         except TransferError as error:
             # Nobody asked the collector, which may well be there.
-            raise TransferError(say("device.relay_away", relay=self._relay, reason=error)) from None
+            raise TransferError.say("device.relay_away", relay=self._relay, reason=error) from None
         if outer.status != 200 or outer.headers.get_content_type() != ANSWER_TYPE:
             raise self._refusal(outer, request)
         try:
             return _plain(BinaryAnswer.decode(asked.open(outer.body)))
         except (EncapsulationError, BinaryError):
-            raise RefusedError(say("device.relay_garbled", relay=self._relay)) from None
+            raise RefusedError.say("device.relay_garbled", relay=self._relay) from None
 
     def _refusal(self, outer: Answer, request: urllib.request.Request) -> "TransferError | RefusedError":
         """What an answer means that nobody encapsulated: nothing about the report, whoever gave it."""
@@ -87,10 +89,14 @@ class Relayed:
                 # The report is stored elsewhere, perhaps for long: only people can go on from there.
                 report = request.full_url.rpartition("/")[2]
                 return KeyGoneError(say("device.relay_key_deletion", relay=self._relay, report=report))
-            return RefusedError(say("device.relay_key", relay=self._relay))
+            return RefusedError.say("device.relay_key", relay=self._relay)
         text = say("device.relay_status", relay=self._relay, status=outer.status)
         is_temporary = outer.status >= 500 or outer.status in TEMPORARY
-        return TransferError(text) if is_temporary else RefusedError(text)
+        return (
+            TransferError(text, code="device.relay_failed")
+            if is_temporary
+            else RefusedError(text, code="device.relay_refused")
+        )
 
 
 def _binary(request: urllib.request.Request) -> Request:

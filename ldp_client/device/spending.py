@@ -65,7 +65,7 @@ def refuse_second_answers(connection: sqlite3.Connection, terms: "Terms", publis
                 elsewhere = bool(whose) and not own
                 key = "device.answered_to" if elsewhere else "device.answered"
                 line = say(key, study=terms.study.id, question=question, whose=shown_publisher(whose))
-                raise AlreadyAnsweredError(line, elsewhere)
+                raise AlreadyAnsweredError(line, elsewhere, code="device.question_answered")
 
 
 def _went_elsewhere(connection: sqlite3.Connection, study_id: str, publisher: "Publisher") -> bool:
@@ -90,7 +90,7 @@ def refuse_others(
     known = [*answered, *[row[0] for row in agreed]]
     if answered and not any([publisher.is_own(name) for name in known]):
         whose = say("or").join([shown_publisher(name) for name in answered])
-        raise RefusedError(say("device.of_others", study=study_id, whose=whose))
+        raise RefusedError.say("device.of_others", study=study_id, whose=whose)
 
 
 def refuse_overspending(
@@ -115,8 +115,8 @@ def refuse_overspending(
 
 def _refuse_above(what: str, asked: Fraction, left: Fraction, limit: str) -> None:
     if asked > left:
-        raise BudgetError(
-            say("device.costs", what=what, cost=float(asked), left=float(max(left, ZERO)), limit=limit)
+        raise BudgetError.say(
+            "device.costs", what=what, cost=float(asked), left=float(max(left, ZERO)), limit=limit
         )
 
 

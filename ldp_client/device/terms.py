@@ -72,9 +72,9 @@ class Terms:
         """Raises RefusedError before the study opens and after it closes."""
         study = self.study
         if study.opens and today + EARLY_DAYS < date.fromisoformat(study.opens):
-            raise RefusedError(say("device.opens", study=study.id, opens=study.opens, today=today))
+            raise RefusedError.say("device.opens", study=study.id, opens=study.opens, today=today)
         if study.closes and today > date.fromisoformat(study.closes):
-            raise RefusedError(say("device.closed", study=study.id, closes=study.closes, today=today))
+            raise RefusedError.say("device.closed", study=study.id, closes=study.closes, today=today)
 
 
 def terms_of(study: "Study") -> Terms:
@@ -98,7 +98,7 @@ def read_new(read: "Callable[[str | bytes], Document]", text: "str | bytes") -> 
 
 
 def _unknown(study: str, what: str) -> RefusedError:
-    return RefusedError(say("device.cannot_be_answered", study=study, what=what))
+    return RefusedError.say("device.cannot_be_answered", study=study, what=what)
 
 
 def _cost(question: "Question", mechanism: "Mechanism") -> Cost:

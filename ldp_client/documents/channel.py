@@ -120,14 +120,26 @@ def check_channel(parsed: "dict[str, Any]") -> None:
     if channel is None:
         return
     if channel["tokens"] is None and channel["oblivious"] is None:
-        raise StudyError("channel", "must have tokens, oblivious or both: batches alone hide nobody")
+        raise StudyError(
+            "channel",
+            "must have tokens, oblivious or both: batches alone hide nobody",
+            code="study.channel_empty",
+        )
     if parsed["unit"] == "holder":
-        raise StudyError("channel", "does not go with the unit 'holder', whose statistics bear its name")
+        raise StudyError(
+            "channel",
+            "does not go with the unit 'holder', whose statistics bear its name",
+            code="study.channel_for_holders",
+        )
     if parsed["paper"] is not None and channel["tokens"] is not None:
-        raise StudyError("channel.tokens", "do not go with paper, which has no tokens")
+        raise StudyError(
+            "channel.tokens", "do not go with paper, which has no tokens", code="study.tokens_with_paper"
+        )
     if parsed["route"] is not None and channel["oblivious"] is not None:
         raise StudyError(
-            "channel.oblivious", "does not go with a secure sum, whose nodes have keys of their own"
+            "channel.oblivious",
+            "does not go with a secure sum, whose nodes have keys of their own",
+            code="study.oblivious_with_secure_sum",
         )
     if channel["tokens"] is not None:
         _check_strata(parsed["public"] or (), channel["tokens"]["keys"])
@@ -141,23 +153,35 @@ def _check_strata(public: "tuple[dict[str, Any], ...]", keys: "tuple[dict[str, A
     for index, key in enumerate(keys):
         path, values = f"channel.tokens.keys[{index}]", key["public"] or {}
         if key["key"] in [other["key"] for other in keys[:index]]:
-            raise StudyError(f"{path}.key", "stands twice")
+            raise StudyError(f"{path}.key", "stands twice", code="study.duplicate_token_key")
         _check_values(values, carried, f"{path}.public")
         if values in seen:
             problem = "must differ from those of every other key: two keys of one stratum tell people apart"
-            raise StudyError(f"{path}.public", problem)
+            raise StudyError(f"{path}.public", problem, code="study.token_public_invalid")
         seen.append(values)
 
 
 def _check_values(values: "dict[str, str]", carried: "dict[str, PublicField]", path: str) -> None:
     for name in sorted(values):
         if name not in carried:
-            raise StudyError(f"{path}.{name}", "is no public field of this study that invitations carry")
+            raise StudyError(
+                f"{path}.{name}",
+                "is no public field of this study that invitations carry",
+                code="study.token_value_unknown_field",
+            )
         if carried[name].place(values[name]) is None:
-            raise StudyError(f"{path}.{name}", "is not one of the values that the study lists")
+            raise StudyError(
+                f"{path}.{name}",
+                "is not one of the values that the study lists",
+                code="study.token_value_not_listed",
+            )
     for name in sorted(carried):
         if name not in values:
-            raise StudyError(f"{path}.{name}", "is missing: the token's key adds it to a report")
+            raise StudyError(
+                f"{path}.{name}",
+                "is missing: the token's key adds it to a report",
+                code="study.token_value_missing",
+            )
 
 
 class TokenKey:

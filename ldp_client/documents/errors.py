@@ -1,6 +1,7 @@
 """Every error that ldpkit raises on purpose. Messages never contain a true answer.
 
 Each class says with which exit code a command ends that raised it: `exit_code`, one of the EXIT_… below.
+Each error has a `code` that names what is wrong and stays when the words change: programs compare it.
 
 LdpkitError
 ├── DocumentError         a document is wrong: has .field and .problem
@@ -22,6 +23,13 @@ LdpkitError
 
 from ldp_client.words.text import say
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from typing_extensions import Self
+
 # How the command `ldpkit` ends. 0 is done, and to be trusted where something was judged.
 EXIT_OTHER = 1
 # The call cannot be carried out, whatever the files are; argparse's own.
@@ -40,11 +48,34 @@ EXIT_TERMINATED = 143
 class LdpkitError(Exception):
     """Base of all errors that ldpkit raises on purpose; `str(error)` is one line, without any true answer.
 
+    Args:
+        message: the line.
+        code: as below; "" for the code of the class.
+
     Attributes:
         exit_code: of a command that ends with it.
+        code: what is wrong, such as "files.not_utf8". It stays when the words change.
     """
 
     exit_code = EXIT_OTHER
+    code = "ldpkit.error"
+
+    def __init__(self, message: str, code: str = "") -> None:
+        super().__init__(message)
+        if code:
+            self.code = code
+
+    @classmethod
+    def say(cls, which: str, *arguments: str, **facts: "Any") -> "Self":
+        """The error whose message is a sentence of the catalogue; its code is the sentence's key.
+
+        Args:
+            which: the sentence's key.
+            arguments: of the class, before its message: the field of a document.
+            facts: of the sentence.
+        """
+        make: "Callable[..., Self]" = cls
+        return make(*arguments, say(which, **facts), code=which)
 
 
 class DocumentError(LdpkitError):
@@ -53,6 +84,7 @@ class DocumentError(LdpkitError):
     Args:
         field: dotted path of the offending part, such as "questions[0].mechanism"; "" for the whole document.
         problem: what is wrong with it, in words.
+        code: as of every LdpkitError.
 
     Attributes:
         kind: what the document is, in one word; the message begins with it.
@@ -61,10 +93,11 @@ class DocumentError(LdpkitError):
     """
 
     exit_code = EXIT_REFUSED
+    code = "document.invalid"
     kind = "document"
 
-    def __init__(self, field: str, problem: str) -> None:
-        super().__init__(f"{self.kind}: {field}: {problem}" if field else f"{self.kind}: {problem}")
+    def __init__(self, field: str, problem: str, code: str = "") -> None:
+        super().__init__(f"{self.kind}: {field}: {problem}" if field else f"{self.kind}: {problem}", code)
         self.field = field
         self.problem = problem
 
@@ -72,24 +105,28 @@ class DocumentError(LdpkitError):
 class StudyError(DocumentError):
     """A study document is not valid."""
 
+    code = "study.invalid"
     kind = "study"
 
 
 class ReportError(DocumentError):
     """A report is not valid, or no device could have sent it."""
 
+    code = "report.invalid"
     kind = "report"
 
 
 class SummaryError(DocumentError):
     """A summary is not valid or belongs to another study."""
 
+    code = "summary.invalid"
     kind = "summary"
 
 
 class StatementError(DocumentError):
     """What a node of a secure sum said, or was asked for, is not valid or not signed by it."""
 
+    code = "statement.invalid"
     kind = "statement"
 
 
@@ -100,6 +137,7 @@ class AnswerError(LdpkitError):
         field: the question, or the part of its answer that is wrong; "answers" or "" for all of them
             together.
         problem: what is wrong, in words that do not repeat the answer.
+        code: as of every LdpkitError.
 
     Attributes:
         field: as given.
@@ -107,9 +145,10 @@ class AnswerError(LdpkitError):
     """
 
     exit_code = EXIT_REFUSED
+    code = "answer.invalid"
 
-    def __init__(self, field: str, problem: str) -> None:
-        super().__init__(f"answer: {field}: {problem}" if field else f"answer: {problem}")
+    def __init__(self, field: str, problem: str, code: str = "") -> None:
+        super().__init__(f"answer: {field}: {problem}" if field else f"answer: {problem}", code)
         self.field = field
         self.problem = problem
 
@@ -118,10 +157,13 @@ class RefusedError(LdpkitError):
     """The device refuses to answer: its policy, its ledger or the study's days forbid it."""
 
     exit_code = EXIT_REFUSED
+    code = "device.refused"
 
 
 class BudgetError(RefusedError):
     """Answering would exceed the device's privacy budget, for its life or for one study."""
+
+    code = "device.budget"
 
 
 class AlreadyAnsweredError(RefusedError):
@@ -130,40 +172,50 @@ class AlreadyAnsweredError(RefusedError):
     Args:
         message: what is refused, in words.
         elsewhere: as below.
+        code: as of every LdpkitError.
 
     Attributes:
         elsewhere: whether that was to another publisher, so that this one gets no answer.
     """
 
-    def __init__(self, message: str, elsewhere: bool = False) -> None:
-        super().__init__(message)
+    code = "device.already_answered"
+
+    def __init__(self, message: str, elsewhere: bool = False, code: str = "") -> None:
+        super().__init__(message, code)
         self.elsewhere = elsewhere
 
 
 class LedgerError(LdpkitError):
     """The ledger cannot be read or written; nothing was answered."""
 
+    code = "ledger.unusable"
+
 
 class TransferError(LdpkitError):
     """A server could not be reached or refused a request."""
 
     exit_code = EXIT_NETWORK
+    code = "transfer.failed"
 
 
 class RandomnessError(LdpkitError):
     """The source of random bytes is missing, broken or no source of secrets: nothing was answered with it."""
+
+    code = "random.unusable"
 
 
 class InputError(LdpkitError):
     """A file, option, argument or setting that a person gave is wrong."""
 
     exit_code = EXIT_REFUSED
+    code = "input.invalid"
 
 
 class UsageError(InputError):
     """A call is wrong whatever the files that it names hold: an option's value, or options together."""
 
     exit_code = EXIT_USAGE
+    code = "usage.invalid"
 
 
 # Of the device library; the others are ldpkit's.
@@ -180,6 +232,8 @@ class MissingExtraError(LdpkitError):
     Attributes:
         extra: as given.
     """
+
+    code = "extra.missing"
 
     def __init__(self, extra: str, module: str) -> None:
         package = "ldp-client" if extra in DEVICE_EXTRAS else "ldpkit"

@@ -14,7 +14,6 @@ from ldp_client.documents.fields import (
 )
 from ldp_client.documents.rational import Rational
 from ldp_client.documents.spoken import Spoken
-from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -176,12 +175,12 @@ class PublicField:
         if self.choices:
             if isinstance(answer, str) and answer in self._places:
                 return self.choices[self._places[answer]]
-            raise AnswerError(self.id, say("core.public_choice"))
+            raise AnswerError.say("core.public_choice", self.id)
         found = self._place_of(answer)
         if found is None:
             assert self.bounds is not None
             facts = {"low": self.bounds[0], "high": self.bounds[1], "step": self.step}
-            raise AnswerError(self.id, say("core.public_number", **facts))
+            raise AnswerError.say("core.public_number", self.id, **facts)
         return self.value(found)
 
     def _place_of(self, answer: "Any") -> "Optional[int]":

@@ -69,19 +69,35 @@ def names_in(document: "dict[str, Any]", question: str) -> "list[str]":
 def check_sections(parsed: "dict[str, Any]") -> None:
     """Raises StudyError unless each question of a parsed study stands in one of its sections, once."""
     if parsed["unit"] == "holder":
-        raise StudyError("sections", "do not go with the unit 'holder', who is shown no questions")
+        raise StudyError(
+            "sections",
+            "do not go with the unit 'holder', who is shown no questions",
+            code="study.sections_for_holders",
+        )
     if parsed["ask_one"]:
-        raise StudyError("sections", "do not go with ask_one: each device is shown one question")
+        raise StudyError(
+            "sections",
+            "do not go with ask_one: each device is shown one question",
+            code="study.sections_with_ask_one",
+        )
     asked = {question["id"]: question for question in parsed["questions"]}
     left = list(asked)
     for index, section in enumerate(parsed["sections"]):
         for place, name in enumerate(section["questions"]):
             problem = _misplaced(asked.get(name), name, left, section["any_of"])
             if problem:
-                raise StudyError(f"sections[{index}].questions[{place}]", f"{name!r} {problem}")
+                raise StudyError(
+                    f"sections[{index}].questions[{place}]",
+                    f"{name!r} {problem}",
+                    code="study.section_question_invalid",
+                )
             left.remove(name)
     if left:
-        raise StudyError("sections", f"leave out {left[0]!r}: each question stands in one of them")
+        raise StudyError(
+            "sections",
+            f"leave out {left[0]!r}: each question stands in one of them",
+            code="study.question_in_no_section",
+        )
 
 
 def _misplaced(

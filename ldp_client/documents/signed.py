@@ -72,7 +72,7 @@ class SignedStudy:
         parsed = SIGNED_STUDY.read(parse_json(text, StudyError, MAX_BYTES), "", StudyError)
         study = Study.from_json(parsed["study"])
         if study.to_json() != parsed["study"]:
-            raise StudyError("study", "must be the study's canonical JSON")
+            raise StudyError("study", "must be the study's canonical JSON", code="study.not_canonical")
         signatures = [
             Signature(item["algorithm"], item["key"], item["signature"]) for item in parsed["signatures"]
         ]

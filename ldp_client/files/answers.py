@@ -52,16 +52,16 @@ def read_answers(study: "Study", path: str, refusals: bool = False) -> "Iterator
                 _refuse_blanks(study, path, number, answers)
             yield number, answers
     except OSError as error:
-        raise InputError(say("files.cannot_read", path=path, reason=error.strerror)) from None
+        raise InputError.say("files.cannot_read", path=path, reason=error.strerror) from None
     except UnicodeError:
-        raise InputError(say("files.not_utf8", path=path)) from None
+        raise InputError.say("files.not_utf8", path=path) from None
 
 
 def _refuse_blanks(study: "Study", path: str, number: int, answers: "dict[str, Any]") -> None:
     for question in study.questions:
         if question.refusal and answers.get(question.id, "") is None:
             where = say("files.line", file=os.path.basename(path), line=number)
-            raise InputError(f"{where}: {question.id}: {say('core.blank')}")
+            raise InputError(f"{where}: {question.id}: {say('core.blank')}", code="core.blank")
 
 
 def _read_ndjson(study: "Study", path: str) -> "Iterator[tuple[int, dict[str, Any]]]":
@@ -73,15 +73,15 @@ def _read_ndjson(study: "Study", path: str) -> "Iterator[tuple[int, dict[str, An
             try:
                 answers = parse_json(line, DocumentError, MAX_LINE)
             except DocumentError as error:
-                raise InputError(
-                    say("files.line_problem", file=os.path.basename(path), line=number, problem=error.problem)
+                raise InputError.say(
+                    "files.line_problem", file=os.path.basename(path), line=number, problem=error.problem
                 ) from None
             if not isinstance(answers, dict):
-                raise InputError(say("files.line_object", file=os.path.basename(path), line=number))
+                raise InputError.say("files.line_object", file=os.path.basename(path), line=number)
             if set(answers) - set(known):
                 # Not even the name is repeated: it may be an answer that was mistyped.
                 where = say("files.line", file=os.path.basename(path), line=number)
-                raise InputError(say("files.line_unknown", where=where, known=", ".join(known)))
+                raise InputError.say("files.line_unknown", where=where, known=", ".join(known))
             yield number, answers
 
 
@@ -95,19 +95,19 @@ def _read_csv(study: "Study", path: str) -> "Iterator[tuple[int, dict[str, Any]]
             numbers = {column: TwoReadings(NO_VALUE) for column in _number_columns(study)}
             for number, row in _rows(reader, len(header)):
                 if len(row) != len(header):
-                    raise InputError(say("files.line_columns", file=os.path.basename(path), line=number))
+                    raise InputError.say("files.line_columns", file=os.path.basename(path), line=number)
                 texts = dict(zip(header, row))
                 for column in numbers:
                     numbers[column].look_at([texts[column]])
                 yield number, answers_from_text(study, texts)
             refuse_two_readings(os.path.basename(path), numbers)
         except csv.Error:
-            raise InputError(
-                say("files.line_not_csv", file=os.path.basename(path), line=reader.line_num)
+            raise InputError.say(
+                "files.line_not_csv", file=os.path.basename(path), line=reader.line_num
             ) from None
         except AnswerError as error:
             where = say("files.line", file=os.path.basename(path), line=number)
-            raise InputError(f"{where}: {error.field}: {error.problem}") from None
+            raise InputError(f"{where}: {error.field}: {error.problem}", code="answer.line_invalid") from None
 
 
 def _rows(reader: "Reader", width: int) -> "Iterator[tuple[int, list[str]]]":
@@ -130,15 +130,15 @@ def check_header(name: str, header: "list[str]", expected: "list[str]") -> None:
     """Raises InputError unless the header of file `name` is the expected columns, each once."""
     for column in expected:
         if column not in header:
-            raise InputError(
-                say("files.column_missing", name=name, column=column, columns=", ".join(expected))
+            raise InputError.say(
+                "files.column_missing", name=name, column=column, columns=", ".join(expected)
             )
     for column in header:
         if column not in expected:
-            raise InputError(say("files.column_unknown", name=name, column=column[:64]))
+            raise InputError.say("files.column_unknown", name=name, column=column[:64])
     for column in expected:
         if header.count(column) > 1:
-            raise InputError(say("files.column_twice", name=name, column=column))
+            raise InputError.say("files.column_twice", name=name, column=column)
 
 
 def all_columns(study: "Study") -> "list[str]":
@@ -172,7 +172,7 @@ def refuse_two_readings(name: str, columns: "dict[str, TwoReadings]") -> None:
     """Raises InputError for a column of file `name` whose points may be marks between thousands."""
     for column in columns:
         if columns[column].first:
-            raise InputError(f"{name}: {column}: {say('files.two_readings')}")
+            raise InputError(f"{name}: {column}: {say('files.two_readings')}", code="files.two_readings")
 
 
 def values_from_text(study: "Study", texts: "dict[str, str]") -> "dict[str, Any]":
@@ -184,7 +184,7 @@ def values_from_text(study: "Study", texts: "dict[str, str]") -> "dict[str, Any]
         readings = TwoReadings(NO_VALUE)
         readings.look_at([texts.get(column, "")])
         if readings.first:
-            raise AnswerError(column, say("files.two_readings"))
+            raise AnswerError.say("files.two_readings", column)
     return answers_from_text(study, texts)
 
 
@@ -225,21 +225,21 @@ def _plain_answer(question: "Question", text: str) -> "Any":
 def _field_answer(yes_no: bool, text: str, column: str) -> "float | bool":
     word = text.strip().lower()
     if word in NO_VALUE:
-        raise AnswerError(column, say("core.missing"))
+        raise AnswerError.say("core.missing", column)
     if yes_no:
         if word not in YES_OR_NO:
-            raise AnswerError(column, say("core.yes_or_no"))
+            raise AnswerError.say("core.yes_or_no", column)
         return YES_OR_NO[word]
     plain = _unmarked(word, column)
     try:
         # Python reads 1_000 as a number; a file's 1_000 is a slip.
         return float("" if "_" in plain else plain)
     except ValueError:
-        raise AnswerError(column, say("core.number")) from None
+        raise AnswerError.say("core.number", column) from None
 
 
 def _unmarked(text: str, column: str) -> str:
     """Without blanks around it. Raises AnswerError for a number whose thousands are set apart."""
     if MARKED_THOUSANDS.fullmatch(text.strip()):
-        raise AnswerError(column, say("files.thousands"))
+        raise AnswerError.say("files.thousands", column)
     return text.strip()

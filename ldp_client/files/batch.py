@@ -56,7 +56,7 @@ def perturb_file(
     """
     if study.channel is not None and study.channel.tokens is not None:
         # Before any noise is drawn: it would be spent for nothing.
-        raise RefusedError(say("files.tokenless", study=study.id))
+        raise RefusedError.say("files.tokenless", study=study.id)
     return _perturb(study, answers_path, reports_path, progress, note, again, refusals)
 
 
@@ -76,7 +76,7 @@ def _perturb(
 ) -> int:
     refuse_route(study)
     if reports_path != STREAM and os.path.exists(reports_path):
-        raise InputError(say("files.reports_exist", file=reports_path))
+        raise InputError.say("files.reports_exist", file=reports_path)
     mechanisms = mechanisms_of(study)
     refuse_forgetful(mechanisms)
     _refuse_unasked(study, refusals)
@@ -112,7 +112,7 @@ def _write_reports(
             count += len(chunk)
             progress(count)
         if not count:
-            raise InputError(say("files.no_answers", file=os.path.basename(mark.answers_path)))
+            raise InputError.say("files.no_answers", file=os.path.basename(mark.answers_path))
         mark.note(reports_path)
     return count
 
@@ -120,7 +120,7 @@ def _write_reports(
 def _refuse_unasked(study: "Study", refusals: bool) -> None:
     """Raises InputError where blanks would be refusals, and no question offers any."""
     if refusals and not any([question.refusal for question in study.questions]):
-        raise InputError(say("core.no_refusal", question=study.id))
+        raise InputError.say("core.no_refusal", question=study.id)
 
 
 def _quantised_people(
@@ -133,7 +133,9 @@ def _quantised_people(
             public = public_values(study, answers, invited=False)
         except AnswerError as error:
             where = say("files.line", file=os.path.basename(path), line=number)
-            raise InputError(f"{where}: {error.field}: {error.problem}") from None
+            raise InputError(
+                f"{where}: {error.field}: {error.problem}", code="answer.person_invalid"
+            ) from None
         clipped.add(study, answers)
         yield quantised, public
 
@@ -181,7 +183,7 @@ def perturb_table(
         report = perturb_answers(study, mechanisms, answers)
     except AnswerError as error:
         name = os.path.basename(table_path)
-        raise InputError(f"{name}: {error.field}: {error.problem}") from None
+        raise InputError(f"{name}: {error.field}: {error.problem}", code="answer.table_invalid") from None
     with replacing(report_path, is_new=True, private=True) as file:
         file.write(report.to_json() + "\n")
         mark.note(report_path)

@@ -54,7 +54,8 @@ def load_study(path: str) -> "Study":
         return Study.from_json(text)
     except StudyError as error:
         is_signed = FORMAT.encode() in text
-        raise InputError(f"{path}: {say('files.signed') if is_signed else error}") from None
+        problem, code = (say("files.signed"), "files.signed") if is_signed else (error, error.code)
+        raise InputError(f"{path}: {problem}", code=code) from None
 
 
 def chosen_questions(study: "Study", question_id: "Optional[str]") -> "list[Question]":
@@ -62,7 +63,7 @@ def chosen_questions(study: "Study", question_id: "Optional[str]") -> "list[Ques
     questions = [question for question in study.questions if question_id in (None, question.id)]
     if not questions:
         known = ", ".join([question.id for question in study.questions])
-        raise InputError(say("files.question", known=known))
+        raise InputError.say("files.question", known=known)
     return questions
 
 
@@ -74,7 +75,7 @@ def read_bytes(path: "str | os.PathLike[str]") -> bytes:
         with open(path, "rb") as file:
             return file.read()
     except OSError as error:
-        raise InputError(say("files.cannot_read", path=path, reason=error.strerror)) from None
+        raise InputError.say("files.cannot_read", path=path, reason=error.strerror) from None
 
 
 def count_lines(path: str) -> int:
@@ -92,7 +93,7 @@ def count_lines(path: str) -> int:
 def standard_input() -> "BinaryIO":
     """What `-` names. Raises UsageError for the second who asks: nothing would be left."""
     if sys.stdin in _read:
-        raise UsageError(say("files.stdin_twice"))
+        raise UsageError.say("files.stdin_twice")
     _read[:] = [sys.stdin]
     return sys.stdin.buffer
 
@@ -107,20 +108,20 @@ def standard_output() -> "TextIO":
 def refuse_workbook(path: "str | os.PathLike[str]") -> None:
     """Raises InputError for a file in a spreadsheet's own format, by its name."""
     if os.fspath(path).lower().endswith(WORKBOOKS):
-        raise InputError(say("files.workbook", path=path))
+        raise InputError.say("files.workbook", path=path)
 
 
 def refuse_unwritten(path: "str | os.PathLike[str]") -> None:
     """Raises InputError for a file whose name has a format that is not written: it would hold another."""
     refuse_workbook(path)
     if os.fspath(path).lower().endswith(UNWRITTEN):
-        raise InputError(say("files.unwritten", path=path))
+        raise InputError.say("files.unwritten", path=path)
 
 
 def refuse_table(path: "str | os.PathLike[str]") -> None:
     """Raises InputError for a name of a table where JSON is written."""
     if os.fspath(path).lower().endswith((".csv", ".parquet")):
-        raise InputError(say("files.no_table", path=path))
+        raise InputError.say("files.no_table", path=path)
 
 
 @contextmanager
@@ -155,7 +156,7 @@ def replacing(
             os.replace(temporary, path)
         temporary = None
     except OSError as error:
-        raise InputError(say("files.cannot_write", path=path, reason=error.strerror or error)) from None
+        raise InputError.say("files.cannot_write", path=path, reason=error.strerror or error) from None
     finally:
         if temporary is not None:
             os.unlink(temporary)
@@ -202,13 +203,13 @@ def refuse_unwritable(path: str) -> None:
         os.close(handle)
         os.unlink(temporary)
     except OSError as error:
-        raise InputError(say("files.cannot_write", path=path, reason=error.strerror or error)) from None
+        raise InputError.say("files.cannot_write", path=path, reason=error.strerror or error) from None
 
 
 def _require_plain(path: str) -> None:
     refuse_unwritten(path)
     if os.path.exists(path) and not os.path.isfile(path):
-        raise InputError(say("files.not_plain", path=path))
+        raise InputError.say("files.not_plain", path=path)
 
 
 def _new_file(path: "str | os.PathLike[str]", mode: int) -> "tuple[int, str]":
@@ -222,7 +223,7 @@ def refuse_replacing(path: str, read: "Iterable[str]") -> None:
     """Raises InputError where a result would replace a file that it is made from, by whatever name."""
     for source in read:
         if os.path.exists(path) and os.path.exists(source) and os.path.samefile(path, source):
-            raise InputError(say("files.is_read", path=path, source=source))
+            raise InputError.say("files.is_read", path=path, source=source)
 
 
 def refuse_replacing_other(path: str, *kinds: str) -> None:
@@ -240,9 +241,9 @@ def refuse_replacing_other(path: str, *kinds: str) -> None:
             found = search(rb'"format": ?"([^"]*)', content) if content[:1] == b"{" else None
             begins = [content[:64], *(found.groups() if found else ())]
     except OSError as error:
-        raise InputError(say("files.cannot_read", path=path, reason=error.strerror)) from None
+        raise InputError.say("files.cannot_read", path=path, reason=error.strerror) from None
     if not any([one.startswith(kind.encode()) for one in begins for kind in kinds]):
-        raise InputError(say("files.is_other", path=path))
+        raise InputError.say("files.is_other", path=path)
 
 
 def write_new(path: "str | os.PathLike[str]", text: str, mode: int) -> None:
@@ -252,7 +253,7 @@ def write_new(path: "str | os.PathLike[str]", text: str, mode: int) -> None:
     cannot be written, a full disk included; then nothing is left behind.
     """
     if path == STREAM:
-        raise UsageError(say("files.new_file"))
+        raise UsageError.say("files.new_file")
     temporary = None
     try:
         if os.path.lexists(path):
@@ -265,7 +266,7 @@ def write_new(path: "str | os.PathLike[str]", text: str, mode: int) -> None:
         name_new(temporary, path)
         temporary = None
     except OSError as error:
-        raise InputError(say("files.cannot_write", path=path, reason=error.strerror)) from None
+        raise InputError.say("files.cannot_write", path=path, reason=error.strerror) from None
     finally:
         if temporary is not None:
             os.unlink(temporary)

@@ -16,7 +16,7 @@ from ldp_client.documents.errors import InputError, LdpkitError, LedgerError
 from ldp_client.documents.sections import names_in
 from ldp_client.documents.spoken import in_each_plain
 from ldp_client.files.disk import STREAM
-from ldp_client.words.text import letters, say
+from ldp_client.words.text import letters
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Mark:
         Raises InputError.
         """
         if os.path.realpath(reports_path) in (self._path, self._lock):
-            raise InputError(say("files.is_mark", path=reports_path))
+            raise InputError.say("files.is_mark", path=reports_path)
         self._refuse_no_file()
         if not self._has_place:
             # Reading it says what is wrong.
@@ -112,7 +112,7 @@ class Mark:
     def _refuse_no_file(self) -> None:
         """A pipe has no place for a mark."""
         if not self._has_place and os.path.exists(self.answers_path) and not os.path.isdir(self.answers_path):
-            raise InputError(say("cli.answers_in_a_file"))
+            raise InputError.say("cli.answers_in_a_file")
 
     @contextmanager
     def _alone(self) -> "Iterator[None]":
@@ -128,7 +128,7 @@ class Mark:
         try:
             os.close(os.open(self._lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         except FileExistsError:
-            raise InputError(say("files.perturbing", file=self.answers_path, lock=self._lock)) from None
+            raise InputError.say("files.perturbing", file=self.answers_path, lock=self._lock) from None
         except OSError as error:
             raise self._cannot_mark(error) from None
 
@@ -143,14 +143,14 @@ class Mark:
             for field, names in _in_clear(self._study).items():
                 if any([name in known for name in names]):
                     when = entry.get("when", "?")
-                    raise InputError(say("files.turned", file=self.answers_path, field=field, when=when))
+                    raise InputError.say("files.turned", file=self.answers_path, field=field, when=when)
 
     def _refuse(self) -> None:
         for entry in self._entries():
             if self._may_be_the_same(entry):
                 reports, when = entry.get("reports", "?"), entry.get("when", "?")
                 key = "files.answered" if "device" in entry else "files.perturbed"
-                raise InputError(say(key, file=self.answers_path, reports=reports, when=when))
+                raise InputError.say(key, file=self.answers_path, reports=reports, when=when)
 
     def _may_be_the_same(self, entry: "dict[str, Any]") -> bool:
         """Whether the draw was of this study's id, with a question of these; so it is if it does not say."""
@@ -168,11 +168,11 @@ class Mark:
         except FileNotFoundError:
             return []
         except OSError as error:
-            raise InputError(say("files.cannot_read", path=self._path, reason=error.strerror)) from None
+            raise InputError.say("files.cannot_read", path=self._path, reason=error.strerror) from None
         except ValueError:
             entries = [None]
         if not all([isinstance(one, dict) and isinstance(one.get("names", []), list) for one in entries]):
-            raise InputError(say("files.no_mark", file=self._path))
+            raise InputError.say("files.no_mark", file=self._path)
         return entries
 
     def note(self, reports_path: str) -> None:
@@ -228,7 +228,7 @@ class Mark:
                 os.unlink(self._path)
 
     def _cannot_mark(self, error: OSError) -> InputError:
-        return InputError(say("files.cannot_mark", path=self._path, reason=error.strerror))
+        return InputError.say("files.cannot_mark", path=self._path, reason=error.strerror)
 
 
 def _asked(study: "Study") -> "list[str]":

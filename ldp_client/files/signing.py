@@ -3,7 +3,6 @@
 from ldp_client.core.public_keys import RSA_BITS, RSA_EXPONENT, PublicKey
 from ldp_client.documents.errors import InputError, MissingExtraError
 from ldp_client.documents.signed import ED25519, RSA, Signature, SignedStudy
-from ldp_client.words.text import say
 
 try:
     from cryptography.exceptions import UnsupportedAlgorithm
@@ -44,9 +43,9 @@ def _load(private_pem: bytes) -> "Private":
     try:
         private = serialization.load_pem_private_key(private_pem, password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
-        raise InputError(say("files.signing_key")) from None
+        raise InputError.say("files.signing_key") from None
     if not isinstance(private, (ed25519.Ed25519PrivateKey, rsa.RSAPrivateKey)):
-        raise InputError(say("files.signing_key_kind"))
+        raise InputError.say("files.signing_key_kind")
     return private
 
 

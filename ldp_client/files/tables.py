@@ -13,7 +13,6 @@ from ldp_client.documents.errors import InputError, MissingExtraError
 from ldp_client.files.answers import NO_VALUE, check_header, refuse_two_readings
 from ldp_client.files.disk import refuse_workbook
 from ldp_client.files.marks import TwoReadings
-from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ class CsvFile:
         """The column names."""
         for row in self._rows():
             return [cell.strip() for cell in row]
-        raise InputError(say("files.table_empty", file=self.name))
+        raise InputError.say("files.table_empty", file=self.name)
 
     def parts(self, columns: "list[str]") -> "Iterator[Part]":
         """{column: numbers} of some rows at a time; what is no number stays as it is, missing is None.
@@ -92,8 +91,8 @@ class CsvFile:
     ) -> "dict[str, list[str]]":
         for number, row in enumerate(rows, first):
             if len(row) != width:
-                raise InputError(
-                    say("files.table_columns", file=self.name, line=number, columns=len(row), header=width)
+                raise InputError.say(
+                    "files.table_columns", file=self.name, line=number, columns=len(row), header=width
                 )
         return {name: [row[place] for row in rows] for name, place in zip(columns, places)}
 
@@ -107,11 +106,11 @@ class CsvFile:
                         yield row
                         number += 1
         except OSError as error:
-            raise InputError(say("files.cannot_read", path=self.path, reason=error.strerror)) from None
+            raise InputError.say("files.cannot_read", path=self.path, reason=error.strerror) from None
         except UnicodeError:
-            raise InputError(say("files.not_utf8", path=self.path)) from None
+            raise InputError.say("files.not_utf8", path=self.path) from None
         except csv.Error:
-            raise InputError(say("files.row_not_csv", file=self.name, line=number)) from None
+            raise InputError.say("files.row_not_csv", file=self.name, line=number) from None
 
 
 class ParquetFile:
@@ -127,11 +126,11 @@ class ParquetFile:
         try:
             self._file = pyarrow.parquet.ParquetFile(path)
         except pyarrow.ArrowInvalid:
-            raise InputError(say("files.not_parquet", path=path)) from None
+            raise InputError.say("files.not_parquet", path=path) from None
         except OSError as error:
             if error.strerror is None:
-                raise InputError(say("files.not_parquet", path=path)) from None
-            raise InputError(say("files.cannot_read", path=path, reason=error.strerror)) from None
+                raise InputError.say("files.not_parquet", path=path) from None
+            raise InputError.say("files.cannot_read", path=path, reason=error.strerror) from None
 
     def header(self) -> "list[str]":
         """The column names."""
@@ -145,13 +144,13 @@ class ParquetFile:
         for column in columns:
             kind = self._file.schema_arrow.field(column).type
             if not (kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_decimal(kind)):
-                raise InputError(say("files.table_numbers", file=self.name, column=column, kind=kind))
+                raise InputError.say("files.table_numbers", file=self.name, column=column, kind=kind)
         try:
             for batch in self._file.iter_batches(ROWS, columns=columns):
                 floats = {name: batch[name].cast(pyarrow.float64(), safe=False) for name in columns}
                 yield {name: floats[name].to_numpy(zero_copy_only=False) for name in columns}
         except (pyarrow.ArrowInvalid, OSError):
-            raise InputError(say("files.table_damaged", file=self.name)) from None
+            raise InputError.say("files.table_damaged", file=self.name) from None
 
 
 if TYPE_CHECKING:

@@ -199,7 +199,7 @@ class Mechanism:
         Returns:
             The error, which names the question.
         """
-        return ReportError(f"payloads.{self.field}", problem)
+        return ReportError(f"payloads.{self.field}", problem, code="report.payload_impossible")
 
 
 def pack_signed(values: "list[int]") -> bytes:

@@ -10,7 +10,6 @@ from ldp_client.core.noise_levels import CHOICE_BITS, log_ratio
 from ldp_client.documents.errors import AnswerError, StudyError
 from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.base import Mechanism, Privacy
-from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -104,7 +103,7 @@ class ChoiceMechanism(Mechanism):
         index = self._places.of(answer if isinstance(answer, str) else "")
         index = self.choices - 1 if self.refusal and answer is None else index
         if index < 0:
-            raise AnswerError(self.field, say("core.one_of_choices", choices=self.choices))
+            raise AnswerError.say("core.one_of_choices", self.field, choices=self.choices)
         return index
 
     def _number(self, answer: "Any") -> int:
@@ -113,7 +112,7 @@ class ChoiceMechanism(Mechanism):
             if all([c in "0123456789" for c in digits]):
                 answer = int(digits)
         if not isinstance(answer, int) or isinstance(answer, bool) or not 0 <= answer < self.choices:
-            raise AnswerError(self.field, say("core.whole_number", largest=self.choices - 1))
+            raise AnswerError.say("core.whole_number", self.field, largest=self.choices - 1)
         return answer
 
     def supported(self, payload: bytes, index: int) -> bool:
@@ -127,6 +126,10 @@ class ChoiceMechanism(Mechanism):
     def _state_odds(self, often: int, seldom: int) -> None:
         """Set odds and privacy from the two weights of a report, x in S and x not in S."""
         if seldom < 1 or often <= seldom:
-            raise StudyError(f"{self.where}.epsilon", f"is too small for {self.choices} choices")
+            raise StudyError(
+                f"{self.where}.epsilon",
+                f"is too small for {self.choices} choices",
+                code="study.epsilon_too_small_for_choices",
+            )
         self.odds = (often, seldom)
         self.privacy = Privacy(log_ratio(often, seldom), Rational(0))

@@ -41,7 +41,11 @@ class GaussianRecord(RecordMechanism):
         self.radius = distance // 2
         self.grid = self.radius * norm.denominator // norm.numerator
         if self.grid < 1:
-            raise StudyError(self.where, "epsilon or delta is too small for a record of this size")
+            raise StudyError(
+                self.where,
+                "epsilon or delta is too small for a record of this size",
+                code="study.epsilon_too_small_for_record",
+            )
 
     @property
     def feature_noise_sd(self) -> float:
@@ -70,7 +74,9 @@ class GaussianNumberRecord(GaussianRecord):
         self._set_grid(question, isqrt(square - of_response))
         self.response_grid = isqrt(of_response) // 2
         if self.response_grid < 1:
-            raise StudyError(f"{self.where}.response_share", "is too small")
+            raise StudyError(
+                f"{self.where}.response_share", "is too small", code="study.response_share_too_small"
+            )
         self.payload_size = 4 * (len(self.features) + 1)
         self.privacy = Privacy(stated.epsilon, stated.delta)
 
@@ -113,7 +119,11 @@ class GaussianYesNoRecord(GaussianRecord):
         whole = 1 << CHOICE_BITS
         self.odds = (self.threshold, whole - self.threshold)
         if self.odds[0] <= self.odds[1] or self.odds[1] < 1:
-            raise StudyError(f"{self.where}.response_share", "leaves too little epsilon for the response")
+            raise StudyError(
+                f"{self.where}.response_share",
+                "leaves too little epsilon for the response",
+                code="study.response_share_too_large",
+            )
         self.p, self.q = Rational(self.odds[0], whole), Rational(self.odds[1], whole)
         self.payload_size = 4 * len(self.features) + 1
         self.privacy = Privacy(of_features + log_ratio(*self.odds), stated.delta)

@@ -64,7 +64,11 @@ class GaussianStatistics(RecordMechanism):
         room = self.distance - isqrt(len(self.coordinates) - 1) - 1
         diameter = outer_product_sensitivity(self.radius * self.radius + 2 * self.weight * self.weight)
         if room < 1:
-            raise StudyError(self.where, "epsilon or delta is too small for a record of this size")
+            raise StudyError(
+                self.where,
+                "epsilon or delta is too small for a record of this size",
+                code="study.epsilon_too_small_for_statistics",
+            )
         self.diagonal = (room << MULTIPLIER_BITS) // diameter
         self.off_diagonal = isqrt(2 * self.diagonal * self.diagonal)
         self._terms = [(i, j, self.diagonal if i == j else self.off_diagonal) for i, j in self.coordinates]

@@ -13,7 +13,6 @@ from ldp_client.mechanisms.base import Mechanism, Privacy
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.randomized_response import RandomizedResponse
 from ldp_client.mechanisms.unary import Sue, biased_bits
-from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -136,7 +135,7 @@ def refuse_forgetful(mechanisms: "dict[str, Any]") -> None:
     """
     for question in mechanisms:
         if hasattr(mechanisms[question], "permanent"):
-            raise InputError(say("core.memoized", question=question))
+            raise InputError.say("core.memoized", question=question)
 
 
 def _instantaneous(question: "Question") -> Rational:

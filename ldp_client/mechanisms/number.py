@@ -57,7 +57,11 @@ class Laplace(NumberMechanism):
     def __init__(self, question: "Question") -> None:
         super().__init__(question)
         if self.levels < 1:
-            raise StudyError(f"{self.where}.epsilon", f"is below 2**-{NOISE_BITS}, the least possible")
+            raise StudyError(
+                f"{self.where}.epsilon",
+                f"is below 2**-{NOISE_BITS}, the least possible",
+                code="study.epsilon_too_small",
+            )
         self.privacy = Privacy(Rational(self.levels, self.scale), Rational(0))
 
     def levels_at(self, epsilon: Rational, delta: Rational) -> int:  # noqa: ARG002
@@ -84,7 +88,11 @@ class Gaussian(NumberMechanism):
         super().__init__(question)
         stated = question.mechanism
         if self.levels < 1:
-            raise StudyError(self.where, "epsilon or delta is too small for a number")
+            raise StudyError(
+                self.where,
+                "epsilon or delta is too small for a number",
+                code="study.epsilon_too_small_for_number",
+            )
         self.privacy = Privacy(stated.epsilon, stated.delta)
 
     def levels_at(self, epsilon: Rational, delta: Rational) -> int:

@@ -4,7 +4,6 @@ from ldp_client.core.quantise import as_float, grid_index, signed_units, signed_
 from ldp_client.documents.errors import AnswerError
 from ldp_client.mechanisms.base import Mechanism
 from ldp_client.mechanisms.choice import Places
-from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ class RecordMechanism(Mechanism):
         Raises AnswerError.
         """
         if not isinstance(answer, dict):
-            raise AnswerError(self.field, say("core.record"))
+            raise AnswerError.say("core.record", self.field)
         at_once = unit == weight and self._all_numbers
         # A plain one of so many numbers lacks none that the loop then finds.
         if not (at_once and type(answer) is dict and len(answer) == len(self._numbers)):
@@ -75,9 +74,9 @@ class RecordMechanism(Mechanism):
     def _check_names(self, answer: "dict[str, Any]") -> None:
         for name in self._names:
             if name not in answer:
-                raise AnswerError(f"{self.field}.{name}", say("core.missing"))
+                raise AnswerError.say("core.missing", f"{self.field}.{name}")
         if len(answer) != len(self._names):
-            raise AnswerError(self.field, say("core.unasked_field"))
+            raise AnswerError.say("core.unasked_field", self.field)
 
     def _quantise_level(self, field: "Field", value: "Any", size: int, path: str) -> int:
         """No and yes at −size and size; of a choice, or bins, the place."""
@@ -88,14 +87,14 @@ class RecordMechanism(Mechanism):
             return sum([number >= cut for cut in self.cuts[field.id]])
         sign = SIGNS.get(value) if isinstance(value, (str, bool)) else None
         if sign is None:
-            raise AnswerError(path, say("core.yes_or_no"))
+            raise AnswerError.say("core.yes_or_no", path)
         return sign * size
 
     def _place(self, field: "Field", value: "Any", name: str) -> int:
         """Which of its choices."""
         index = self.places[field.id].of(value) if isinstance(value, str) else -1
         if index < 0:
-            raise AnswerError(name, say("core.one_of_choices", choices=len(field.choices)))
+            raise AnswerError.say("core.one_of_choices", name, choices=len(field.choices))
         return index
 
 

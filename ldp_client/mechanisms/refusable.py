@@ -46,7 +46,11 @@ class RefusableNumber(Mechanism):
         whole = 1 << CHOICE_BITS
         self.odds = (self.threshold, whole - self.threshold)
         if self.odds[0] <= self.odds[1] or self.odds[1] < 1:
-            raise StudyError(f"{question.path}.refusal.share", "leaves too little epsilon for the refusal")
+            raise StudyError(
+                f"{question.path}.refusal.share",
+                "leaves too little epsilon for the refusal",
+                code="study.refusal_share_too_large",
+            )
         self.p, self.q = Rational(self.odds[0], whole), Rational(self.odds[1], whole)
         coin = log_ratio(*self.odds)
         if Rational(0) < stated.delta:

@@ -79,7 +79,11 @@ class SampledProducts(RecordMechanism):
         self.coordinates = self._pairs()
         self.signs = question.mechanism.products
         if self.signs > len(self.coordinates):
-            raise StudyError(f"{self.where}.products", f"is too large for {len(self.coordinates)} products")
+            raise StudyError(
+                f"{self.where}.products",
+                f"is too large for {len(self.coordinates)} products",
+                code="study.products_too_large",
+            )
         self.patterns = 1 << self.signs
         self.blocks, self.weights = self._blocks(self._weights(question.mechanism.weights))
         self.total, self.ends = 0, []
@@ -94,7 +98,9 @@ class SampledProducts(RecordMechanism):
         whole, others = 1 << CHOICE_BITS, self.patterns - 1
         self.odds = (self.threshold * others, whole - self.threshold)
         if self.odds[0] <= self.odds[1]:
-            raise StudyError(f"{self.where}.epsilon", "is too small for a sign")
+            raise StudyError(
+                f"{self.where}.epsilon", "is too small for a sign", code="study.epsilon_too_small_for_sign"
+            )
         self.p = Rational(self.threshold, whole)
         self.gain = Rational(self.odds[0] - self.odds[1], whole * others)
         self.privacy = Privacy(log_ratio(self.odds[0], self.odds[1]), Rational(0))

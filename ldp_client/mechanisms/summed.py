@@ -15,7 +15,6 @@ from ldp_client.core.noise_levels import NOISE_BITS, gaussian_radius
 from ldp_client.core.strips import NOISE_REACH, normal
 from ldp_client.documents.errors import RefusedError, StudyError
 from ldp_client.mechanisms.base import Mechanism, Privacy
-from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ def pack_words(values: "list[int]") -> bytes:
 
 def shares_only(field: str) -> RefusedError:
     """What `perturb` raises: its payload could be sent, and the noise of one device protects nobody."""
-    return RefusedError(say("core.sum_leaves", field=field))
+    return RefusedError.say("core.sum_leaves", field=field)
 
 
 class SummedMechanism(Mechanism):
@@ -72,7 +71,11 @@ class SummedMechanism(Mechanism):
     def _take_grid(self, grid: int, span: int) -> None:
         """span: the largest coordinate of the statistic, in units."""
         if grid < 1:
-            raise StudyError(f"{self.field}.mechanism", "epsilon or delta is too small")
+            raise StudyError(
+                f"{self.field}.mechanism",
+                "epsilon or delta is too small",
+                code="study.epsilon_too_small_for_sum",
+            )
         self.grid = grid
         self.largest = span * grid + NOISE_REACH
         self.payload_size = WORD_BYTES * self.size

@@ -35,6 +35,7 @@ class UnaryMechanism(ChoiceMechanism):
                 f"{self.where}.name",
                 f"{self.name!r} sends a bit for each choice, for at most {MOST_CHOICES} choices; "
                 "'olh' or 'hadamard' would fit",
+                code="study.too_many_choices",
             )
         self.payload_size = (self.choices + 7) // 8
         self._all = (1 << self.choices) - 1

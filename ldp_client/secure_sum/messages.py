@@ -18,7 +18,6 @@ from ldp_client.core.randomness import read, urandom
 from ldp_client.documents.errors import MissingExtraError, RefusedError
 from ldp_client.documents.report import SECRET_BYTES, Report, report_id_of
 from ldp_client.mechanisms.summed import MODULUS, WORD_BYTES
-from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -163,7 +162,7 @@ def share_messages(
     assert route is not None
     trusted.refuse_others(study)
     if not invitation:
-        raise RefusedError(say("device.sum_uninvited", study=study.id))
+        raise RefusedError.say("device.sum_uninvited", study=study.id)
     vector = _noisy_vector(mechanisms, quantise_answers(study, mechanisms, answers), random)
     secret = read(random, SECRET_BYTES)
     report = Report(report_id_of(secret), study.id, study.version, study.digest, {}, 0, secret)

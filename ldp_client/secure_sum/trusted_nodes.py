@@ -6,7 +6,6 @@ device's owner who says which nodes are run by parties that would not all work t
 
 from ldp_client.documents.errors import DocumentError, InputError, RefusedError
 from ldp_client.documents.route import NODE_ADDRESS, Node
-from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ class TrustedNodes:
         nodes = [Node(_address(address)) for address in addresses]
         self._keys = {node.url: (node.sealing_key, node.signing_key) for node in nodes}
         if len(self._keys) < len(nodes):
-            raise InputError(say("device.node_twice"))
+            raise InputError.say("device.node_twice")
 
     def refuse_others(self, study: "Study") -> None:
         """Raises RefusedError unless all nodes of the study are trusted, and they are not one in disguise."""
@@ -37,18 +36,18 @@ class TrustedNodes:
         for node in route.nodes:
             self.refuse_unknown(node.url)
             if self._keys[node.url] != (node.sealing_key, node.signing_key):
-                raise RefusedError(say("device.node_keys", node=node.url, study=study.id))
+                raise RefusedError.say("device.node_keys", node=node.url, study=study.id)
         hosts = {host_of(node.url) for node in route.nodes}
         if len(hosts) < FEWEST_HOSTS:
-            raise RefusedError(say("device.nodes_one_host", study=study.id, host=hosts.pop()))
+            raise RefusedError.say("device.nodes_one_host", study=study.id, host=hosts.pop())
         keys = {key for node in route.nodes for key in (node.sealing_key, node.signing_key)}
         if len(keys) < 2 * len(route.nodes):
-            raise RefusedError(say("device.nodes_one_key", study=study.id))
+            raise RefusedError.say("device.nodes_one_key", study=study.id)
 
     def refuse_unknown(self, url: str) -> None:
         """Raises RefusedError for the address of no trusted node: it could be any service within reach."""
         if url not in self._keys:
-            raise RefusedError(say("device.node_unknown", url=url))
+            raise RefusedError.say("device.node_unknown", url=url)
 
 
 def host_of(url: str) -> str:
@@ -62,4 +61,4 @@ def _address(text: str) -> str:
     try:
         return NODE_ADDRESS.read(text, "nodes", DocumentError)
     except DocumentError as error:
-        raise InputError(say("device.node", problem=error.problem)) from None
+        raise InputError.say("device.node", problem=error.problem) from None

@@ -10,7 +10,6 @@ from ldp_client.core.integers import exp_bounds
 from ldp_client.documents.errors import InputError
 from ldp_client.shuffling.law import Law
 from ldp_client.shuffling.slots import expected_excess
-from ldp_client.words.text import say
 
 MOST_PEOPLE = 10**12
 # Of more people no more is added up: what holds for fewer holds for them.
@@ -41,7 +40,7 @@ def delta_of(law: Law, people: int, epsilon: Fraction) -> Fraction:
     """
     check_people(people)
     if not 0 <= epsilon <= MOST_EPSILON:
-        raise InputError(say("set.towards", most=MOST_EPSILON))
+        raise InputError.say("set.towards", most=MOST_EPSILON)
     scaled = epsilon * (1 << EXP_BITS)
     return _delta_at(law, people, scaled.numerator // scaled.denominator)
 
@@ -62,7 +61,7 @@ def epsilon_of(law: Law, people: int, delta: Fraction) -> Fraction:
     """
     check_people(people)
     if not _LEAST_DELTA <= delta < 1:
-        raise InputError(say("set.delta"))
+        raise InputError.say("set.delta")
     step = EXP_BITS - GRID_BITS
 
     def delta_at(place: int) -> Fraction:
@@ -83,7 +82,7 @@ def check_people(people: int) -> None:
         InputError: it is below 1 or above 10**12.
     """
     if not 1 <= people <= MOST_PEOPLE:
-        raise InputError(say("set.people", most=f"{MOST_PEOPLE:,}"))
+        raise InputError.say("set.people", most=f"{MOST_PEOPLE:,}")
 
 
 def _delta_at(law: Law, people: int, scaled: int) -> Fraction:

@@ -12,7 +12,6 @@ from ldp_client.documents.study import Study
 from ldp_client.mechanisms import Mechanism, mechanisms_of
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.shuffling.law import Law, any_law, bounded_law, choice_law, one_of, together
-from ldp_client.words.text import say
 
 EXP_BITS = 128
 
@@ -31,9 +30,9 @@ def law_of(mechanism: Mechanism) -> Law:
             other people each time, which tells more with each version.
     """
     if mechanism.privacy.delta != Rational(0):
-        raise InputError(say("set.has_delta", question=mechanism.field))
+        raise InputError.say("set.has_delta", question=mechanism.field)
     if mechanism.name == "memoized":
-        raise InputError(say("set.memoized", question=mechanism.field))
+        raise InputError.say("set.memoized", question=mechanism.field)
     if isinstance(mechanism, ChoiceMechanism):
         return _of_choice(mechanism)
     if mechanism.name == "sampled_products":
@@ -91,6 +90,6 @@ def law_of_report(study: Study) -> Law:
             known (see `law_of`).
     """
     if study.route is not None or study.unit == "holder":
-        raise InputError(say("set.no_reports", study=study.id))
+        raise InputError.say("set.no_reports", study=study.id)
     laws = {name: law_of(mechanism) for name, mechanism in mechanisms_of(study).items()}
     return one_of(list(laws.values())) if study.ask_one else together(list(laws.values()))

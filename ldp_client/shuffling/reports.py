@@ -13,7 +13,6 @@ from ldp_client.mechanisms import mechanisms_of
 from ldp_client.shuffling.amplifying import check_people, delta_of, epsilon_of
 from ldp_client.shuffling.law import Law, any_law
 from ldp_client.shuffling.mechanisms import exp_above, law_of_report
-from ldp_client.words.text import say
 
 DEFAULT_DELTA = "1e-6"
 # Of a device, for the general bound.
@@ -79,7 +78,7 @@ def towards_set(
     exact_delta = exact(delta, "delta")
     false = _false_of(people, exact(false_reports, "false_reports"))
     if smallest_cell is not None and not 1 <= smallest_cell <= people:
-        raise InputError(say("set.smallest_cell"))
+        raise InputError.say("set.smallest_cell")
     cell = people // study.cells if smallest_cell is None else smallest_cell
     among = max(1, cell - false)
     own = device_epsilon(study)
@@ -143,7 +142,7 @@ def shuffled_delta(epsilon: str | float, people: int, towards: str | float) -> f
 
 def _law_of_any(epsilon: Fraction) -> Law:
     if not 0 < epsilon <= MOST_EPSILON:
-        raise InputError(say("set.epsilon", most=MOST_EPSILON))
+        raise InputError.say("set.epsilon", most=MOST_EPSILON)
     return any_law(exp_above(Rational(epsilon.numerator, epsilon.denominator)))
 
 
@@ -163,14 +162,14 @@ def exact(number: str | float, name: str) -> Fraction:
     try:
         found = Rational.parse(str(number))
     except ValueError:
-        raise InputError(say("set.decimal", name=name)) from None
+        raise InputError.say("set.decimal", name=name) from None
     return Fraction(found.numerator, found.denominator)
 
 
 def _false_of(people: int, stated: Fraction) -> int:
     """How many reports are false: a share of all, rounded up, or a number. Raises InputError."""
     if stated < 0 or (stated >= 1 and stated.denominator != 1) or stated >= people:
-        raise InputError(say("set.false_reports"))
+        raise InputError.say("set.false_reports")
     return int(stated) if stated >= 1 else -(-people * stated.numerator // stated.denominator)
 
 

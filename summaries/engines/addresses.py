@@ -49,6 +49,8 @@ def whole(path: str) -> str:
 class RefusedError(TransferError):
     """A store keeps a file from who asks; or has none, which some tell nobody who may not list."""
 
+    code = "files.store_refused"
+
 
 @contextmanager
 def opened(path: str) -> Iterator[IO[bytes]]:
@@ -98,7 +100,7 @@ def below(folder: str) -> list[str]:
 
 def _walked(folder: str) -> Iterator[str]:
     def refuse(error: OSError) -> None:
-        raise InputError(f"cannot list {error.filename}: {line_of(error)}")
+        raise InputError(f"cannot list {error.filename}: {line_of(error)}", code="files.not_listed")
 
     for place, folders, names in os.walk(folder, onerror=refuse, followlinks=True):
         folders[:] = [name for name in folders if not _leads_back(os.path.join(place, name))]
@@ -167,9 +169,11 @@ def saying(path: str) -> Iterator[None]:
         raise
     except (ImportError, ValueError) as error:
         # No library for such addresses, or none has such a form.
-        raise InputError(f"cannot read {path}: {line_of(error)}") from None
+        raise InputError(f"cannot read {path}: {line_of(error)}", code="files.not_readable") from None
     except Exception as error:
-        raise TransferError(f"cannot read {path}: {line_of(error)}") from None
+        raise TransferError(
+            f"cannot read {path}: {line_of(error)}", code="files.store_not_readable"
+        ) from None
 
 
 def line_of(error: BaseException) -> str:

@@ -36,7 +36,10 @@ def connected(distributed: Any, address: str, is_default: bool = True) -> Iterat
         try:
             client = distributed.Client(address, timeout=PATIENCE, set_as_default=is_default)
         except (OSError, ValueError, RuntimeError) as error:
-            raise TransferError(f"no Dask scheduler answers at {address}: {line_of(error)}") from None
+            raise TransferError(
+                f"no Dask scheduler answers at {address}: {line_of(error)}",
+                code="engine.scheduler_unreachable",
+            ) from None
         with client:
             yield client
     finally:
@@ -59,20 +62,27 @@ def require_workers(client: Any, versions: Mapping[str, str], needed: str) -> No
     for name, own in versions.items():
         for worker, other in client.run(version, name, on_error="return").items():
             if isinstance(other, PackageNotFoundError):
-                raise InputError(f"worker {worker} has no {name}: install {name} {own} there")
+                raise InputError(
+                    f"worker {worker} has no {name}: install {name} {own} there",
+                    code="engine.package_missing_at_worker",
+                )
             if isinstance(other, str) and other != own:
                 raise unlike(worker, name, other, own)
     for worker, found in client.run(pkgutil.resolve_name, needed, on_error="return").items():
         if isinstance(found, ImportError):
             raise InputError(
                 f"worker {worker} cannot load {needed.partition(':')[0]}: {line_of(found)}; install there "
-                "what is installed here"
+                "what is installed here",
+                code="engine.module_missing_at_worker",
             )
 
 
 def unlike(worker: str, name: str, other: str, own: str) -> InputError:
     """What is said of a worker with another version."""
-    return InputError(f"worker {worker} has {name} {other}, this process {own}: install the same there")
+    return InputError(
+        f"worker {worker} has {name} {other}, this process {own}: install the same there",
+        code="engine.versions_differ",
+    )
 
 
 def await_worker(client: Any, address: str, tell: Callable[[str], None]) -> None:
@@ -102,7 +112,8 @@ def saying_losses(client: Any, address: str, is_ours: bool = True) -> Iterator[N
         raise
     except KilledWorker:
         raise InputError(
-            "workers that read reports were killed again and again: give each more memory, or take more"
+            "workers that read reports were killed again and again: give each more memory, or take more",
+            code="engine.workers_killed",
         ) from None
     except (CancelledError, CommClosedError):
         raise _lost(address) from None
@@ -114,12 +125,15 @@ def saying_losses(client: Any, address: str, is_ours: bool = True) -> Iterator[N
             raise
         raise InputError(
             f"a worker of {address} cannot keep its temporary files: {line_of(of_system)}; give it room, or "
-            "another folder (dask worker --local-directory)"
+            "another folder (dask worker --local-directory)",
+            code="engine.worker_disk",
         ) from None
 
 
 def _lost(address: str) -> TransferError:
-    return TransferError(f"{address}: the scheduler was lost; the same command begins anew")
+    return TransferError(
+        f"{address}: the scheduler was lost; the same command begins anew", code="engine.scheduler_lost"
+    )
 
 
 def _failures(error: BaseException) -> Iterator[OSError]:

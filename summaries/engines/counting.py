@@ -54,7 +54,10 @@ class ReportCounts(CheckedReports):
         """
         missing = [n for n in [*fields, *questions] if n not in (*self._fields, *self._questions)]
         if missing:
-            raise InputError(f"reports were not counted by {missing[0]}: count them by it too")
+            raise InputError(
+                f"reports were not counted by {missing[0]}: count them by it too",
+                code="engine.not_counted_by",
+            )
         public = [self._fields.index(name) for name in fields]
         private = [self._questions.index(name) for name in questions]
         found: Counter[Key] = Counter()
@@ -67,7 +70,10 @@ class ReportCounts(CheckedReports):
         return self._notes
 
     def __iter__(self) -> Iterator[Report]:
-        raise InputError("these are counts of reports, not the reports: take the reports themselves")
+        raise InputError(
+            "these are counts of reports, not the reports: take the reports themselves",
+            code="engine.counts_not_reports",
+        )
 
 
 class Counting:

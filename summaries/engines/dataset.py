@@ -111,7 +111,10 @@ def find_dataset(study: Study, addresses: str | PathLike[str] | Sequence[str | P
     """
     given = [addresses] if isinstance(addresses, str | PathLike) else list(addresses)
     if not all(str(one).strip() for one in given):
-        raise InputError("an address of reports is empty: name a dataset's folder, or its Parquet files")
+        raise InputError(
+            "an address of reports is empty: name a dataset's folder, or its Parquet files",
+            code="merge.address_empty",
+        )
     paths = [str(one).rstrip("/") for one in given]
     if len(paths) == 1 and not paths[0].lower().endswith(".parquet"):
         return _of_manifest(study, whole(paths[0]))
@@ -119,7 +122,8 @@ def find_dataset(study: Study, addresses: str | PathLike[str] | Sequence[str | P
     wrong = [path for path in named if not path.lower().endswith(".parquet")]
     if wrong:
         raise InputError(
-            f"{wrong[0]} is no Parquet file: engines read one dataset, or files whose names end in .parquet"
+            f"{wrong[0]} is no Parquet file: engines read one dataset, or files whose names end in .parquet",
+            code="merge.not_parquet_name",
         )
     return Dataset([ReportFile(number, path) for number, path in enumerate(dict.fromkeys(named))], {})
 
@@ -129,7 +133,7 @@ def _matching(path: str) -> list[str]:
         return [path]
     found = matching(path) if is_in_store(path) else sorted(glob.glob(path, recursive=True))
     if not found:
-        raise InputError(f"no file matches {path}")
+        raise InputError(f"no file matches {path}", code="merge.no_file")
     return found
 
 
@@ -159,7 +163,8 @@ def _of_manifest(study: Study, root: str) -> Dataset:
     if len(found) > 1 and _is_of(study, found[root]):
         raise InputError(
             f"{inner} is a dataset inside the one of {root}: name the Parquet files of one, or move the "
-            "inner one away"
+            "inner one away",
+            code="merge.nested_dataset",
         )
     if found:
         return _listed(study, *next(iter(found.items())))
@@ -167,7 +172,8 @@ def _of_manifest(study: Study, root: str) -> Dataset:
         raise refused
     raise InputError(
         f"{root} has no {MANIFEST} of study {study.id}: the dataset is unfinished or lies elsewhere. Finish "
-        "its export, or name its Parquet files"
+        "its export, or name its Parquet files",
+        code="merge.dataset_unfinished",
     )
 
 
@@ -178,7 +184,9 @@ def _manifest_in(folder: str) -> bytes | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise InputError(f"cannot read {folder}/{MANIFEST}: {line_of(error)}") from None
+        raise InputError(
+            f"cannot read {folder}/{MANIFEST}: {line_of(error)}", code="merge.manifest_not_readable"
+        ) from None
 
 
 def _is_of(study: Study, text: bytes) -> bool:
@@ -214,13 +222,21 @@ def _promise_of(study: Study, path: str, text: bytes) -> _Promise:
     try:
         manifest = json.loads(text)
         if manifest["format"] != FORMAT:
-            raise InputError(f"{path} is no manifest of a dataset that this ldpkit knows ({FORMAT})")
+            raise InputError(
+                f"{path} is no manifest of a dataset that this ldpkit knows ({FORMAT})",
+                code="merge.manifest_unknown",
+            )
         if manifest["study"] != study.id:
-            raise InputError(f"{path} is of study {manifest['study']}, not of {study.id}")
+            raise InputError(
+                f"{path} is of study {manifest['study']}, not of {study.id}",
+                code="merge.manifest_of_other_study",
+            )
         digests = {int(version): str(digest) for digest, version in manifest["documents"].items()}
         return _Promise(digests, _entries(manifest), manifest.get("archive") is True)
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise InputError(f"{path} is damaged: export the dataset again") from None
+        raise InputError(
+            f"{path} is damaged: export the dataset again", code="merge.manifest_damaged"
+        ) from None
 
 
 def _listed(study: Study, folder: str, text: bytes) -> Dataset:
@@ -240,7 +256,10 @@ def _listed(study: Study, folder: str, text: bytes) -> Dataset:
     for name, reports, size, digest in sorted(entries):
         matched = _PART.fullmatch(name)
         if matched is None:
-            raise InputError(f"{path} names {name}, which is no part of a dataset: export it again")
+            raise InputError(
+                f"{path} names {name}, which is no part of a dataset: export it again",
+                code="merge.manifest_names_foreign_file",
+            )
         version, bucket = int(matched[1]), int(matched[2], 16)
         if version != study.version:
             key = version, digests.get(version, "")
@@ -248,7 +267,10 @@ def _listed(study: Study, folder: str, text: bytes) -> Dataset:
             continue
         files.append(ReportFile(len(files), f"{folder}/{name}", bucket, reports, size, digest, is_archived))
     if not files:
-        raise InputError(f"{folder} has no reports on version {study.version} of {study.id}")
+        raise InputError(
+            f"{folder} has no reports on version {study.version} of {study.id}",
+            code="merge.no_reports_of_version",
+        )
     return Dataset(files, left_out)
 
 
@@ -262,9 +284,10 @@ def _unlisted(folder: str, beside: Sequence[str], is_unfinished: bool) -> InputE
     if is_unfinished:
         return InputError(
             f"{said}An export writes there, or was interrupted: wait for it, or run it again, which ends it. "
-            f"If another dataset was copied there, {copied}"
+            f"If another dataset was copied there, {copied}",
+            code="merge.dataset_has_unlisted_files",
         )
-    return InputError(f"{said}If two datasets were put together, {copied}")
+    return InputError(f"{said}If two datasets were put together, {copied}", code="merge.dataset_copied")
 
 
 def refuse_changed(file: ReportFile) -> None:
@@ -277,4 +300,7 @@ def refuse_changed(file: ReportFile) -> None:
             found.update(chunk)
             size += len(chunk)
     if size != file.size or found.hexdigest() != file.digest:
-        raise InputError(f"{file.path} is damaged: its bytes are not those of the manifest; {file.remedy}")
+        raise InputError(
+            f"{file.path} is damaged: its bytes are not those of the manifest; {file.remedy}",
+            code="merge.file_damaged",
+        )

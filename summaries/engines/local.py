@@ -87,7 +87,8 @@ def _done(tasks: Sequence[Work], workers: int, told: Told) -> Iterator[Part]:
         return
     raise InputError(
         "processes that read reports were killed, twice: take fewer of them (--workers), or a machine with "
-        "more memory"
+        "more memory",
+        code="engine.processes_killed",
     )
 
 

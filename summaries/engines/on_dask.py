@@ -121,7 +121,8 @@ def _refuse_texts(frame: Any) -> None:
     if pd.api.types.is_string_dtype(kind) and not pd.api.types.is_object_dtype(kind):
         raise InputError(
             "the frame's payloads are texts, which Dask makes of pandas's objects: make the frame under "
-            'dask.config.set({"dataframe.convert-string": False}), or read the files with dask.dataframe'
+            'dask.config.set({"dataframe.convert-string": False}), or read the files with dask.dataframe',
+            code="engine.payloads_are_texts",
         )
 
 

@@ -174,7 +174,8 @@ def _own_session(workers: int | None, cluster: str | None) -> Iterator[Any]:
     if which("java", path=os.path.join(java, "bin") if java else None) is None:
         raise InputError(
             "Spark needs Java 17 or newer, and there is no java here: install it (Debian: "
-            "openjdk-17-jre-headless), or set JAVA_HOME"
+            "openjdk-17-jre-headless), or set JAVA_HOME",
+            code="engine.java_missing",
         )
     if master.startswith("local"):
         settings = {**SETTINGS, **HERE}
@@ -186,7 +187,9 @@ def _own_session(workers: int | None, cluster: str | None) -> Iterator[Any]:
     try:
         spark = builder.getOrCreate()
     except (PySparkException, Py4JError, RuntimeError, OSError) as error:
-        raise InputError(f"no Spark at {master}: {_first_line(error)}") from None
+        raise InputError(
+            f"no Spark at {master}: {_first_line(error)}", code="engine.spark_unreachable"
+        ) from None
     try:
         yield spark
     finally:
@@ -198,7 +201,8 @@ def _refuse_other(running: Any, cluster: str | None) -> None:
     master = running.sparkContext.master
     if cluster not in (None, master):
         raise UsageError(
-            f"this process has a Spark session with the master {master}: stop it, or use that one"
+            f"this process has a Spark session with the master {master}: stop it, or use that one",
+            code="engine.other_spark_session",
         )
 
 
@@ -280,7 +284,7 @@ def _collected(ended: Any) -> Iterator[Part]:
     try:
         rows = ended.collect()
     except PySparkException as error:
-        raise InputError(f"Spark gave up: {_last_line(error)}") from None
+        raise InputError(f"Spark gave up: {_last_line(error)}", code="engine.spark_failed") from None
     return (pickle.loads(bytes(row["rows"])) for row in rows)
 
 

@@ -200,7 +200,10 @@ def refuse_columns(given: Iterable[str]) -> None:
     refuse_repeated(given, "the frame")
     missing = [name for name in NEEDED if name not in given]
     if missing:
-        raise InputError(f"the frame has no column {', '.join(missing)}: it needs {', '.join(NEEDED)}")
+        raise InputError(
+            f"the frame has no column {', '.join(missing)}: it needs {', '.join(NEEDED)}",
+            code="engine.frame_column_missing",
+        )
 
 
 def _bytes_of(digits: Rows) -> tuple[Rows, Mask]:

@@ -92,7 +92,9 @@ def merged(
     _refuse_overlap(whole.span)
     refuse_bad(whole.good, whole.repeated, whole.bad, whole.others)
     if not whole.good:
-        raise InputError(f"there are no reports on version {study.version} of {study.id}")
+        raise InputError(
+            f"there are no reports on version {study.version} of {study.id}", code="reports.none_of_version"
+        )
     tell_repeated(whole.repeated)
     for line in left_out_notes(whole.others.versions):
         print(line, file=sys.stderr)
@@ -117,7 +119,8 @@ def _refuse_overlap(span: Mapping[int, tuple[int, int]]) -> None:
         if low <= high:
             raise InputError(
                 f"files of parts {before:02x} and {bucket:02x} have ids that begin alike, so that a report "
-                "may stand in both: this is no export's layout, name its files instead"
+                "may stand in both: this is no export's layout, name its files instead",
+                code="merge.parts_overlap",
             )
 
 
@@ -125,7 +128,7 @@ def refuse_kept_reports(mechanisms: Mapping[str, Mechanism]) -> None:
     """Raises SummaryError where a posterior needs the reports themselves, which no summary has."""
     for name, mechanism in mechanisms.items():
         if REDUCTIONS[mechanism.name].keeps_reports(mechanism):
-            raise SummaryError(f"questions.{name}", NEEDS_REPORTS)
+            raise SummaryError(f"questions.{name}", NEEDS_REPORTS, code="summary.needs_reports")
 
 
 def refuse_many(counts: Mapping[bytes, int]) -> None:
@@ -133,5 +136,6 @@ def refuse_many(counts: Mapping[bytes, int]) -> None:
     if len(counts) > MOST_DISTINCT:
         raise InputError(
             f"more than {MOST_DISTINCT:,} different reports: a number, or a choice under a mechanism whose "
-            "reports hardly ever repeat, cannot be counted so; leave it out"
+            "reports hardly ever repeat, cannot be counted so; leave it out",
+            code="engine.too_many_distinct",
         )

@@ -25,7 +25,8 @@ def refuse_other_than_scheduler(address: str) -> None:
     if not is_scheduler(address):
         raise UsageError(
             f"--cluster {address}: must be tcp://HOST:PORT or tls://HOST:PORT of a Dask scheduler; for "
-            f"workers of this machine give --workers {_meant(address)} instead"
+            f"workers of this machine give --workers {_meant(address)} instead",
+            code="engine.wrong_dask_cluster",
         )
 
 
@@ -40,7 +41,8 @@ def master_of(address: str, tries: int) -> str:
     if not _CLUSTER.fullmatch(address):
         raise UsageError(
             f"--cluster {address}: must be a master of Spark, such as spark://HOST:PORT, or "
-            f"local[{_meant(address)}] for workers of this machine"
+            f"local[{_meant(address)}] for workers of this machine",
+            code="engine.wrong_spark_master",
         )
     return address
 

@@ -120,7 +120,8 @@ def count_dataset(
     for name in names:
         if name not in known:
             raise UsageError(
-                f"study {study.id} has no question or public field {name}: it has {', '.join(known)}"
+                f"study {study.id} has no question or public field {name}: it has {', '.join(known)}",
+                code="engine.unknown_column",
             )
     asked = tuple(names)
     with naming_extra(engine):
@@ -141,13 +142,18 @@ def _run(
 ) -> tuple[Part, tuple[str, ...]]:
     """What all workers found together, and notes on it."""
     if engine not in ENGINES:
-        raise UsageError(f"engine must be one of {', '.join(ENGINES)}, not {engine}")
+        raise UsageError(
+            f"engine must be one of {', '.join(ENGINES)}, not {engine}", code="engine.unknown_engine"
+        )
     if engine == "local" and cluster is not None:
-        raise UsageError("a cluster is for the engines dask and spark")
+        raise UsageError("a cluster is for the engines dask and spark", code="engine.cluster_without_engine")
     if cluster is not None and workers is not None:
-        raise UsageError("a cluster has its own workers: leave --workers out, or --cluster")
+        raise UsageError(
+            "a cluster has its own workers: leave --workers out, or --cluster",
+            code="engine.cluster_and_workers",
+        )
     if workers is not None and workers < 1:
-        raise UsageError("workers must be 1 or more")
+        raise UsageError("workers must be 1 or more", code="engine.too_few_workers")
     # What is not installed is said before anything is read.
     for module in _LOADED[engine]:
         import_module(module)

@@ -74,8 +74,12 @@ def batches_of(file: ReportFile) -> Iterator[pa.RecordBatch]:
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         # Of what a file says of itself, an error of the system's has a number; the text runs over lines.
         if isinstance(error, OSError) and error.errno is not None:
-            raise InputError(f"cannot read {file.path}: {error.strerror}") from None
-        raise InputError(f"{file.path} is damaged, or is not a Parquet file: {file.remedy}") from None
+            raise InputError(
+                f"cannot read {file.path}: {error.strerror}", code="files.not_readable"
+            ) from None
+        raise InputError(
+            f"{file.path} is damaged, or is not a Parquet file: {file.remedy}", code="files.not_parquet"
+        ) from None
 
 
 def _refuse_other_count(file: ReportFile, found: int) -> None:
@@ -83,10 +87,14 @@ def _refuse_other_count(file: ReportFile, found: int) -> None:
     if file.reports in (None, found):
         return
     if file.bucket is not None:
-        raise InputError(f"{file.path} has {found} reports, the manifest says {file.reports}: {file.remedy}")
+        raise InputError(
+            f"{file.path} has {found} reports, the manifest says {file.reports}: {file.remedy}",
+            code="merge.file_has_other_count",
+        )
     raise InputError(
         f"{file.path} has {found} reports where a worker opened it, and {file.reports} where the work began: "
-        "name files that every worker reaches and that nobody writes to"
+        "name files that every worker reaches and that nobody writes to",
+        code="merge.file_changed_meanwhile",
     )
 
 

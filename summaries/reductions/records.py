@@ -132,7 +132,9 @@ def _total_size(mechanism: Mechanism) -> int:
 def _refuse(mechanism: Mechanism, payloads: Payloads) -> Values:
     """The sum of no reports; a single one is an error."""
     if len(payloads):
-        raise ReportError(f"payloads.{mechanism.field}", "travels as secret shares only")
+        raise ReportError(
+            f"payloads.{mechanism.field}", "travels as secret shares only", code="report.secret_shares_only"
+        )
     return np.zeros(_total_size(mechanism), dtype=np.int64)
 
 

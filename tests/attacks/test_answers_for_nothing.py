@@ -54,6 +54,7 @@ def test_a_device_takes_no_other_study_than_it_asked_for(tmp_path, study):
     assert done.stdout == "input: study: is another: habits\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("signed", [False, True])
 def test_a_late_device_keeps_its_budget(start_server, study, tmp_path, signed):
     server = start_server()
@@ -76,6 +77,7 @@ def test_a_late_device_keeps_its_budget(start_server, study, tmp_path, signed):
     assert early.flush(attempts=1).waiting == 1
 
 
+@pytest.mark.slow
 def test_a_page_asks_nobody_once_a_study_is_closed(served, study):
     def fetched():
         script = FETCH.format(folder=JAVASCRIPT, url=served.url)
@@ -87,6 +89,7 @@ def test_a_page_asks_nobody_once_a_study_is_closed(served, study):
     assert fetched() == ["closed: takes no reports", unknown]
 
 
+@pytest.mark.slow
 def test_a_deleted_study_goes_to_those_alone_that_want_their_report_deleted(served, study, tmp_path, capsys):
     device = Device(tmp_path / "early", "8", served.url)
     device.consent(device.fetch(study.id))

@@ -20,6 +20,7 @@ from summaries.engines import summarize_dataset
 from tests.collector.commands import run
 from tests.collector.test_archives import archived, archived_ids, closed, many, status  # noqa: F401
 from tests.collector.test_datasets import STUDY, manifest_of, reports_in
+from tests.kit.errors import raises
 
 
 def copied(many, path):  # noqa: F811
@@ -54,7 +55,7 @@ def late(many, tmp_path, make_report):  # noqa: F811
 
 def test_a_backup_of_before_an_archive_replaces_no_archive(late):
     assert archived(late).dropped == 140
-    with pytest.raises(InputError, match="of another database"):
+    with raises(InputError, "export.dataset_of_other_database"):
         archived_at(late, late.backup, late.root)
     assert archived_ids(late.root) == late.ids
     assert status(late)["state"] == "archived"
@@ -62,7 +63,7 @@ def test_a_backup_of_before_an_archive_replaces_no_archive(late):
 
 def test_nor_does_an_export(late):
     archived(late)
-    with pytest.raises(InputError, match="of another database"):
+    with raises(InputError, "export.dataset_of_other_database"):
         dataset.export_dataset(order_at(late, late.backup, late.root))
     assert archived_ids(late.root) == late.ids
 
@@ -77,7 +78,7 @@ def test_damage_in_an_archive_is_not_made_right_by_a_withdrawal(closed):  # noqa
     kept = [at for at, name in enumerate(table["report_id"].to_pylist()) if name == gone.id]
     pyarrow.parquet.write_table(table.take(pa.array([*kept, (kept[0] + 1) % len(table)])), file)
     closed.harness.withdraw(gone.id, secret=gone.secret)
-    with pytest.raises(InputError, match="is not what was written there"):
+    with raises(InputError, "archive.withdrawal_file_changed"):
         archived(closed)
     assert status(closed)["reports"] == 120
 
@@ -109,7 +110,7 @@ def test_another_database_replaces_no_dataset(many, tmp_path):  # noqa: F811
         # The same study on a database of its own, as one of very many reports is split over several.
         other.execute("UPDATE collector SET identity = randomblob(16)")
         other.execute("DELETE FROM reports WHERE hex(id) > '3'")
-    with pytest.raises(InputError, match="a dataset of another database"):
+    with raises(InputError, "export.dataset_of_other_database"):
         dataset.export_dataset(order_at(many, f"sqlite:///{tmp_path / 'other.db'}", tmp_path / "root"))
     assert archived_ids(tmp_path / "root") == many.ids
 
@@ -119,7 +120,7 @@ def test_a_manifest_of_buckets_that_leave_ids_out_is_refused(many, tmp_path, buc
     dataset.export_dataset(many.order(tmp_path / "root"))
     path = tmp_path / "root" / STUDY / "_manifest.json"
     path.write_text(path.read_text().replace('"buckets": 4', f'"buckets": {buckets!r}'.replace("'", '"')))
-    with pytest.raises(InputError, match="is no manifest"):
+    with raises(InputError, "export.wrong_manifest"):
         dataset.export_dataset(many.order(tmp_path / "root", buckets=None))
 
 
@@ -136,7 +137,7 @@ def test_two_runs_at_once_bring_no_withdrawn_report_back(closed, monkeypatch):  
     def slow(*arguments):
         monkeypatch.setattr(archive_withdrawals, "_rewrite", genuine)
         assert closed.harness.withdraw(second, secret=secrets[second]).status_code == 503
-        with pytest.raises(InputError, match="runs just now"):
+        with raises(InputError, "study.already_being_written"):
             archived(closed)
         # As if the first had lost its turn, with its connection.
         with pytest.MonkeyPatch.context() as patch:
@@ -145,7 +146,7 @@ def test_two_runs_at_once_bring_no_withdrawn_report_back(closed, monkeypatch):  
         return genuine(*arguments)
 
     monkeypatch.setattr(archive_withdrawals, "_rewrite", slow)
-    with pytest.raises(InputError, match="was changed meanwhile"):
+    with raises(InputError, "archive.changed_meanwhile"):
         archived(closed)
     assert closed.harness.withdraw(second, secret=secrets[second]).status_code == 200
     assert archived_ids(closed.root) == closed.ids - {first, second}

@@ -7,6 +7,7 @@ from ldp_client.commands.study_warnings import warnings_of
 from ldp_client.documents.errors import AlreadyAnsweredError, InputError, RefusedError, StudyError
 from schemas import Study
 from tests import studies
+from tests.kit.errors import raises
 
 SAME = "Haben Sie je betrogen?"
 PRIVATE = {**studies.YES_NO, "text": {"en": "Have you ever cheated?", "de": SAME}}
@@ -19,7 +20,7 @@ def test_a_device_knows_a_question_in_every_language_it_was_asked_in(tmp_path):
     device = Device(tmp_path, max_epsilon="8", require_consent=False)
     device.answer(Study(studies.document(PRIVATE, **LANGUAGES)), {"ever": True})
     later = Study(studies.document(OTHER, version=2, public=[CLEAR], **LANGUAGES))
-    with pytest.raises(RefusedError, match="behind noise before"):
+    with raises(RefusedError, "device.asked_behind_noise"):
         device.answer(later, {"other": True}, public={"asked": "yes"})
     innocent = {**CLEAR, "text": {"en": "Did it happen?", "de": "Ist es geschehen?"}}
     fine = Study(studies.document(OTHER, version=2, public=[innocent], **LANGUAGES))
@@ -103,7 +104,7 @@ def test_what_is_only_shown_is_not_answered_by_a_device_that_does_not_know_the_s
     """Its digest is nobody's: the report would come to nothing, and the real study then be refused."""
     study = Study(studies.document(PRIVATE, **LANGUAGES))
     device = Device(tmp_path, max_epsilon="8", require_consent=False)
-    with pytest.raises(InputError, match="for people to read"):
+    with raises(InputError, "device.only_shown"):
         getattr(device, how)(study.shown_in("de"), *([{"ever": True}] if how == "answer" else []))
     device.answer(study, {"ever": True})
 

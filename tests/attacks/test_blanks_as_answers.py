@@ -16,6 +16,7 @@ from ldp_client.files.batch import perturb_file
 from ldp_client.mechanisms import mechanisms_of
 from schemas import Study
 from tests import studies
+from tests.kit.errors import raises
 
 OFFERED = {**studies.YES_NO, "refusal": True}
 COLOUR = {**studies.ONE_OF, "refusal": True}
@@ -33,7 +34,7 @@ def test_where_it_is_not_offered_nothing_is_drawn_for_it(question):
     for blank in BLANKS[:-1]:
         with pytest.raises(AnswerError):
             perturb_answers(study, mechanisms, {question["id"]: blank}, drawn)
-    with pytest.raises(InputError, match="offers no refusal"):
+    with raises(InputError, "core.no_refusal"):
         mechanisms[question["id"]].perturb_many([None], drawn, refusals=True)
 
 
@@ -53,7 +54,7 @@ def test_a_column_has_blanks_that_only_its_owner_calls_refusals():
     mechanism = mechanism_for(Study(studies.document(OFFERED)).questions[0])
     masked = np.ma.masked_array([True, False], [False, True])
     for column in ([True, None], [True, float("nan")], np.asarray([True, None], object), masked):
-        with pytest.raises(AnswerError, match="row 2: is missing: where a refusal is meant, say so"):
+        with raises(AnswerError, "core.row", "2: is missing: where a refusal is meant, say so"):
             mechanism.perturb_many(column, drawn)
         assert mechanism.perturb_many(column, refusals=True).shape == (2, 1)
 

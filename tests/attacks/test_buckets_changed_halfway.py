@@ -17,6 +17,7 @@ from schemas import Study
 from summaries import summarize_dataset
 from tests.collector.test_archives import closed, many  # noqa: F401
 from tests.collector.test_datasets import STUDY, contents, manifest_of, reports_in
+from tests.kit.errors import raises
 
 COUNTS = (1, 2, 4, 16)
 CHANGES = [(former, after) for former in COUNTS for after in COUNTS if former != after]
@@ -55,6 +56,7 @@ def interrupted(order, monkeypatch, left):
     return False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("former", "after"), [(1, 4), (4, 16), (4, 2), (16, 1)])
 def test_at_no_moment_is_a_report_in_no_file(closed, tmp_path, monkeypatch, former, after):  # noqa: F811
     root = tmp_path / "out"
@@ -75,7 +77,7 @@ def test_what_expires_after_that_is_kept_or_spoken_of(closed, tmp_path, monkeypa
     assert interrupted(order, monkeypatch, left)
     with opened(closed.url, 5) as database:
         delete_reports(database, "habits", second)
-    with pytest.raises(InputError, match="nobody withdrew"):
+    with raises(InputError, "export.reports_lost"):
         dataset.export_dataset(order)
     assert in_files(root) == closed.ids
     dataset.export_dataset(replace(order, forget_before=second))
@@ -94,6 +96,7 @@ def test_what_is_withdrawn_after_that_leaves(closed, tmp_path, monkeypatch):  # 
     assert in_files(root) == closed.ids - {one.id for one in gone}
 
 
+@pytest.mark.slow
 def test_a_dataset_that_was_to_grow_goes_on_to_that(closed, tmp_path, monkeypatch):  # noqa: F811
     """Also where nobody says so any more; another number comes after that one."""
     root = tmp_path / "out"
@@ -106,7 +109,7 @@ def test_a_dataset_that_was_to_grow_goes_on_to_that(closed, tmp_path, monkeypatc
         left += 1
         assert interrupted(order, monkeypatch, left)
     monkeypatch.setattr(layout, "REPORTS_PER_PART", 20)
-    with pytest.raises(InputError, match="unfinished"):
+    with raises(InputError, "merge.dataset_unfinished"):
         summarize_dataset(Study.from_json(closed.studies[0].canonical()), str(root), workers=1)
     before = contents(root)
     said = r"was not finished with --buckets 4: run that again, which ends it"
@@ -121,6 +124,7 @@ def test_a_dataset_that_was_to_grow_goes_on_to_that(closed, tmp_path, monkeypatc
     assert in_files(root) == closed.ids
 
 
+@pytest.mark.slow
 def test_so_where_somebody_deleted_the_manifest(closed, tmp_path, monkeypatch):  # noqa: F811
     root = tmp_path / "out"
     for former, after in ((1, 4), (4, 2)):

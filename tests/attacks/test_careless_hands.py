@@ -14,6 +14,7 @@ from ldp_client.documents.errors import AnswerError, RefusedError
 from ldp_client.mechanisms import mechanism_for
 from schemas import Study
 from tests import studies
+from tests.kit.errors import raises
 from tests.ldp_client.devices import Server, consenting, problem
 
 PUBLIC = [{"id": "region", "choices": ["n", "s"]}, {"id": "age", "bounds": ["1", "99"], "step": "1"}]
@@ -46,7 +47,7 @@ def test_an_invitation_of_another_group_is_called_that(tmp_path):
 
 def test_a_huge_number_is_a_wrong_answer():
     for answer in (10**5000, -(10**5000), float("nan"), float("inf"), 1e308):
-        with pytest.raises(AnswerError, match="age"):
+        with raises(AnswerError, "core.public_number", field="age"):
             STUDY.public[1].value_of(answer)
 
 
@@ -60,14 +61,14 @@ def test_labels_that_nobody_can_tell_apart_are_said():
     "column", ["ns", {"n", "s"}, "n", 5, (one for one in "ns"), {"n": 1}, np.array([["n"], ["s"]])]
 )
 def test_what_is_no_column_is_refused(column):
-    with pytest.raises(AnswerError, match="region: must be one column of values"):
+    with raises(AnswerError, "files.column_order", field="region"):
         public_many(STUDY, {"region": column, "age": [1, 2]})
 
 
 def test_a_data_frame_is_taken():
     frame = pd.DataFrame({"region": ["n", "s"], "age": [4.0, 5.0]}, index=[7, 9])
     assert public_many(STUDY, frame) == [{"region": "n", "age": "4"}, {"region": "s", "age": "5"}]
-    with pytest.raises(AnswerError, match="columns by their names"):
+    with raises(AnswerError, "files.columns_by_name"):
         public_many(STUDY, [["n", 1]])
 
 
@@ -93,7 +94,7 @@ def test_an_older_signed_study_is_called_older(tmp_path):
     first, second = [Study(studies.document(studies.YES_NO, version=version)) for version in (1, 2)]
     for study in (first, second):
         device.accept(sign_study(study, private.encode()))
-    with pytest.raises(RefusedError, match="version 1 is older than 2"):
+    with raises(RefusedError, "device.older_version", "1", "2"):
         device.answer(first, {"ever": True})
 
 

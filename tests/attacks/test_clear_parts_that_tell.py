@@ -32,6 +32,7 @@ def failed(study=STUDY, port=PORT):
     return [check.name for check in checks if not check.passed]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ask_one", [False, True])
 @pytest.mark.parametrize("public", [PUBLIC, None])
 def test_sound_reports_pass(ask_one, public):
@@ -40,6 +41,7 @@ def test_sound_reports_pass(ask_one, public):
     assert failed(Study(studies.document(studies.YES_NO, studies.LINEAR, ask_one=ask_one, **more))) == []
 
 
+@pytest.mark.slow
 def test_one_public_value_beside_which_the_answer_decides(monkeypatch):
     """The first value of each field is as it should be."""
     honest = answering.perturb_answers
@@ -54,12 +56,14 @@ def test_one_public_value_beside_which_the_answer_decides(monkeypatch):
     assert f"one by one: {IN_CLEAR}" in failed()
 
 
+@pytest.mark.slow
 def test_a_size_in_bulk(monkeypatch):
     honest, told = perturbing.padding_of, iter(range(10**6))
     monkeypatch.setattr(perturbing, "padding_of", lambda *of: honest(*of) + next(told) % 2)
     assert failed() == [f"in bulk: {SIZE}"]
 
 
+@pytest.mark.slow
 @pytest.mark.needs("node")
 @pytest.mark.parametrize(
     ("file", "old", "new", "expected"),

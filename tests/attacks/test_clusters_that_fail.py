@@ -24,6 +24,7 @@ from summaries import dask_summary, summarize
 from summaries.engines import clusters, on_spark
 from summaries.telling import tell_waiting
 from tests.collector.conftest import wait_for
+from tests.kit.errors import raises
 from tests.summaries.engines_data import FEW, made, write, write_dataset
 
 SCHEDULER = "from distributed.cli.dask_scheduler import main; main()"
@@ -65,6 +66,19 @@ def scheduler(start, tmp_path):
 
     wait_for(is_written, SECONDS)
     return found[0], process
+
+
+@pytest.fixture
+def soon_given_up(monkeypatch):
+    """What answers at first has a minute for it; once it is lost, nobody waits long for it to come back."""
+    monkeypatch.setattr(clusters, "PATIENCE", SECONDS)
+    genuine = Client._reconnect
+
+    async def reconnect(client):
+        client._timeout = 0.5
+        await genuine(client)
+
+    monkeypatch.setattr(Client, "_reconnect", reconnect)
 
 
 @pytest.fixture
@@ -113,6 +127,7 @@ def workers_of(address, count):
         return len(client.nthreads())
 
 
+@pytest.mark.slow
 def test_workers_without_ldpkit_are_refused_and_live_on(start, scheduler, call, capsys):
     address, _ = scheduler
     start(WITHOUT + WORKER, address, "--no-nanny", "--nthreads", "1")
@@ -123,6 +138,7 @@ def test_workers_without_ldpkit_are_refused_and_live_on(start, scheduler, call, 
     assert workers_of(address, 1) == 1
 
 
+@pytest.mark.slow
 def test_a_worker_with_another_version_is_refused(start, scheduler, call, capsys, monkeypatch):
     address, _ = scheduler
     start(WORKER, address, "--no-nanny", "--nthreads", "1")
@@ -132,6 +148,7 @@ def test_a_worker_with_another_version_is_refused(start, scheduler, call, capsys
     assert re.search(r"has ldpkit \S+, this process 0.0.7: install the same there", capsys.readouterr().err)
 
 
+@pytest.mark.slow
 def test_a_cluster_without_workers_is_spoken_of_and_waited_for(
     start, scheduler, call, capsys, tmp_path, once_told
 ):
@@ -142,8 +159,8 @@ def test_a_cluster_without_workers_is_spoken_of_and_waited_for(
     assert (tmp_path / "summary.json").exists()
 
 
-def test_a_scheduler_that_is_lost_is_one_line(scheduler, call, capsys, monkeypatch, once_told):
-    monkeypatch.setattr(clusters, "PATIENCE", 3)
+@pytest.mark.usefixtures("soon_given_up")
+def test_a_scheduler_that_is_lost_is_one_line(scheduler, call, capsys, once_told):
     address, process = scheduler
     once_told(process.kill)
     assert call(address) == EXIT_NETWORK
@@ -153,8 +170,9 @@ def test_a_scheduler_that_is_lost_is_one_line(scheduler, call, capsys, monkeypat
     )
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("soon_given_up")
 def test_a_scheduler_that_is_lost_while_tasks_run_is_one_line(start, scheduler, call, capsys, monkeypatch):
-    monkeypatch.setattr(clusters, "PATIENCE", 3)
     address, process = scheduler
     start(WORKER, address, "--no-nanny", "--nthreads", "1")
     workers_of(address, 1)
@@ -169,6 +187,7 @@ def test_a_scheduler_that_is_lost_while_tasks_run_is_one_line(start, scheduler, 
     assert "the scheduler was lost; the same command begins anew" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_worker_without_room_on_its_disk_is_one_line(start, scheduler, call, capsys, tmp_path):
     # Of several files rows go through the disks of workers.
     for seed in (1, 2):
@@ -197,6 +216,7 @@ def test_a_disk_of_which_dask_tells_the_text_alone_is_one_line(said, reason):
         raise RuntimeError("P2P 1d3e failed during barrier phase") from RuntimeError(said)
 
 
+@pytest.mark.slow
 def test_a_worker_without_ldpkit_that_comes_late_is_refused_before_fits_are_sent(
     start, scheduler, monkeypatch
 ):
@@ -210,7 +230,7 @@ def test_a_worker_without_ldpkit_that_comes_late_is_refused_before_fits_are_sent
         start(*command)
 
     with (
-        pytest.raises(InputError, match=r"worker tcp://\S+ cannot load inference.design.cluster: .*install"),
+        raises(InputError, "engine.module_missing_at_worker", "tcp", "inference.design.cluster"),
         place_of(address, tell),
     ):
         pass
@@ -218,8 +238,8 @@ def test_a_worker_without_ldpkit_that_comes_late_is_refused_before_fits_are_sent
     assert workers_of(address, 1) == 1
 
 
+@pytest.mark.usefixtures("soon_given_up")
 def test_a_scheduler_that_is_lost_before_fits_are_sent_is_one_line(scheduler, monkeypatch):
-    monkeypatch.setattr(clusters, "PATIENCE", 3)
     address, process = scheduler
     submit = Client.submit
 
@@ -230,7 +250,7 @@ def test_a_scheduler_that_is_lost_before_fits_are_sent_is_one_line(scheduler, mo
 
     # It has answered by then, and a worker is waited for.
     monkeypatch.setattr(Client, "submit", kill_soon)
-    with pytest.raises(TransferError, match="the scheduler was lost"), place_of(address):
+    with raises(TransferError, "engine.scheduler_lost"), place_of(address):
         pass
 
 
@@ -240,6 +260,7 @@ def frame(tmp_path):
     return dask.dataframe.read_parquet(write(tmp_path / "own.parquet", made(FEW, 60)))
 
 
+@pytest.mark.slow
 def test_workers_without_ldpkit_are_refused_before_a_programs_frame_is_sent(
     start, scheduler, frame, monkeypatch
 ):
@@ -249,28 +270,39 @@ def test_workers_without_ldpkit_are_refused_before_a_programs_frame_is_sent(
     monkeypatch.setattr("summaries.engines.on_dask._ended", lambda *_: pytest.fail("work was sent"))
     with (
         Client(address),
-        pytest.raises(InputError, match=r"cannot load summaries.engines.on_dask: .*install"),
+        raises(InputError, "engine.module_missing_at_worker", "summaries.engines.on_dask"),
     ):
         dask_summary(FEW, frame)
     assert workers_of(address, 1) == 1
 
 
-def test_a_scheduler_that_is_lost_under_a_programs_frame_is_one_line(start, scheduler, frame):
+@pytest.mark.slow
+@pytest.mark.usefixtures("soon_given_up")
+def test_a_scheduler_that_is_lost_under_a_programs_frame_is_one_line(start, scheduler, frame, tmp_path):
     address, process = scheduler
     start(WORKER, address, "--no-nanny", "--nthreads", "1")
     workers_of(address, 1)
+    begun = tmp_path / "begun"
 
-    def slowed(some):
-        time.sleep(3)
-        return some
+    def slowed(_some):
+        """A task that the worker is killed in."""
+        begun.touch()
+        time.sleep(10 * SECONDS)
 
-    with Client(address, timeout=3):
+    def kill_once_begun():
+        wait_for(begun.exists, SECONDS)
+        process.kill()
+
+    with Client(address, timeout=SECONDS):
         slow = frame.map_partitions(slowed, meta=frame._meta)
-        Thread(target=lambda: (time.sleep(1.5), process.kill())).start()
-        with pytest.raises(TransferError, match="the scheduler was lost; the same command begins anew"):
+        killer = Thread(target=kill_once_begun)
+        killer.start()
+        with raises(TransferError, "engine.scheduler_lost"):
             dask_summary(FEW, slow)
+        killer.join()
 
 
+@pytest.mark.slow
 def test_what_a_programs_frame_says_of_its_own_files_stays(start, scheduler, frame):
     address, _ = scheduler
     start(WORKER, address, "--no-nanny", "--nthreads", "1")

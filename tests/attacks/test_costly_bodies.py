@@ -8,10 +8,12 @@ import os
 import time
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import pytest
 import zstandard
 
+from collector import bounding
 from collector.bounding import Room
 from collector.problems import ProblemError
 from collector.views.batches import MOST_WRONG
@@ -20,6 +22,7 @@ from ldp_client.documents.signed import ED25519
 from ldp_client.files.signing import new_key, sign_study
 from schemas import Study
 from tests.collector.conftest import Harness, build_report, build_study
+from tests.kit.errors import raises
 
 JSON = "application/json"
 MANY = 100_000
@@ -89,7 +92,7 @@ def test_a_compressed_body_grows_to_a_multiple_of_itself(encoding):
     compress = COMPRESSIONS[encoding]
     small, large = compress(b" " * SMALL_BYTES), compress(b" " * (SMALL_BYTES + 1))
     assert len(inflate(small, encoding, 1 << 20)) == SMALL_BYTES
-    with pytest.raises(ProblemError, match="body-too-large"):
+    with raises(ProblemError, "body-too-large", "body-too-large"):
         inflate(large, encoding, 1 << 20)
     # Of one archive in another, only the outer one is undone.
     assert inflate(compress(large), encoding, 1 << 20) == large
@@ -105,24 +108,35 @@ def test_bodies_wait_for_room_and_are_refused_in_time():
     room = Room(100, 0.05, lambda: OSError("full"))
     with room.hold(1000), pytest.raises(OSError, match="full"):
         room.take(1)
-    room = Room(100, 20.0, lambda: OSError("full"))
+    room = Room(100, 60.0, lambda: OSError("full"))
     with ThreadPoolExecutor(1) as pool:
         room.take(60)
         second = pool.submit(room.take, 60)
         time.sleep(0.05)
         assert not second.done()
         room.give_back(60)
-        second.result(20)
+        second.result(60)
 
 
-def test_a_room_in_which_nothing_moves_refuses_at_once():
+def test_a_room_in_which_nothing_moves_refuses_at_once(monkeypatch):
+    now, waits = [0.0], []
     room = Room(1, 2, lambda: OSError("full"))
+
+    def wait(seconds):
+        waits.append(seconds)
+        now[0] += seconds
+
+    # Time goes on only while the room waits.
+    monkeypatch.setattr(bounding, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(room._changed, "wait", wait)
     room.take()
-    time.sleep(2.1)
-    start = time.monotonic()
+    now[0] = 0.5
     with pytest.raises(OSError, match="full"):
         room.take()
-    assert time.monotonic() - start < 1.5
+    assert waits == [1.5]
+    with pytest.raises(OSError, match="full"):
+        room.take()
+    assert waits == [1.5]
 
 
 @pytest.mark.slow

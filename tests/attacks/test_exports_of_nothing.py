@@ -28,6 +28,7 @@ def test_of_a_deleted_study_nothing_is_exported(habits, study, make_report, form
     assert problem(habits.summary(version=1)) == (410, "study-deleted")
 
 
+@pytest.mark.slow
 def test_the_last_copy_stays(start_server, study, make_report, tmp_path, monkeypatch):
     server = start_server()
     monkeypatch.setenv("LDPKIT_TOKEN", TOKEN)

@@ -54,6 +54,7 @@ def test_weighted_averages_have_no_set_that_leaves_out_the_honest_share(capsys):
         assert WEIGHTED in text
 
 
+@pytest.mark.slow
 def test_the_words_are_those_of_what_has_no_set():
     """Without weights, a design-based estimate has none for another reason."""
     table, _ = attacked()

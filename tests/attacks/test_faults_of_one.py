@@ -17,6 +17,7 @@ from collector.reports.writer import Change, Upload
 from collector.storage.keys import hash_key
 from tests.collector.answered import AwayError
 from tests.collector.conftest import INVITATION_KEY, build_report, build_study
+from tests.kit.errors import raises
 
 EARLIER = build_study()
 OTHER = build_study(id="other")
@@ -54,6 +55,7 @@ def test_one_id_under_a_version_that_is_shut_and_one_that_is_not(make_harness, s
     assert [stored, *others] == [Receipt.STORED] * 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shut", SHUT)
 def test_what_comes_together_is_answered_as_one_by_one(make_harness, shut):
     dice = random.Random(7)
@@ -114,7 +116,7 @@ def test_an_exception_that_one_report_raises_reaches_its_sender_alone(collecting
     first, broken, second, third, seen = collecting.collector.writer._store(works)
     assert (first, third, seen) == ([Receipt.STORED], [Receipt.STORED], 2)
     assert second.kind is INTERNAL
-    with pytest.raises(ProblemError, match="internal"):
+    with raises(ProblemError, "internal", "internal"):
         raise intake.problem_of(broken)
     assert collecting.summary().json["questions"]["ever"]["n"] == 3
     assert {report.id for report in collecting.exported()} == {good[0].id, gone.id, kept.id}

@@ -52,6 +52,7 @@ def test_a_feature_called_channel_is_none(relayed):
 DAMAGED = [b'{"channel":{', b'\xff"channel":{', b'[{"channel":{}}]', b'{"channel":{}}']
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damaged", DAMAGED)
 def test_a_document_that_cannot_be_read_costs_no_other_its_pages(relayed, damaged):
     assert relayed.publish(Study(studies.document(SALES, id="sales"))).status_code == 201

@@ -13,6 +13,7 @@ import pytest
 from ldp_client.cli import main
 from ldp_client.documents.errors import InputError
 from ldp_client.files.disk import write_new
+from tests.kit.errors import raises
 from tests.secure_sum.conftest import build_study
 
 
@@ -36,7 +37,7 @@ def test_a_new_file_has_its_name_when_it_is_whole(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", lambda handle: seen.append(path.exists()) or flush(handle))
     write_new(path, "whole", 0o600)
     assert (seen, path.read_text(), os.listdir(tmp_path)) == ([False], "whole", ["new"])
-    with pytest.raises(InputError, match="File exists"):
+    with raises(InputError, "files.cannot_write", "File exists"):
         write_new(path, "another", 0o600)
     assert (path.read_text(), os.listdir(tmp_path)) == ("whole", ["new"])
 
@@ -55,6 +56,7 @@ def test_init_can_run_again_where_the_disk_was_full(tmp_path, monkeypatch, capsy
     assert "token = " in (place / "ldpkit.toml").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flushed", [0, 1])
 def test_of_a_pair_of_keys_both_are_written_or_none(tmp_path, monkeypatch, capsys, flushed):
     command = ["study", "keygen", "--out", str(tmp_path / "key.pem")]

@@ -99,6 +99,7 @@ def attacked(server, name):
     assert longest[0] < MOST_ANSWERED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ATTACKS)
 def test_honest_devices_get_through(flooded, name):
     study = build_study()

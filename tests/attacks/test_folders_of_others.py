@@ -20,6 +20,7 @@ from ldp_client.documents.errors import InputError
 from ldpkit import ask
 from schemas import Study
 from tests import studies
+from tests.kit.errors import raises
 
 KINDS = [pytest.param(FIT_FILES, id="fit"), pytest.param(PLAN, id="plan"), pytest.param(CALIBRATION, id="c")]
 MARK = json.dumps({"study": "0" * 64, "questions": {"ever": {}}})
@@ -31,7 +32,7 @@ def files_in(folder):
 
 def refused(folder, own):
     before = files_in(folder)
-    with pytest.raises(InputError, match="no result of this command"), whole_folder(folder, own) as made:
+    with raises(InputError, "result.foreign_file"), whole_folder(folder, own) as made:
         (made / "new").touch()
     assert files_in(folder) == before
 
@@ -74,7 +75,7 @@ def test_a_link_of_the_name_of_a_picture_is_not_ours(tmp_path):
 
 def test_what_comes_while_it_is_fitted_stays(tmp_path):
     (tmp_path / "posterior.json").write_text(MARK)
-    with pytest.raises(InputError, match=r"holds notes\.txt"), whole_folder(tmp_path):
+    with raises(InputError, "result.foreign_file", "notes.txt"), whole_folder(tmp_path):
         (tmp_path / "notes.txt").write_text("while you were away")
     assert set(files_in(tmp_path)) == {"posterior.json", "notes.txt"}
 
@@ -110,7 +111,7 @@ def test_saving_a_posterior_writes_over_no_draws_of_others(tmp_path):
     found = diagnose(draws, np.zeros((4, 100), bool))
     posterior = Posterior("ever", "bernoulli", 9, draws, {"p": 1.0}, found, "0" * 64, 0)
     (tmp_path / "ever.nc").write_text("years of data")
-    with pytest.raises(InputError, match=r"holds ever\.nc"):
+    with raises(InputError, "result.draws_of_other_fit", "ever"):
         posterior.save(tmp_path)
     assert files_in(tmp_path) == {"ever.nc": b"years of data"}
 

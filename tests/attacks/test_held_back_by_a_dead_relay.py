@@ -87,6 +87,7 @@ def daily(days, collector, relay, folder, at, start=START):
     return read, tried
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_withdrawn", [False, True])
 def test_a_command_that_runs_daily_reads_its_study_after_a_month(
     tmp_path, collector, relay, keys, at, is_withdrawn
@@ -134,6 +135,7 @@ def behind(monkeypatch, relay):
         yield behind
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("has_other", [True, False])
 def test_nothing_is_read_in_the_hour_after_a_report_that_arrived(
     tmp_path, collector, relay, behind, keys, at, has_other
@@ -163,6 +165,7 @@ def test_nothing_is_read_in_the_hour_after_a_report_that_arrived(
     assert not always_holds(device, collector)
 
 
+@pytest.mark.slow
 def test_a_deletion_is_waited_for_as_long_as_its_report(tmp_path, collector, relay, keys, at):
     study = relayed_study(relay.url, keys)
     device = waiting(tmp_path / "device", collector, study)

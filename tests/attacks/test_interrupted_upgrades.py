@@ -89,6 +89,7 @@ def make_release(folder, number):
     program.chmod(0o755)
 
 
+@pytest.mark.slow
 def test_an_upgrade_that_was_killed_goes_on(install, tmp_path):
     database, running = tmp_path / "place" / "db", tmp_path / "running"
     running.write_text("")
@@ -124,6 +125,7 @@ def with_node(install, tmp_path):
     return tmp_path / "place", node
 
 
+@pytest.mark.slow
 def test_where_nothing_was_migrated_the_old_release_goes_on(install, tmp_path, with_node):
     place, _ = with_node
     (place / "fail-2").touch()
@@ -137,6 +139,7 @@ def test_where_nothing_was_migrated_the_old_release_goes_on(install, tmp_path, w
     assert (tmp_path / "running").read_text() == BOTH
 
 
+@pytest.mark.slow
 def test_a_node_that_could_not_be_migrated_runs_when_the_upgrade_went_on(install, tmp_path, with_node):
     """The collector is the new release's by then: so may its second backup be, which its name says."""
     place, node = with_node
@@ -170,6 +173,7 @@ def numbers_of(places):
     return [(one / "db").read_text() for one in places]
 
 
+@pytest.mark.slow
 def test_places_that_were_kept_are_backed_up_and_migrated(install, tmp_path, kept):
     done = install(2)
     assert done.returncode == 0, done.stderr
@@ -182,6 +186,7 @@ def test_places_that_were_kept_are_backed_up_and_migrated(install, tmp_path, kep
     assert len(list((tmp_path / "backups").iterdir())) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "said", "left"),
     [("fail-backup", "no backup of", ["1\n", "1\n"]), ("fail-2", "not be migrated", ["2\n", "1\n"])],
@@ -199,6 +204,7 @@ def test_a_kept_place_that_fails_is_said_and_done_again(install, tmp_path, kept,
     assert numbers_of(kept) == ["2\n", "2\n"]
 
 
+@pytest.mark.slow
 def test_nothing_is_uninstalled_while_an_upgrade_is_under_way(install, with_node):
     """What ran before it, and that it has to go on, would be forgotten."""
     (with_node[1] / "fail-2").touch()

@@ -25,6 +25,7 @@ from ldp_client.commands.paper import ARM, sheet_name
 from ldp_client.documents.errors import InputError
 from schemas import Study
 from tests import studies
+from tests.kit.errors import raises
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "studies" / "paper.json"
 PEOPLE = 900
@@ -93,6 +94,7 @@ def test_a_predictor_entered_the_wrong_way_round_disagrees(formula, turned):
     assert any(unseen in note for note in notes) is formula.startswith("died")
 
 
+@pytest.mark.slow
 def test_a_crossed_question_entered_the_wrong_way_round_disagrees(turned):
     """In the verdict, and not in a note; what to do is what a crossed table has."""
     crossed = cross_table(turned, ["ever", "job"], method="laplace", draws=100)
@@ -105,7 +107,7 @@ def test_a_crossed_question_entered_the_wrong_way_round_disagrees(turned):
 def test_a_record_counts_once(study, tmp_path):
     path = Path(sheet(tmp_path / "entry.csv", ["yes", "no"]))
     path.write_text(path.read_text() + path.read_text().splitlines()[1] + "\n")
-    with pytest.raises(InputError, match="record 1 was entered twice"):
+    with raises(InputError, "paper.duplicate_record", "1"):
         table_of_arms(study, None, str(path), ["ever"])
 
 
@@ -121,7 +123,7 @@ def test_records_of_one_wave_in_another_are_refused(how, study, tmp_path):
     rows = rows[::-1] if how == "order" else rows
     text = "\n".join([header, *rows]).replace(sheet_name(study), sheet_name(later))
     other.write_text(text.replace("north", "south") if how == "region" else text)
-    with pytest.raises(InputError, match="waves a and b have the same records on paper: 60 of the 60"):
+    with raises(InputError, "paper.same_records_in_waves", "60"):
         table_of_waves({"a": (study, None, one), "b": (later, None, str(other))}, ["ever"])
 
 
@@ -202,6 +204,7 @@ def test_what_the_fit_explains_is_no_disagreement():
     assert crossed[1]
 
 
+@pytest.mark.slow
 def test_arms_that_agree_are_seldom_called_apart():
     """No dependence to lose: of 60 surveys at 1 in 1,000 more than 3 come once in 2 million."""
     random = np.random.default_rng(7)

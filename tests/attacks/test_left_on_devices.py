@@ -93,6 +93,7 @@ def test_what_an_earlier_release_left_in_the_file_is_wiped_when_it_is_opened(kin
     assert left_of(report, file) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_was_done_stays_done_after_a_loss_of_power(kind, tmp_path):
     """SQLite's journal holds what was before. Where it comes back, it is put back."""

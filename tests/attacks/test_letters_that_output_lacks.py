@@ -46,6 +46,7 @@ def test_what_is_a_file_elsewhere_is_one_in_utf_8(tmp_path, encoding):
     assert [report["public"]["region"] for report in reports] == REGION["choices"]
 
 
+@pytest.mark.slow
 def test_an_issuer_lists_people_under_their_own_names(tmp_path):
     def issuer(*command):
         done = run(tmp_path, "issuer", *command, encoding="ascii")

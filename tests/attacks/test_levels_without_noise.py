@@ -57,6 +57,7 @@ def test_whole_reports_have_every_choice():
     assert len(possible_answers(mechanism_for(question), question)) < len(LABELS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", LEVELS)
 def test_in_bulk(monkeypatch, level):
     span, code = LEVELS[level]
@@ -97,6 +98,7 @@ class CoinOfLevel(SampledProducts):
             self.threshold = sound
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [TruthfulLevel, CoinOfLevel])
 def test_one_by_one(kind):
     found = failed(audit_mechanism(kind(QUESTION), QUESTION, 1000).checks)
@@ -124,6 +126,7 @@ JAVASCRIPT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.needs("node")
 @pytest.mark.parametrize(("given", "expected"), [("!random.forTests", TOLD), ("random.forTests", REPLAYED)])
 @pytest.mark.parametrize("fault", JAVASCRIPT)

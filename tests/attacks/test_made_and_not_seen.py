@@ -46,6 +46,7 @@ def asked(start_server, study, tmp_path):
     return server
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["links.txt", "links.csv"])
 @pytest.mark.parametrize("room", [0, 20_000])
 def test_a_full_disk_shuts_no_study(asked, make_report, study, tmp_path, name, room):
@@ -63,6 +64,7 @@ def test_a_full_disk_shuts_no_study(asked, make_report, study, tmp_path, name, r
         asked.put(make_report(study))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [(), ("--json",)])
 def test_a_terminal_that_takes_nothing_is_told_what_undoes_it(asked, tmp_path, options):
     invite = ("invite", "habits", "--count", "5", "--to", asked.url, *options)
@@ -83,6 +85,7 @@ def test_a_picture_that_cannot_be_drawn_loses_no_link(tmp_path, monkeypatch):
     assert (tmp_path / "links.txt").read_text() == "https://x/one\nhttps://x/two\n"
 
 
+@pytest.mark.slow
 def test_a_key_that_nobody_saw_is_good_for_nothing(asked, tmp_path):
     at_database = ("--database", f"sqlite:///{asked.database}")
     for place in (("admin", "keys"), ("keys",)):

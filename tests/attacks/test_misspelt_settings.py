@@ -5,6 +5,7 @@ import pytest
 from collector.app import create_app
 from ldp_client.cli import main
 from ldp_client.documents.errors import UsageError
+from tests.kit.errors import raises
 
 COMMANDS = [
     ["serve", "--port", "0", "--token", "token-for-the-tests"],
@@ -32,7 +33,7 @@ def test_each_command_that_reads_settings_names_the_slip(arguments, tmp_path, mo
 def test_so_does_the_application_in_anothers_server(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("LDPKIT_DATABSE", "sqlite:///other.sqlite3")
-    with pytest.raises(UsageError, match="did you mean LDPKIT_DATABASE"):
+    with raises(UsageError, "settings.unknown_variable", "LDPKIT_DATABASE"):
         create_app()
 
 

@@ -38,6 +38,7 @@ def audited(many):  # noqa: F811
         return list(session.execute(lines).scalars())
 
 
+@pytest.mark.slow
 def test_a_moved_archive_loses_what_was_withdrawn_and_then_its_study(closed, tmp_path, capsys):  # noqa: F811
     archived(closed)
     gone, other = closed.sent[(1, closed.days[0])][0], tmp_path / "other disk"
@@ -66,6 +67,7 @@ def test_deleting_a_moved_archive_says_how(closed, tmp_path):  # noqa: F811
         run("admin", "delete-study", "habits", "--yes", "--database", closed.url)
 
 
+@pytest.mark.slow
 def test_what_is_not_all_of_the_archive_is_taken_for_no_moved_one(closed, tmp_path):  # noqa: F811
     dataset.export_dataset(closed.order(tmp_path / "an export"))
     archived(closed)
@@ -120,6 +122,7 @@ def test_an_archive_is_not_moved_while_rows_are_left(closed, monkeypatch, tmp_pa
     assert archived(closed).dropped == 120
 
 
+@pytest.mark.slow
 def test_a_take_out_that_was_killed_goes_on_where_it_was_moved_to(closed, monkeypatch, tmp_path):  # noqa: F811
     """Its files are without what was withdrawn, its manifest is not; and what left is counted."""
     archived(closed)

@@ -40,6 +40,7 @@ def grown(path, rows=2500):
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
+@pytest.mark.slow
 def test_a_server_without_room_stores_reports_and_says_what_to_do(start_server, tmp_path, study, make_report):
     disk = FailingDisk(tmp_path, loses_power=False)
     environment = {**disk.environment, "SQLITE_TMPDIR": str(disk.root)}

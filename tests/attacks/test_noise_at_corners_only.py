@@ -113,6 +113,7 @@ JAVASCRIPT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", JAVASCRIPT)
 def test_javascript(tmp_path, fault):
     wrong, expected = JAVASCRIPT[fault]

@@ -20,6 +20,7 @@ from collector.storage.migrating import downgrade, make, migrate
 from ldp_client.cli import main
 from ldp_client.documents.errors import InputError
 from tests.collector.conftest import build_report, count_invitations
+from tests.kit.errors import raises
 
 KEY = b"the key of this place"
 NODE = "https://node.example.org"
@@ -72,13 +73,13 @@ def writing(habits):
 def test_a_list_that_a_mail_program_changed_is_taken(writing, changed):
     text = list_text("habits", NODE, 0, [hash_key(word) for word in "abc"])
     assert take_list(writing, "habits", changed(text), KEY) == f"3 invitations taken, of node {NODE}"
-    with pytest.raises(InputError, match="taken in before"):
+    with raises(InputError, "ticket.list_taken_before"):
         take_list(writing, "habits", text, KEY)
 
 
 def test_lists_that_overlap_are_refused_in_words(writing):
     take_list(writing, "habits", list_text("habits", NODE, 0, [hash_key(word) for word in "abc"]), KEY)
-    with pytest.raises(InputError, match="1 of the list's 2 invitations were taken in before"):
+    with raises(InputError, "ticket.list_overlaps_another", "1", "2"):
         take_list(writing, "habits", list_text("habits", NODE, 0, [hash_key(word) for word in "cd"]), KEY)
     assert count_invitations(writing, 1) == 3
     add_invitations(writing, 1, [hash_key("d")], KEY)

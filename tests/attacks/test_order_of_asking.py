@@ -100,6 +100,7 @@ def test_the_order_goes_with_the_first_request_of_the_next_day(issuer):
     assert issuer.found() == (issuer.by_hash(), 1)
 
 
+@pytest.mark.slow
 def test_another_reader_puts_it_off_and_the_log_says_so(issuer, caplog, monkeypatch):
     monkeypatch.setattr("collector.storage.rewriting.WAIT_SECONDS", 0.0)
     database, day, now = Database(issuer.url, 0.2), [TODAY], [0.0]

@@ -8,6 +8,7 @@ from ldp_client.documents.signed import ED25519
 from ldp_client.files.signing import new_key, sign_study
 from schemas import Study
 from tests import studies
+from tests.kit.errors import raises
 from tests.ldp_client.devices import Server, consenting
 from tests.secure_sum.conftest import ADDRESSES, ANSWERS, INVITATION, build_study
 
@@ -52,7 +53,7 @@ def test_a_key_that_moved_starts_no_new_budget_of_the_study(tmp_path, old):
     before.answer(before.accept(sign_study(FIRST, SIGNER.encode())), {"ever": True})
     after = consenting(tmp_path, "4", old.url, signing_keys=[next_public], **limits)
     study = after.accept(sign_study(SECOND, next_signer.encode()))
-    with pytest.raises(BudgetError, match=r"costs epsilon 1, but 0\.5 of what one study may cost"):
+    with raises(BudgetError, "device.costs", "epsilon 1", "0.5", "what one study may cost"):
         after.answer(study, {"again": True})
     assert after.epsilon_left == 3
 
@@ -68,7 +69,7 @@ def test_nor_where_no_report_says_which_collector_it_was_for(tmp_path, place, wi
         before.withdraw("survey")
     after = consenting(tmp_path, "4", "https://institute.example", signing_keys=[next_public], **limits)
     study = after.accept(sign_study(SECOND, next_signer.encode()))
-    with pytest.raises(BudgetError, match=r"costs epsilon 1, but 0\.5 of what one study may cost"):
+    with raises(BudgetError, "device.costs", "epsilon 1", "0.5", "what one study may cost"):
         after.answer(study, {"again": True})
 
 
@@ -81,7 +82,7 @@ def test_nor_where_a_report_was_deleted_and_the_next_went_elsewhere(tmp_path):
     device.withdraw("survey")
     device = consenting(tmp_path, "8", elsewhere, signing_keys=[PUBLIC], **limits)
     device.answer(device.accept(sign_study(SECOND, SIGNER.encode())), {"again": True})
-    with pytest.raises(BudgetError, match=r"costs epsilon 1, but 0\.5 of what one study may cost"):
+    with raises(BudgetError, "device.costs", "epsilon 1", "0.5", "what one study may cost"):
         consenting(tmp_path, "8", here, **limits).answer(OTHER, {"ever": True})
 
 
@@ -97,7 +98,7 @@ def sum_on(folder, question, version, signer, public):
 
 def test_nor_does_the_next_key_of_a_secure_sum(tmp_path):
     sum_on(tmp_path, "ever", 1, SIGNER, PUBLIC)
-    with pytest.raises(BudgetError, match=r"0\.5 of what one study may cost"):
+    with raises(BudgetError, "device.costs", "0.5", "what one study may cost"):
         sum_on(tmp_path, "fruit", 2, *new_key(ED25519))
 
 
@@ -108,7 +109,7 @@ def test_a_secure_sum_is_withdrawn_and_invited_without_its_key(tmp_path, node):
     device.invite("summed", "another")
     assert device.ledger.queued()[0].invitation == "another"
     stranger = consenting(tmp_path, "8", "https://127.0.0.1:900", nodes=ADDRESSES)
-    with pytest.raises(RefusedError, match="name that one"):
+    with raises(RefusedError, "device.of_others"):
         stranger.withdraw("summed")
     assert device.answered_elsewhere("summed") == []
     device.withdraw("summed")
@@ -162,7 +163,7 @@ def test_a_consent_that_no_answer_followed_is_taken_back(tmp_path, old, caplog):
     device.consent(OTHER)
     assert device.withdraw("survey") == 0
     assert old.url in caplog.text
-    with pytest.raises(RefusedError, match="no consent"):
+    with raises(RefusedError, "device.no_consent"):
         device.answer(OTHER, {"ever": True})
-    with pytest.raises(RefusedError, match="name that one"):
+    with raises(RefusedError, "device.of_others"):
         device.withdraw("survey")

@@ -19,6 +19,7 @@ from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.errors import InputError
 from schemas import Question, Study
 from tests import studies
+from tests.kit.errors import raises
 
 SCALE = {**studies.CHOICE, "id": "tired", "choices": ["never", "seldom", "often"], "ordered": True}
 MEMOIZED = {"name": "memoized", "of": "randomized_response", "epsilon": "3", "instantaneous_epsilon": "2"}
@@ -92,7 +93,7 @@ def test_a_records_regression_is_refused_with_what_can_be_planned(tmp_path, caps
     (question,) = study.questions
     whole = " + ".join([*(feature.id for feature in question.features), "region"])
     for outcome in (question.response.id, "health"):
-        with pytest.raises(InputError, match="plan health without a formula"):
+        with raises(InputError, "plan.record_outcome", "health"):
             possible_of_study(study, f"{outcome} ~ {whole}", None)
     path = tmp_path / "study.json"
     path.write_text(json.dumps(study.document))

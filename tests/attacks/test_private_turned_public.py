@@ -10,6 +10,7 @@ from ldp_client.commands.study_warnings import warnings_of
 from ldp_client.documents.errors import AnswerError, RefusedError
 from schemas import Study
 from tests import studies
+from tests.kit.errors import raises
 from tests.ldp_client.devices import Server
 from tests.portable import npm
 from tests.portable.embedding_guide import BOARD_LEDGER
@@ -68,7 +69,7 @@ def test_a_later_version_gets_nothing_in_clear(tmp_path, how):
     field = TURNED[how]
     value = 30 if "bounds" in field else "yes"
     left = device.epsilon_left
-    with pytest.raises(RefusedError, match="behind noise before"):
+    with raises(RefusedError, "device.asked_behind_noise"):
         device.answer(turned(field), {"habit": "yes"}, public={field["id"]: value})
     assert in_clear(device) == [None]
     assert device.epsilon_left == left
@@ -84,7 +85,7 @@ def test_nor_does_another_publisher_of_the_id(tmp_path, how):
     squatted = Study(studies.document(cheap, public=[TURNED[how]]))
     other = Device(tmp_path, "1.001", "https://b.example")
     other.consent(squatted)
-    with pytest.raises(RefusedError, match="behind noise before"):
+    with raises(RefusedError, "device.asked_behind_noise"):
         other.answer(squatted, {"tea": "yes", TURNED[how]["id"]: "yes"})
     assert in_clear(other) == [None]
 
@@ -93,13 +94,13 @@ def test_a_device_that_nobody_watches_sends_nothing_in_clear_that_is_not_meant(t
     """A gateway's dict of answers stays the same when a study is replaced."""
     gateway = Device(tmp_path / "gateway", max_epsilon="2", require_consent=False)
     study = turned(TURNED["its id"], version=1)
-    with pytest.raises(RefusedError, match="ever would leave in clear"):
+    with raises(RefusedError, "device.clear_unnamed", "ever"):
         gateway.answer(study, {"habit": "yes", "ever": "yes"})
     assert not gateway.ledger.spent()
     for wrong in ({"habit": "yes"}, "yes"):
         with pytest.raises(AnswerError, match="public"):
             gateway.answer(study, {"habit": "yes"}, public=wrong)
-    with pytest.raises(AnswerError, match="twice"):
+    with raises(AnswerError, "device.given_twice"):
         gateway.answer(study, {"habit": "yes", "ever": "yes"}, public={"ever": "yes"})
     gateway.answer(study, {"habit": "yes"}, public={"ever": "yes"})
     assert in_clear(gateway) == [{"ever": "yes"}]
@@ -130,7 +131,7 @@ def test_a_field_that_stood_beside_its_namesake_may_stay_one(tmp_path):
             device.answer(later, {"habit": "yes"}, public={"age": 30})
             assert in_clear(device) == [{"age": "30"}] * 2
         else:
-            with pytest.raises(RefusedError, match="behind noise before"):
+            with raises(RefusedError, "device.asked_behind_noise"):
                 device.answer(later, {"habit": "yes"}, public={"age": 30})
 
 

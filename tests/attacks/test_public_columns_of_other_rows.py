@@ -124,6 +124,7 @@ def test_people_drawn_together_are_held():
     assert "were not held against each other" in held(table, "ever ~ region", few)[1][0]
 
 
+@pytest.mark.slow
 def test_a_crossed_table_by_a_column_of_other_rows_disagrees():
     table = survey(swapped, names=("ever", "again"))
     crossed = cross_table(table, ["ever", "again"], by="region", method="laplace", draws=100)

@@ -102,6 +102,7 @@ def test_what_is_no_ratio_of_one_change_is_left_out(formula, without):
     assert not set(without) & set(said(formula))
 
 
+@pytest.mark.slow
 def test_the_ratio_is_that_of_the_place_that_its_name_and_sentence_say():
     random = np.random.default_rng(0)
     age, south = random.integers(60, 81, 1000), random.random(1000) < 0.5

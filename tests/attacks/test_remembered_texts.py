@@ -52,6 +52,7 @@ def send(empty):
     return put
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("junk", ["z%s", '{"region":"%s"}'])
 def test_junk_is_refused_and_not_kept(send, junk):
     with keeping_less_than(BYTES * SENDS / 10):
@@ -64,6 +65,7 @@ def test_what_is_no_object_of_values_is_the_senders_problem(send, public):
     assert send(public) in (400, 413, 422)
 
 
+@pytest.mark.slow
 def test_what_the_study_lists_is_kept_within_bounds():
     """Long labels, of which there are more combinations than memory."""
     fields = [{"id": f"f{n}", "choices": ["𝄞" * 199 + end for end in "ab"]} for n in range(16)]

@@ -80,6 +80,7 @@ def log_of(path):
     return path.with_name(path.name + "-wal")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["granian", "gunicorn"])
 def test_the_end_of_a_server_leaves_the_restored_file_alone(start_server, tmp_path, study, kind):
     server = start_server("--server", kind, "--workers", "2")
@@ -110,6 +111,7 @@ def test_the_end_of_a_server_leaves_the_restored_file_alone(start_server, tmp_pa
     assert ids_in(kept) == {before.id, after.id}
 
 
+@pytest.mark.slow
 def test_a_file_that_was_overwritten_is_left_alone_too(start_server, tmp_path, study):
     """With `cp`, which keeps the file and changes what is in it."""
     server = start_server("--workers", "2")
@@ -148,6 +150,7 @@ def test_a_foreign_log_is_named_and_left_where_it_is(tmp_path, caplog):
     assert not caplog.text
 
 
+@pytest.mark.slow
 def test_no_server_or_command_takes_in_the_log_of_a_killed_one(start_server, tmp_path, study):
     server = start_server()
     (path,) = tmp_path.glob("*.sqlite3")
@@ -166,6 +169,7 @@ def test_no_server_or_command_takes_in_the_log_of_a_killed_one(start_server, tmp
     check(Database(f"sqlite:///{path}", 10))
 
 
+@pytest.mark.slow
 def test_a_killed_servers_own_log_is_taken_in(start_server, tmp_path, study):
     server = start_server()
     server.request("POST", "/v1/studies", study.document)
@@ -265,6 +269,7 @@ def test_a_file_that_was_served_before_is_no_file_of_the_log(habits, make_harnes
         check(beside(path))
 
 
+@pytest.mark.slow
 def test_a_copy_made_meanwhile_is_no_file_of_the_log(start_server, tmp_path, study):
     """Such as `sqlite3 FILE .backup COPY` makes it: it has the mark of the log, and is another file."""
     server = start_server()

@@ -110,6 +110,7 @@ def true_later(self, quantised, random):
     return bytes([quantised])
 
 
+@pytest.mark.slow
 def test_sound_reports_pass():
     assert failed() == failed(MEMOIZED) == set()
 
@@ -167,6 +168,7 @@ def test_a_devices_rounds(monkeypatch, study, name, fault):
 DEVICE = "in JavaScript: same reports by a device, round after round"
 
 
+@pytest.mark.slow
 @pytest.mark.needs("node")
 @pytest.mark.parametrize(
     ("study", "file", "old", "new", "expected"),

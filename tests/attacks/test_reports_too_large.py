@@ -12,6 +12,7 @@ from ldp_client.device.shares import body_size
 from ldp_client.documents.errors import RefusedError, StudyError
 from schemas import Study
 from tests import studies
+from tests.kit.errors import raises
 from tests.portable import npm
 from tests.portable.platforms import JAVASCRIPT
 from tests.secure_sum.conftest import ANSWERS, INVITATION, build_study
@@ -27,6 +28,7 @@ def of_questions(count, **more):
     )
 
 
+@pytest.mark.slow
 def test_study_check_refuses_it(tmp_path, capsys):
     path = tmp_path / "study.json"
     for count, code in ((95, 0), (96, 3), (97, 3)):
@@ -36,7 +38,7 @@ def test_study_check_refuses_it(tmp_path, capsys):
         said = capsys.readouterr().err
         assert (f"would have {body_size(study)} bytes" in said) is (body_size(study) > MOST_BYTES)
     device = Device(tmp_path / "device", "8", require_consent=False)
-    with pytest.raises(RefusedError, match=f"{body_size(study)} bytes"):
+    with raises(RefusedError, "device.report_large", f"{body_size(study)} bytes"):
         device.answer(study, {f"q{place}": 1 for place in range(97)})
 
 
@@ -122,5 +124,5 @@ def test_a_node_that_takes_no_such_share_blames_what_is_asked(network):
     nodes = [node.address for node in network.nodes]
     node = network.nodes[0]
     limited = replace(node.app.extensions["ldpkit"].node, body_limit=1000)
-    with pytest.raises(StudyError, match=r"questions: make shares of 8048 bytes here: ask less, or raise"):
+    with raises(StudyError, "study.shares_too_large", "8048", "raise", field="questions"):
         limited.check_size(large_sum(1000, nodes))

@@ -23,6 +23,7 @@ from tests.collector.test_archives import (  # noqa: F401
     summaries,
 )
 from tests.collector.test_datasets import contents
+from tests.kit.errors import raises
 
 
 def copied(source, target):
@@ -58,6 +59,7 @@ def behind(closed, gone, tmp_path):  # noqa: F811
     return closed
 
 
+@pytest.mark.slow
 def test_after_a_restore_one_step_goes_on_with_the_archive(behind, gone, capsys):
     for waits in (False, True):
         if waits:
@@ -87,17 +89,18 @@ def test_the_summary_is_what_it_was_before_the_restore(behind):
     assert summaries(behind) == behind.right
 
 
+@pytest.mark.slow
 def test_nobody_says_it_by_default_or_where_nothing_was_restored(behind, other):  # noqa: F811
     with pytest.raises(InputError, match=r"must not do so.*needs --yes"):
         restored(behind, "--quiet")
     restored(behind)
     before = contents(behind.root)
-    with pytest.raises(InputError, match="has what the database counts of habits: run this without"):
+    with raises(InputError, "archive.counts_equal", "habits"):
         restored(behind)
     assert contents(behind.root) == before
     shutil.rmtree(behind.root)
     shutil.copytree(other.root, behind.root)
-    with pytest.raises(InputError, match="but another database's"):
+    with raises(InputError, "archive.of_other_database", "another database's"):
         restored(behind)
     assert contents(behind.root) == contents(other.root)
 
@@ -110,11 +113,11 @@ def test_an_archive_that_is_older_than_the_database_is_not_taken(closed, gone, t
     newer, before = contents(closed.root), status(closed)
     shutil.rmtree(closed.root)
     shutil.copytree(tmp_path / "older", closed.root)
-    with pytest.raises(InputError, match="has a report that was withdrawn before"):
+    with raises(InputError, "archive.older_copy"):
         restored(closed)
     with sqlite3.connect(closed.harness.path) as rows:
         rows.execute("DELETE FROM reports")
-    with pytest.raises(InputError, match="has some that are not counted"):
+    with raises(InputError, "archive.counts_not_newer"):
         restored(closed)
     assert contents(closed.root) != newer
     assert status(closed)["reports"] == before["reports"]
@@ -206,6 +209,7 @@ def test_also_where_its_rows_were_still_there(closed, gone, monkeypatch, tmp_pat
     assert archived_ids(closed.root) == closed.ids - {gone[0].id}
 
 
+@pytest.mark.slow
 def test_one_that_was_killed_is_gone_on_with(behind, gone, monkeypatch):
     assert withdrawn(behind, gone[2]) == 503
     for module, step in ((archive_restored, "_adopt"), (archive_withdrawals, "_rewrite")):
@@ -222,7 +226,7 @@ def test_a_study_that_was_not_archived_yet_has_its_reports(closed, tmp_path):  #
     copied(closed.harness.path, tmp_path / "night.sqlite3")
     archived(closed)
     copied(tmp_path / "night.sqlite3", closed.harness.path)
-    with pytest.raises(InputError, match="leave --restored out, and name a folder that has no archive"):
+    with raises(InputError, "archive.not_archived"):
         restored(closed)
     assert stored_ids(closed) == closed.ids
     closed.root = tmp_path / "new"

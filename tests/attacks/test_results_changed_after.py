@@ -83,6 +83,7 @@ CHANGED: dict[str, Callable[[Document], object]] = {
 }
 
 
+@pytest.mark.slow
 def test_two_fits_with_seeds_of_their_own_are_the_same(results: tuple[Document, Document]) -> None:
     assert held(*results) == WITHIN
     assert compared(*results, Path("nowhere"), Path("nowhere"))[0] == []

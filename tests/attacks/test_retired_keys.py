@@ -7,6 +7,7 @@ from ldp_client.documents.signed import ED25519, RSA, SignedStudy
 from ldp_client.files.signing import new_key, sign_study
 from schemas import Report, Study
 from tests import studies
+from tests.kit.errors import raises
 from tests.ldp_client.devices import Server, consenting
 from tests.portable.embedding_guide import code
 
@@ -171,7 +172,7 @@ def test_what_was_carried_over_is_withdrawn_with_the_rest(tmp_path):
     answer(tmp_path, 2, NEW, OLD, NEW)
     consenting(tmp_path, "60", HERE, signing_keys=[NEW[1]]).withdraw("survey")
     assert payloads(tmp_path) == []
-    with pytest.raises(AlreadyAnsweredError, match="withdrawn"):
+    with raises(AlreadyAnsweredError, "device.withdrawn"):
         answer(tmp_path, 3, NEW, OLD, NEW)
 
 

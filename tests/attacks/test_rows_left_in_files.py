@@ -64,6 +64,7 @@ def upkeep_of(harness, clock=lambda: 0.0):
     return Upkeep(harness.collector.database, lambda: harness.day, KEY.encode(), clock)
 
 
+@pytest.mark.slow
 def test_a_report_stands_once_in_the_files(kept, study):
     """Its copy as it arrived has the number of the transaction that wrote it."""
     reports = arrived(kept, study)
@@ -74,6 +75,7 @@ def test_a_report_stands_once_in_the_files(kept, study):
     assert {found.count(bytes.fromhex(report.id)) for report in reports} == {once}
 
 
+@pytest.mark.slow
 def test_what_hid_used_invitations_is_in_no_file(kept, study):
     """With ldpkit.toml the nonce gives the tags' key, and tags the invitation beside each report."""
     database = kept.collector.database
@@ -94,6 +96,7 @@ def test_what_hid_used_invitations_is_in_no_file(kept, study):
     assert not any(each in files_of(kept, *tables) for each in hidden)
 
 
+@pytest.mark.slow
 def test_the_command_says_that_a_reader_keeps_it_all(kept, study, monkeypatch, capsys):
     arrived(kept, study)
     monkeypatch.setattr(upkeep_module, "utc_today", lambda: kept.day)
@@ -106,6 +109,7 @@ def test_the_command_says_that_a_reader_keeps_it_all(kept, study, monkeypatch, c
     assert main(place) == 0
 
 
+@pytest.mark.slow
 def test_a_server_tries_again_also_after_it_was_started_again(kept, study, caplog):
     reports = arrived(kept, study)
     kept.day += timedelta(1)

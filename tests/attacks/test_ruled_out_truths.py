@@ -21,6 +21,7 @@ def posterior(estimate, error, random):
     return stats.truncnorm.rvs(*ends, estimate, error, size=(4, 1000), random_state=random)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [0.05, 0.5, 2.0])
 def test_truths_that_the_prior_allows_are_seldom_called_ruled_out(error):
     """At most two in a hundred, times the standard error in widths of the prior: 400 truths of each."""

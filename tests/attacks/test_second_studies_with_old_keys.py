@@ -16,6 +16,7 @@ from ldp_client.documents.channel import SPKI_HEAD, SPKI_TAIL
 from ldp_client.documents.errors import InputError, UsageError
 from schemas import Study
 from tests.collector.test_operating import URL, asked
+from tests.kit.errors import raises
 from tests.ldp_client.issuers import channel_of
 from tests.secure_sum.test_two_rounds import first_study, write_posterior
 
@@ -51,7 +52,7 @@ def test_keys_of_its_own_are_asked_for_before_anything_is_computed(tokened, tmp_
 
 def test_the_first_studys_keys_are_refused(tokened, tmp_path):
     path = block_in(tmp_path, tokened.document["channel"]["tokens"])
-    with pytest.raises(InputError, match="has keys of the first study") as caught:
+    with raises(InputError, "project.token_keys_of_first_study") as caught:
         second_tokens(tokened, "again", path)
     assert ADVICE in str(caught.value)
 
@@ -59,7 +60,7 @@ def test_the_first_studys_keys_are_refused(tokened, tmp_path):
 @pytest.mark.parametrize("content", ["", "[]", '{"tokens": 1}', '{"tokens": {"keys": [1]}}'])
 def test_another_file_is_refused(tokened, tmp_path, content):
     (tmp_path / "tokens.json").write_text(content)
-    with pytest.raises(InputError, match="is not what `ldpkit issuer key` prints"):
+    with raises(InputError, "project.wrong_token_file"):
         second_tokens(tokened, "again", str(tmp_path / "tokens.json"))
 
 
@@ -86,7 +87,7 @@ def test_new_keys_stand_in_the_second_study(tokened, tmp_path):
 
 
 def test_a_study_without_tokens_takes_none():
-    with pytest.raises(UsageError, match="takes no tokens"):
+    with raises(UsageError, "project.no_tokens"):
         second_tokens(first_study(), "again", "tokens.json")
     assert second_tokens(first_study(), "again", None) is None
 

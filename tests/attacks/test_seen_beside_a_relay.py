@@ -44,6 +44,7 @@ def test_nothing_leaves_through_the_relay_beside_a_report_in_the_clear(tmp_path,
     assert not (collector.requests and relay.requests)
 
 
+@pytest.mark.slow
 def test_what_was_tried_in_the_clear_does_not_leave_minutes_after_what_was_relayed(
     tmp_path, places, keys, at, monkeypatch
 ):
@@ -122,6 +123,7 @@ def test_a_flush_that_tries_again_knows_of_a_visit_since(tmp_path, places, keys,
         assert "before " in flushed.reason
 
 
+@pytest.mark.slow
 def test_a_command_for_another_study_that_was_answered_fetches_nothing(tmp_path, places, keys, at, capsys):
     """Run daily, as a script does, it would hold back what waits for the relay for good."""
     collector, relay = places

@@ -11,6 +11,7 @@ from schemas import Study
 from tests import studies
 from tests.collector.conftest import TOKEN
 from tests.ldp_client.exact_laws import READS, law_of
+from tests.statistics import seeded
 
 SAMPLES = 2000
 # Seven standard deviations of a share of so many reports, in hundredths.
@@ -74,7 +75,8 @@ def test_the_sentence_is_the_law_of_every_stream_of_random_bytes(name, k, epsilo
 def test_the_sentence_is_what_reports_do(k, mechanism):
     question, m = built(k, **mechanism)
     told, least, most = said(question, m)
-    reports = [m.perturb(0) for _ in range(SAMPLES)]
+    source = seeded(k, mechanism)
+    reports = [m.perturb(0, source) for _ in range(SAMPLES)]
     for index, number in ((0, told), (1, least), (k - 1, most)):
         assert abs(100 * sum(m.supported(one, index) for one in reports) / SAMPLES - number) <= CLOSE
 

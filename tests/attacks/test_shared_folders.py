@@ -14,6 +14,7 @@ from ldp_client.device.locking import BusyError, locked
 from ldp_client.documents.errors import LedgerError
 from schemas import Study
 from tests import studies
+from tests.kit.errors import raises
 from tests.ldp_client.devices import Server, consenting
 
 STUDY = Study(studies.document(studies.YES_NO))
@@ -82,7 +83,7 @@ def test_a_ledger_that_comes_while_one_is_made_is_not_replaced(tmp_path, monkeyp
         path.write_bytes(b"of another process")
 
     monkeypatch.setattr(ledger, "create_tables", also_made)
-    with pytest.raises(LedgerError, match="at the same time"):
+    with raises(LedgerError, "device.ledger_twice"):
         consenting(tmp_path, "4")
     assert path.read_bytes() == b"of another process"
 
@@ -93,7 +94,7 @@ def test_a_lock_that_cannot_be_marked_is_an_error_of_the_ledger(tmp_path):
             lock.execute("COMMIT")
             locking.mark(lock)
 
-    with pytest.raises(LedgerError, match="cannot be used"):
+    with raises(LedgerError, "device.lock_unusable"):
         mark_without_transaction()
 
 
@@ -102,7 +103,7 @@ def test_a_lock_that_cannot_be_written_is_held_by_nobody(tmp_path, monkeypatch):
     device = consenting(tmp_path, "4", "https://collector.example")
     access = os.access
     monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK and access(path, mode))
-    with pytest.raises(LedgerError, match="cannot be taken: Permission denied"):
+    with raises(LedgerError, "device.lock_taken", "Permission denied"):
         device.flush(attempts=1)
 
 

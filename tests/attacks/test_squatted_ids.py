@@ -10,6 +10,7 @@ from ldp_client.documents.signed import ED25519
 from ldp_client.files.signing import new_key, sign_study
 from schemas import Report, Study
 from tests import studies
+from tests.kit.errors import raises
 from tests.ldp_client.devices import Server, consenting
 
 KNOWN, SQUATTER = "https://institute.example", "https://squatter.example"
@@ -41,7 +42,7 @@ def test_a_version_that_none_can_reach_does_not_block_the_known_study(met):
 def test_nor_does_another_document_of_the_same_version(met):
     twin = Study(studies.document(ASKED, version=SQUATTED.version))
     consenting(met, "40", KNOWN).accept(twin)
-    with pytest.raises(RefusedError, match="another version"):
+    with raises(RefusedError, "device.other_version"):
         consenting(met, "40", SQUATTER).accept(twin)
 
 
@@ -92,7 +93,7 @@ def test_consent_is_to_one_publisher(tmp_path):
     known, other = (consenting(tmp_path, "40", url) for url in (KNOWN, SQUATTER))
     known.require_consent = other.require_consent = True
     known.consent(STUDY)
-    with pytest.raises(RefusedError, match="no consent"):
+    with raises(RefusedError, "device.no_consent"):
         other.answer(STUDY, {"ever": True})
     known.answer(STUDY, {"ever": True})
 
@@ -126,7 +127,7 @@ def test_the_pinned_keys_are_the_publisher_wherever_its_study_is(met):
     known.accept(sign_study(first, signer.encode()))
     known.answer(first, {"habit": "yes"})
     moved = consenting(met, "60", "https://moved.example", **keys)
-    with pytest.raises(RefusedError, match="older than 2"):
+    with raises(RefusedError, "device.older_version", "2"):
         moved.accept(sign_study(older, signer.encode()))
     # Keys change: what was answered under one is repeated under the other.
     moved.accept(sign_study(second, next_signer.encode()))
@@ -142,7 +143,7 @@ def test_what_an_older_ledger_kept_is_anybodys(tmp_path):
         device = consenting(tmp_path, "40", url)
         with pytest.raises(AlreadyAnsweredError):
             device.answer(Study(studies.document({**ASKED, "text": "Never?"}, version=3)), {"ever": True})
-        with pytest.raises(RefusedError, match="older than"):
+        with raises(RefusedError, "device.older_version"):
             device.accept(Study(studies.document(ASKED, version=1)))
     connection = sqlite3.connect(tmp_path / "ledger.sqlite3")
     assert connection.execute("SELECT DISTINCT publisher FROM spent").fetchall() == [("",)]
@@ -181,7 +182,7 @@ def test_what_a_key_signed_is_withdrawn_where_it_was_sent(tmp_path):
         device.accept(sign_study(STUDY, signer.encode()))
         device.answer(STUDY, {"ever": True})
         assert device.flush().sent == 1
-        with pytest.raises(RefusedError, match="of the key"):
+        with raises(RefusedError, "device.of_others"):
             consenting(tmp_path, "40", SQUATTER).withdraw("survey")
         assert consenting(tmp_path, "40", server.url).withdraw("survey") == 1
         assert device.flush().deleted == 1

@@ -6,8 +6,9 @@ import contextlib
 import json
 import socket
 import threading
-import time
 import urllib.request
+from threading import Timer
+from types import SimpleNamespace
 
 import pytest
 
@@ -19,12 +20,15 @@ from ldp_client.device.upload import put_report
 from ldp_client.documents.errors import TransferError
 from schemas import Study
 from tests import studies
+from tests.kit.errors import raises
 from tests.ldp_client.devices import Server, consenting
 from tests.ldp_client.issuers import Issuer, study_of
 
 STUDY = Study(studies.document(studies.YES_NO))
 OTHER = Study(studies.document(studies.YES_NO, id="other"))
 YES = {"ever": True}
+# Ends a test that hangs.
+LONGEST_SECONDS = 60
 
 
 @contextlib.contextmanager
@@ -50,56 +54,92 @@ def raw_server(answer):
         listener.close()
 
 
-def silent(_connection):
-    time.sleep(5)
+# What a server that stalls sends at once, and then again and again.
+JSON_HEADERS = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+STALLS = {
+    "silent": (b"", b""),
+    "dripping_headers": (b"HTTP/1.1 200 OK\r\nX: ", b"x"),
+    "dripping_body": (JSON_HEADERS + b"Content-Length: 100000\r\n\r\n", b" "),
+}
 
 
-def dripping_headers(connection):
-    connection.sendall(b"HTTP/1.1 200 OK\r\n")
-    for number in range(100):
-        connection.sendall(f"X-{number}: x\r\n".encode())
-        time.sleep(0.05)
+@contextlib.contextmanager
+def stalling_server(start, piece):
+    """A server that stalls until the block is left: it fails whoever waits for the end of that."""
+    over, outlasted = threading.Event(), []
 
+    def answer(connection):
+        connection.sendall(start)
+        for _ in range(LONGEST_SECONDS * 20):
+            if over.wait(0.05):
+                return
+            connection.sendall(piece)
+        outlasted.append(start)
 
-def dripping_body(connection):
-    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n")
-    for _ in range(100):
-        connection.sendall(b" ")
-        time.sleep(0.05)
-
-
-@pytest.mark.parametrize("answer", [silent, dripping_headers, dripping_body])
-def test_the_whole_request_has_one_deadline(tmp_path, monkeypatch, answer):
-    monkeypatch.setattr(exchange, "DEADLINE_SECONDS", 0.5)
     with raw_server(answer) as url:
+        try:
+            yield url
+        finally:
+            over.set()
+    assert outlasted == []
+
+
+class Waits:
+    """How an exchange is waited for; a test may put another way in the place of `wait`. seconds: for each."""
+
+    def __init__(self):
+        self.seconds, self.wait = [], threading.Thread.join
+
+    def join(self, thread, seconds):
+        self.seconds.append(seconds)
+        self.wait(thread, seconds)
+
+
+@pytest.fixture
+def waits(monkeypatch):
+    found = Waits()
+
+    class Exchange(threading.Thread):
+        def join(self, timeout=None):
+            found.join(self, timeout)
+
+    monkeypatch.setattr(exchange, "threading", SimpleNamespace(Thread=Exchange, Lock=threading.Lock))
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stall", STALLS.values(), ids=STALLS)
+def test_the_whole_request_has_one_deadline(tmp_path, monkeypatch, waits, stall):
+    monkeypatch.setattr(exchange, "DEADLINE_SECONDS", 0.5)
+    with stalling_server(*stall) as url:
         device = consenting(tmp_path, "4", url)
         device.answer(STUDY, YES)
-        start = time.monotonic()
         flushed = device.flush(attempts=1)
-        with pytest.raises(TransferError, match="no whole answer in"):
+        with raises(TransferError, "device.unreachable", "no whole answer in"):
             device.fetch("survey")
-        assert time.monotonic() - start < 4
+    assert waits.seconds == [0.5, 0.5]
     assert flushed.waiting == 1
     assert "no whole answer in" in flushed.reason
     assert len(device.ledger.queued()) == 1
 
 
-def test_nothing_leaves_after_the_deadline(monkeypatch):
+def test_nothing_leaves_after_the_deadline(monkeypatch, waits):
     """The connection comes about too late: a deletion may have been sent meanwhile."""
-    received = []
-    connect = exchange.HTTPConnection.connect
+    connect, over, threads = exchange.HTTPConnection.connect, threading.Event(), []
 
     def late(connection):
-        time.sleep(0.5)
+        assert over.wait(LONGEST_SECONDS)
         connect(connection)
 
+    waits.wait = lambda thread, _seconds: threads.append(thread)
     monkeypatch.setattr(exchange.HTTPConnection, "connect", late)
-    monkeypatch.setattr(exchange, "DEADLINE_SECONDS", 0.1)
     with Server() as server:
         assert put_report(f"{server.url}/x", "{}").state == "waiting"
-        time.sleep(1)
-        received += server.requests
-    assert received == []
+        over.set()
+        (thread,) = threads
+        threading.Thread.join(thread, LONGEST_SECONDS)
+        assert not thread.is_alive()
+    assert server.requests == []
 
 
 def test_a_circle_of_redirects_is_left(tmp_path):
@@ -111,7 +151,7 @@ def test_a_circle_of_redirects_is_left(tmp_path):
         flushed = device.flush(attempts=1)
         assert flushed.waiting == 1
         assert "redirects" in flushed.reason
-        with pytest.raises(TransferError, match="redirects"):
+        with raises(TransferError, "device.unreachable", "redirects"):
             device.fetch("survey")
         assert len(server.requests) <= 2 * (exchange.MOST_REDIRECTS + 1)
         server.statuses, server.headers = [], {}
@@ -141,19 +181,21 @@ def test_one_bad_report_blocks_no_other_and_deletions_go_first(tmp_path, monkeyp
         assert [method for method, *_ in server.requests] == ["PUT", "DELETE", "PUT"]
 
 
-def test_a_flush_ends(tmp_path, monkeypatch):
+def test_a_flush_ends(tmp_path, monkeypatch, waits):
     """However many reports each stall for as long as one may."""
     monkeypatch.setattr(exchange, "DEADLINE_SECONDS", 0.3)
     monkeypatch.setattr(sending, "LONGEST_FLUSH_SECONDS", 0.5)
-    with raw_server(silent) as url:
+    # Time goes on only while an exchange is waited for, and none ends.
+    waits.wait = lambda _thread, _seconds: None
+    monkeypatch.setattr(sending, "time", SimpleNamespace(monotonic=lambda: sum(waits.seconds)))
+    with stalling_server(*STALLS["silent"]) as url:
         device = consenting(tmp_path, "4", url)
         for number in range(12):
             device.answer(
                 Study(studies.document(studies.with_epsilon(studies.YES_NO, "0.1"), id=f"s{number}")), YES
             )
-        start = time.monotonic()
         assert device.flush(attempts=1).waiting == 12
-        assert time.monotonic() - start < 3
+    assert waits.seconds == [0.3, 0.3]
 
 
 def test_an_endless_answer_is_not_read():
@@ -190,7 +232,7 @@ SUMMARY = b'{"format":"ldpkit.summary/1"}'
 
 @pytest.mark.parametrize("body", [b"", b"{}", b"<html>Sign in</html>", b'{"format":1}', b"[]", b"\xff"])
 def test_what_is_no_summary_is_not_kept_as_one(body):
-    with Server(body) as server, pytest.raises(TransferError, match="is no summary"):
+    with Server(body) as server, raises(TransferError, "server.not_a_summary"):
         fetch_summary(server.url, "survey", "key")
 
 
@@ -220,57 +262,76 @@ OPERATORS = {
 }
 
 
-def dripping_chunks(connection):
-    """The length of a chunk, which http.client reads as one line."""
-    connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
-    for _ in range(100):
-        connection.sendall(b"0")
-        time.sleep(0.05)
-
-
-def dripping_refusal(connection):
-    connection.sendall(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 1000\r\n\r\n")
-    for _ in range(100):
-        connection.sendall(b" ")
-        time.sleep(0.05)
+STALLS_OF_OPERATORS = {
+    **STALLS,
+    # The length of a chunk, which http.client reads as one line.
+    "dripping_chunks": (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"0"),
+    "dripping_refusal": (b"HTTP/1.1 403 Forbidden\r\nContent-Length: 100000\r\n\r\n", b" "),
+}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", OPERATORS)
-@pytest.mark.parametrize(
-    "answer", [silent, dripping_headers, dripping_body, dripping_chunks, dripping_refusal]
-)
-def test_no_server_holds_an_operators_command(monkeypatch, command, answer):
+@pytest.mark.parametrize("stall", STALLS_OF_OPERATORS.values(), ids=STALLS_OF_OPERATORS)
+def test_no_server_holds_an_operators_command(monkeypatch, waits, command, stall):
+    allowed = []
+
+    class Allowed(Timer):
+        def __init__(self, seconds, cut):
+            super().__init__(seconds, cut)
+            allowed.append(seconds)
+
+    monkeypatch.setattr(client, "Timer", Allowed)
     monkeypatch.setattr(client, "MOST_WAITING_SECONDS", 0.5)
     monkeypatch.setattr(download, "DEADLINE_SECONDS", 0.5)
     monkeypatch.setattr(nodes, "DEADLINE_SECONDS", 0.5)
     monkeypatch.setattr(exchange, "FIRST_DELAY_SECONDS", 0.01)
-    with raw_server(answer) as url:
-        start = time.monotonic()
-        with pytest.raises(TransferError, match=r"no whole answer in|too slowly"):
-            OPERATORS[command](url)
-        assert time.monotonic() - start < 3
+    with (
+        stalling_server(*stall) as url,
+        pytest.raises(TransferError, match=r"no whole answer in|too slowly"),
+    ):
+        OPERATORS[command](url)
+    # What is left of it, for each wait: together no more than the whole.
+    assert sum(waits.seconds) <= 0.5
+    assert max(allowed, default=0) <= 0.5
+    assert bool(allowed) == (command == "export")
+    assert bool(waits.seconds) == (command != "export")
 
 
 def test_an_export_may_take_long_while_it_comes(monkeypatch):
     """And what the reader does meanwhile takes none of the server's time."""
-    monkeypatch.setattr(client, "MOST_WAITING_SECONDS", 1.0)
-    monkeypatch.setattr(client, "SLOWEST_BYTES", 100)
-    piece = b" " * 100
+    now, most = [0.0], 1.0
+    monkeypatch.setattr(client, "MOST_WAITING_SECONDS", most)
+    monkeypatch.setattr(client, "SLOWEST_BYTES", 10)
+    monkeypatch.setattr(client, "STEP_BYTES", 100)
 
-    def steady(connection):
-        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2000\r\n\r\n")
-        for _ in range(20):
-            connection.sendall(piece)
-            time.sleep(0.1)
+    class Timer:
+        """Of a server that takes 0.4 s for all that is waited for; only so does time go on."""
 
-    with raw_server(steady) as url:
+        def __init__(self, seconds, cut):
+            self.seconds, self.cut = seconds, cut
+
+        def start(self):
+            now[0] += 0.4
+            if self.seconds < 0.4:
+                self.cut()
+
+        def cancel(self):
+            pass
+
+    def whole(connection):
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2000\r\n\r\n" + b" " * 2000)
+
+    monkeypatch.setattr(client, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(client, "Timer", Timer)
+    with raw_server(whole) as url:
         came = 0
         with client.stream(url, "key", "it", client.Allowance()) as pieces:
             for some in pieces:
                 came += len(some)
-                time.sleep(1.2 if came < 200 else 0)
+                now[0] += 1.2 * most
     assert came == 2000
+    assert now[0] > 30 * most
 
 
 def test_a_line_without_an_end_is_not_kept_in_memory(monkeypatch):
@@ -283,7 +344,7 @@ def test_a_line_without_an_end_is_not_kept_in_memory(monkeypatch):
             connection.sendall(b"x" * (1 << 16))
             sent.append(1 << 16)
 
-    with raw_server(endless) as url, pytest.raises(TransferError, match="line of more than"):
+    with raw_server(endless) as url, raises(TransferError, "server.line_too_long"):
         list(fetch_reports(url, "survey", "key"))
     assert sum(sent) < 16 << 20
 
@@ -292,23 +353,38 @@ def test_an_answer_that_breaks_off_is_none():
     def broken(connection):
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nwhole")
 
-    with raw_server(broken) as url, pytest.raises(TransferError, match="cut off"):
+    with raw_server(broken) as url, raises(TransferError, "device.cut_off"):
         exchange.exchange(urllib.request.Request(url))
 
 
-def test_an_issuer_that_stalls_holds_a_flush_up_for_its_deadline_alone(tmp_path, monkeypatch):
+def test_an_issuer_that_stalls_holds_a_flush_up_for_its_deadline_alone(tmp_path, monkeypatch, waits):
     """And the report that waits for its token keeps no other from its way."""
-    monkeypatch.setattr("ldp_client.device.exchange.DEADLINE_SECONDS", 3)
-    over = threading.Event()
+    monkeypatch.setattr(exchange, "DEADLINE_SECONDS", 3)
+    monkeypatch.setattr(exchange, "TIMEOUT_SECONDS", LONGEST_SECONDS)
+    asked, over, given_up = threading.Event(), threading.Event(), []
+
+    def wait(thread, seconds):
+        """Until there is an answer; the deadline has come as soon as the issuer stalls."""
+        while thread.is_alive() and not asked.is_set():
+            threading.Thread.join(thread, 0.01)
+        if asked.is_set():
+            asked.clear()
+            given_up.append(seconds)
+
+    def stall(*_):
+        asked.set()
+        over.wait(LONGEST_SECONDS)
+
+    waits.wait = wait
     with Server() as collector, Issuer() as issuer:
         device = consenting(tmp_path, "8", collector.url)
         device.answer(study_of(issuer.url, id="tokened"), {"ever": True}, "CODE")
         device.answer(Study(studies.document(studies.YES_NO, id="plain")), {"ever": True})
-        issuer.answers = [lambda *_: over.wait(60) and None]
-        start = time.monotonic()
+        issuer.answers = [stall]
         flushed = device.flush(attempts=1)
-        assert time.monotonic() - start < 20
         over.set()
+        assert given_up == [3]
+        assert set(waits.seconds) == {3}
         assert (flushed.sent, flushed.waiting) == (1, 1)
         assert "no whole answer" in flushed.reason
         assert device.flush(attempts=1).later == 1

@@ -17,6 +17,7 @@ from sqlalchemy import event
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
+from collector import bounding
 from collector.bounding import QUIET_SECONDS, ThrottledLog
 from collector.operator import key_checks
 from collector.problems import ProblemError
@@ -30,9 +31,12 @@ from collector.storage.keys import Role, add_key
 from collector.storage.packing import PackedReport
 from collector.storage.queries import OtherReleaseError
 from tests.collector.conftest import build_report, build_study, wait_for
+from tests.kit.errors import raises
 
-# A busy machine answers within it.
+# By the clocks of these tests; for readers also of a busy machine, which answers within it.
 PATIENCE = 1.5
+# Ends a test that hangs.
+LONGEST_SECONDS = 60
 
 
 @contextmanager
@@ -55,35 +59,64 @@ def send_all(processes, number):
             os.kill(process, number)
 
 
-def status_and_seconds(request):
-    start = time.monotonic()
-    return request().status_code, time.monotonic() - start
+class Clock:
+    """Takes the place of `time` in a module: it stands until it is moved, and knows how often it was read."""
+
+    def __init__(self):
+        self.now, self.reads = 0.0, 0
+
+    def monotonic(self):
+        self.reads += 1
+        return self.now
 
 
-def test_a_database_that_stands_still_holds_up_nothing_but_itself(make_harness, postgresql):
+class Waits(Clock):
+    """The writer's clock, which goes on only while somebody waits for it, and a commit is under way."""
+
+    def __init__(self, monkeypatch, is_stuck):
+        super().__init__()
+        self._is_stuck, self._lock = is_stuck, threading.Lock()
+        monkeypatch.setattr(writer_module, "time", self)
+        monkeypatch.setattr(writer_module._Job, "wait", lambda job, seconds: self._wait(job, seconds))
+
+    def _wait(self, job, seconds):
+        end = self.now + seconds
+        if not self._is_stuck():
+            return job._pending.acquire(timeout=LONGEST_SECONDS)
+        with self._lock:
+            self.now = max(self.now, end)
+        return job._pending.acquire(blocking=False)
+
+
+@pytest.mark.slow
+def test_a_database_that_stands_still_holds_up_nothing_but_itself(make_harness, postgresql, monkeypatch):
+    # It is stopped for less: what waits for it ends when it goes on.
+    monkeypatch.setattr(database_module, "STATEMENT_SECONDS", 600)
     study = build_study()
     harness = make_harness(database=postgresql.new_database(), database_timeout=PATIENCE)
     harness.publish(study)
     reports = [build_report(study) for _ in range(20)]
     assert harness.put(reports[0]).status_code == 201
     assert harness.client.get("/readyz").status_code == 200
-    with stopped(postgresql):
-        with ThreadPoolExecutor(8) as pool:
-            first = list(
-                pool.map(lambda report: status_and_seconds(lambda: harness.put(report)), reports[:8])
-            )
-        assert {status for status, _ in first} == {503}
-        assert max(seconds for _, seconds in first) < PATIENCE + 2
+    with ThreadPoolExecutor(12) as pool, stopped(postgresql), monkeypatch.context() as patches:
+        writer = harness.collector.writer
+
+        def is_stuck():
+            wait_for(lambda: writer._since is not None, LONGEST_SECONDS)
+            return True
+
+        clock = Waits(patches, is_stuck)
+        first = [pool.submit(harness.put, report) for report in reports[:8]]
+        assert {one.result(LONGEST_SECONDS).status_code for one in first} == {503}
+        waited = clock.now
+        assert PATIENCE <= waited < PATIENCE + 0.5
         # From here on nobody waits.
-        status, seconds = status_and_seconds(lambda: harness.put(reports[9]))
-        assert (status, seconds < PATIENCE) == (503, True)
-        assert harness.app.test_client().get("/healthz").status_code == 200
-        status, seconds = status_and_seconds(lambda: harness.app.test_client().get("/readyz"))
-        assert (status, seconds < 3) == (503, True)
-    deadline = time.monotonic() + 30
-    while harness.put(reports[10]).status_code != 201:
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+        assert pool.submit(harness.put, reports[9]).result(LONGEST_SECONDS).status_code == 503
+        for path, status in {"/healthz": 200, "/readyz": 503}.items():
+            answer = pool.submit(harness.app.test_client().get, path)
+            assert answer.result(LONGEST_SECONDS).status_code == status
+        assert clock.now == waited
+    wait_for(lambda: harness.put(reports[10]).status_code == 201, LONGEST_SECONDS)
     assert harness.client.get("/readyz").status_code == 200
 
 
@@ -91,22 +124,38 @@ def test_a_database_that_stands_still_holds_up_nothing_but_itself(make_harness, 
 def test_an_answer_that_never_comes_is_not_waited_for(postgresql, monkeypatch):
     monkeypatch.setattr(database_module, "STATEMENT_SECONDS", 1)
     monkeypatch.setattr(database_module, "SILENCE_SECONDS", 1)
+    clock = Clock()
+    monkeypatch.setattr(database_module, "time", clock)
     database = Database(postgresql.new_database(), 1.0, Bounds(2, 1.0))
-    with database.read() as session:
-        session.connection().exec_driver_sql("SELECT 1")
-    with stopped(postgresql):
-        start = time.monotonic()
-        with pytest.raises(DBAPIError), database.read() as session:
-            session.connection().exec_driver_sql("SELECT 1")
-        assert time.monotonic() - start < 10
-    with pytest.raises(DBAPIError, match="statement timeout"), database.read() as session:
-        session.connection().exec_driver_sql("SELECT pg_sleep(20)")
-    with database.read() as session:
-        session.connection().exec_driver_sql("SELECT 1")
+
+    def read(what="1"):
+        with database.read() as session:
+            session.connection().exec_driver_sql(f"SELECT {what}")
+
+    def looks_again():
+        """At least once from now on; only who waits does."""
+        before = clock.reads
+        wait_for(lambda: clock.reads > before + 2, LONGEST_SECONDS)
+
+    read()
+    with ThreadPoolExecutor(1) as pool, stopped(postgresql):
+        waiting = pool.submit(read)
+        looks_again()
+        clock.now += 2
+        looks_again()
+        assert not waiting.done()
+        clock.now += 0.1
+        with pytest.raises(DBAPIError):
+            waiting.result(LONGEST_SECONDS)
+    with pytest.raises(DBAPIError, match="statement timeout"):
+        read("pg_sleep(100)")
+    read()
     database.engine.dispose()
 
 
-def test_readers_leave_connections_for_writing_and_for_others(make_harness, postgresql):
+def test_readers_leave_connections_for_writing_and_for_others(make_harness, postgresql, monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(bounding, "time", clock)
     study = build_study()
     url = postgresql.new_database()
     harness = make_harness(database=url, connections=4, database_timeout=PATIENCE)
@@ -117,16 +166,16 @@ def test_readers_leave_connections_for_writing_and_for_others(make_harness, post
     def read():
         with harness.collector.database.read() as session:
             session.connection().exec_driver_sql("SELECT 1")
-            entered.wait(20)
-            leave.wait(20)
+            entered.wait(LONGEST_SECONDS)
+            leave.wait(3 * LONGEST_SECONDS)
 
     with ThreadPoolExecutor(30) as pool:
         readers = [pool.submit(read) for _ in range(4)]
-        entered.wait(20)
-        start = time.monotonic()
+        entered.wait(LONGEST_SECONDS)
         more = [pool.submit(harness.app.test_client().get, "/v1/studies/habits?version=9") for _ in range(20)]
-        answers = [one.result(20) for one in more]
-        assert time.monotonic() - start < PATIENCE + 5
+        # All wait at once: the clock goes on no further.
+        clock.now += PATIENCE
+        answers = [one.result(LONGEST_SECONDS) for one in more]
         # The study's bytes may be known without the database.
         assert {answer.status_code for answer in answers} <= {503, 404}
         assert harness.put(build_report(study)).status_code == 201
@@ -138,7 +187,7 @@ def test_readers_leave_connections_for_writing_and_for_others(make_harness, post
             assert beside.execute(count).fetchone()[0] <= 4 + 2 + 1
         leave.set()
         for reader in readers:
-            reader.result(20)
+            reader.result(LONGEST_SECONDS)
     assert harness.client.get("/v1/studies/habits").status_code == 200
 
 
@@ -167,7 +216,7 @@ def test_exports_are_bounded_and_given_back(make_harness):
 
 def test_a_flood_of_deletions_splits_no_commit(make_harness):
     """Hundreds of them between uploads share transactions; each unknown one fails alone."""
-    harness = make_harness(busy_timeout=10)
+    harness = make_harness(busy_timeout=LONGEST_SECONDS, database_timeout=LONGEST_SECONDS)
     study = build_study()
     harness.publish(study)
     gone, *reports = [build_report(study) for _ in range(41)]
@@ -186,10 +235,10 @@ def test_a_flood_of_deletions_splits_no_commit(make_harness):
         uploads = [pool.submit(harness.put, report) for report in reports[1:]]
         wait_for(lambda: collector.writer.depth >= len(unknown) + len(uploads))
         other.execute("ROLLBACK")
-        assert {one.result(20).status_code for one in (first, *uploads)} == {201}
+        assert {one.result(LONGEST_SECONDS).status_code for one in (first, *uploads)} == {201}
         for one in unknown:
             with pytest.raises(ProblemError):
-                one.result(20)
+                one.result(LONGEST_SECONDS)
     assert len(commits) < 15
     assert len(harness.exported()) == 41
 
@@ -199,40 +248,69 @@ def fail(session):
     raise ProblemError(problem_of(OSError()).kind, "after a change that must not stay")
 
 
-def test_what_a_stuck_commit_holds_up_is_refused_in_time():
-    release = threading.Event()
-    writer = Writer(
-        lambda works: [release.wait(20)] * len(works), lambda act: act(None), 99, lambda *_: None, PATIENCE
-    )
+def test_what_a_stuck_commit_holds_up_is_refused_in_time(monkeypatch):
+    begun, release = threading.Event(), threading.Event()
+
+    def store(works):
+        begun.set()
+        return [release.wait(LONGEST_SECONDS)] * len(works)
+
+    writer = Writer(store, lambda act: act(None), 99, lambda *_: None, PATIENCE)
+    clock = Waits(monkeypatch, lambda: begun.wait(LONGEST_SECONDS) and not release.is_set())
     upload = Upload("s", [PackedReport(bytes(16), 1, b"x")])
-    with pytest.raises(ProblemError, match="may be stored yet"):
+    with raises(ProblemError, "unavailable"):
         writer.upload(upload)
-    start = time.monotonic()
-    time.sleep(0.1)
+    waited = clock.now
+    assert PATIENCE <= waited < PATIENCE + 0.1
     for _ in range(50):
-        with pytest.raises(ProblemError, match="unavailable"):
+        with raises(ProblemError, "unavailable", "unavailable"):
             writer.upload(upload)
-    assert time.monotonic() - start < PATIENCE
+    assert clock.now == waited
     release.set()
-    deadline = time.monotonic() + 20
-    while writer.depth:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_for(lambda: not writer.depth, LONGEST_SECONDS)
     assert writer.upload(upload) is True
     writer.close()
 
 
 def test_a_long_queue_that_moves_is_waited_for(monkeypatch):
+    """The last of twelve waits ten times as long as one commit may take."""
     monkeypatch.setattr(writer_module, "MOST_AT_ONCE", 1)
+    clock, last = Clock(), threading.get_ident()
+    begun, done = threading.Semaphore(0), threading.Semaphore(0)
+    left, seconds_of_one = 12, 0.9 * PATIENCE
+    ends = seconds_of_one
 
     def store(works):
-        time.sleep(PATIENCE / 4)
+        begun.release()
+        assert done.acquire(timeout=LONGEST_SECONDS)
         return [len(works)] * len(works)
 
+    def wait(job, seconds):
+        """The others know no clock; the last one's goes on while it waits, and commits end at their times."""
+        nonlocal ends, left
+        if threading.get_ident() != last:
+            return job._pending.acquire(timeout=LONGEST_SECONDS)
+        until = clock.now + seconds
+        while ends <= until:
+            clock.now, ends, left = ends, ends + seconds_of_one, left - 1
+            done.release()
+            if not left:
+                return job._pending.acquire(timeout=LONGEST_SECONDS)
+            assert begun.acquire(timeout=LONGEST_SECONDS)
+        clock.now = until
+        return False
+
+    monkeypatch.setattr(writer_module, "time", clock)
+    monkeypatch.setattr(writer_module._Job, "wait", wait)
     writer = Writer(store, lambda act: act(None), 99, lambda *_: None, PATIENCE)
     uploads = [Upload("s", [PackedReport(bytes([n] * 16), 1, b"x")]) for n in range(12)]
-    with ThreadPoolExecutor(12) as pool:
-        assert list(pool.map(writer.upload, uploads)) == [1] * 12
+    with ThreadPoolExecutor(11) as pool:
+        others = [pool.submit(writer.upload, upload) for upload in uploads[:11]]
+        wait_for(lambda: writer.depth == 11, LONGEST_SECONDS)
+        assert begun.acquire(timeout=LONGEST_SECONDS)
+        assert writer.upload(uploads[11]) == 1
+        assert [one.result(LONGEST_SECONDS) for one in others] == [1] * 11
+    assert clock.now == pytest.approx(12 * seconds_of_one)
     writer.close()
 
 
@@ -241,13 +319,13 @@ def test_only_one_look_at_a_time_is_under_way():
 
     def look():
         count.append(1)
-        release.wait(20)
+        release.wait(LONGEST_SECONDS)
 
     looks = Looks(look)
     assert [looks.wait(0.01) for _ in range(20)] == [False] * 20
     assert len(count) == 1
     release.set()
-    assert looks.wait(20)
+    assert looks.wait(LONGEST_SECONDS)
 
 
 def test_wrong_keys_are_counted_and_lock_nobody_out(make_harness, caplog, monkeypatch):
@@ -270,10 +348,8 @@ def test_wrong_keys_are_counted_and_lock_nobody_out(make_harness, caplog, monkey
     time.sleep(0.2)
     with database.write() as session:
         key = add_key(session, "analyst", Role.READ)
-    deadline = time.monotonic() + 10
-    while harness.client.get("/metrics", headers={"Authorization": f"Bearer {key}"}).status_code != 200:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    known = {"Authorization": f"Bearer {key}"}
+    wait_for(lambda: harness.client.get("/metrics", headers=known).status_code == 200, LONGEST_SECONDS)
     text = harness.client.get("/metrics", headers=harness.operator).text
     assert "ldpkit_keys_refused_total 400.0" in text
     assert caplog.text.count("not one of this collector's") == 1

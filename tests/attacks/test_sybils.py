@@ -19,6 +19,7 @@ from ldp_client import Device
 from ldp_client.cli import main
 from ldp_client.documents.errors import InputError, RefusedError, StatementError
 from ldp_client.secure_sum.messages import node_invitation
+from tests.kit.errors import raises
 from tests.secure_sum.conftest import TOKEN, build_study, close_study, shares_of
 
 SMALL = "00" * 12
@@ -56,13 +57,13 @@ def test_no_share_without_an_invitation_of_its_own(network):
 def test_nobody_opens_a_secure_sum_to_everybody(network):
     network.publish("ever")
     with network.nodes[0].app.extensions["ldpkit"].database.write() as session:
-        with pytest.raises(InputError, match="alone in the sum"):
+        with raises(InputError, "ticket.lift_secure_sum"):
             lift(session, "summed")
         whose = "# invitations to summed at https://a, node 1\n"
         for text in ("", "word", "00" * 32, whose, f"{whose}{'00' * 31}", f"{whose}{'00' * 32}\n11"):
-            with pytest.raises(InputError, match="--file: must be what"):
+            with raises(InputError, "ticket.not_a_list"):
                 take_list(session, "summed", text, b"")
-        with pytest.raises(InputError, match="to study other, not summed"):
+        with raises(InputError, "ticket.list_of_other_study", "summed"):
             take_list(session, "summed", list_text("other", "https://a", 0, [b"1" * 32]), b"")
 
 
@@ -82,7 +83,7 @@ def test_a_list_that_is_taken_in_twice_makes_no_used_invitation_good(network):
     for settled in (False, True):
         if settled:
             Upkeep(database, utc_today, b"").run(utc_today(), even_if_done=True)
-        with pytest.raises(InputError, match="was taken in before"), database.write() as session:
+        with raises(InputError, "ticket.list_taken_before"), database.write() as session:
             take_list(session, "summed", text, b"", keys)
     again = network.messages()[0]
     again.invitation = node_invitation(words[0], 0)
@@ -117,7 +118,7 @@ def test_a_device_sends_nothing_without_an_invitation(tmp_path):
     study = build_study("ever")
     nodes = study.document["route"]["nodes"]
     device = Device(tmp_path, "8", max_delta="0.001", require_consent=False, nodes=nodes)
-    with pytest.raises(RefusedError, match="invited devices only"):
+    with raises(RefusedError, "device.sum_uninvited"):
         device.answer(study, {"ever": True})
     assert device.ledger.spent() == []
 

@@ -12,6 +12,7 @@ from inference.analyses.design_file import read_design
 from inference.analyses.matrices import again, matrix_of
 from inference.analyses.survey import survey_of
 from ldp_client.documents.errors import InputError
+from tests.kit.errors import raises
 
 # Most people are 70; of patterns, which stand once each, the mean is 40.
 PATTERNS = pd.DataFrame({"age": [20.0, 30.0, 70.0], "region": pd.Categorical(["n", "s", "n"])})
@@ -32,7 +33,7 @@ SIZES = np.array([1, 1, 998])
     ],
 )
 def test_a_term_found_over_patterns_is_refused(term: str) -> None:
-    with pytest.raises(InputError, match="depends on the other rows"):
+    with raises(InputError, "formula.term_depends_on_rows"):
         matrix_of(term, PATTERNS, sizes=SIZES)
 
 
@@ -50,5 +51,5 @@ def test_one_infinity_makes_no_factor_of_a_column_of_numbers() -> None:
     forced = {"design": "forced", "yes": "1/6", "no": "1/6", "reports": ["no", "yes"]}
     design = read_design(json.dumps({"format": "ldpkit.design/1", "columns": {"armed": forced}}))
     frame = pd.DataFrame({"armed": ["no", "yes"] * 30, "age": [*map(str, range(20, 79)), "inf"]})
-    with pytest.raises(InputError, match="column age holds numbers, but in row 60 'inf'"):
+    with raises(InputError, "table.numbers_and_words", "age", "60 'inf"):
         survey_of(frame, design, ["armed", "age"])

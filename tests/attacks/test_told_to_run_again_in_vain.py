@@ -148,6 +148,7 @@ def test_a_collector_says_which_study_nobody_opens_again(habits, study, make_rep
     assert ("deleted by its operator" in refusal["detail"]) is ("deleted" in ended)
 
 
+@pytest.mark.slow
 def test_what_only_waits_is_said_apart(stratum, server, capsys):
     """Whichever of the two chance sends first."""
     device, issuer, names_another = stratum

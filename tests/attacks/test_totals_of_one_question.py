@@ -65,6 +65,7 @@ def held(way: Population, runs: int, *, dropped: bool = False) -> dict[str, int]
     return inside
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_intervals_of_totals_hold_the_truth(way: str) -> None:
     runs = 30 if way == "jackknife" else 80

@@ -13,6 +13,7 @@ __all__ = ["browser", "meet", "server"]
 LABELS = ["no", "yes, \rsince", "yes, \r\nsince", "yes\x7f", "perhaps", "perhaps "]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [[], [f"month {number}" for number in range(12)]], ids=["buttons", "menu"])
 @pytest.mark.parametrize("place", range(1, len(LABELS)))
 def test_every_choice_can_be_answered(meet, more, place):

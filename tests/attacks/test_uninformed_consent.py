@@ -13,6 +13,7 @@ from ldp_client.describing import odds
 from ldp_client.documents.errors import RefusedError
 from schemas import Study
 from tests import studies
+from tests.kit.errors import raises
 from tests.ldp_client.devices import Server, consenting
 
 QUESTION = {**studies.ONE_OF, "text": "What are you?", "choices": ["a spy", "a thief"]}
@@ -111,7 +112,7 @@ def test_a_document_for_one_person_is_not_a_published_one(tmp_path):
     personal = Study(studies.document(studies.YES_NO, title="A survey "))
     device = consenting(tmp_path, "4", known_digests=[published.digest.upper() + "\n"])
     for refuse in (device.accept, lambda study: device.answer(study, {"ever": True})):
-        with pytest.raises(RefusedError, match=f"{personal.digest} is not a published one"):
+        with raises(RefusedError, "device.unpublished", personal.digest):
             refuse(personal)
     assert device.ledger.spent() == []
     device.answer(device.accept(published), {"ever": True})

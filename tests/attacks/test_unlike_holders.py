@@ -52,6 +52,7 @@ def p_of(seed, size, **differences):
     return p_value(statistics_of(seed, size, **differences), Lines(np.outer(theta, theta), SD**2), seed)
 
 
+@pytest.mark.slow
 def test_holders_of_one_line_are_called_unlike_as_seldom_as_stated():
     """However different their patients are."""
     alarms = sum(p_of(seed, GAUSSIAN) < LEVEL for seed in range(1000))

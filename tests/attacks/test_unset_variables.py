@@ -12,6 +12,7 @@ from ldp_client.cli import build_parser, main
 from ldp_client.documents.errors import InputError
 from summaries import summarize_dataset
 from tests.collector.test_datasets import many  # noqa: F401
+from tests.kit.errors import raises
 from tests.summaries.engines_data import STUDY
 
 
@@ -60,10 +61,10 @@ def test_an_empty_value_is_refused_before_anything_is_read(capsys, tmp_path, mon
 def test_so_is_an_address_in_a_program(many, address, tmp_path, monkeypatch):  # noqa: F811
     monkeypatch.chdir(tmp_path)
     before = set(tmp_path.rglob("*"))
-    with pytest.raises(InputError, match="the address is empty: name a folder"):
+    with raises(InputError, "export.empty_address"):
         export_dataset(many.order(address))
-    with pytest.raises(InputError, match="the address is empty: name a folder"):
+    with raises(InputError, "export.empty_address"):
         settled(many.order(address))
-    with pytest.raises(InputError, match="an address of reports is empty"):
+    with raises(InputError, "merge.address_empty"):
         summarize_dataset(STUDY, address)
     assert set(tmp_path.rglob("*")) == before

@@ -39,6 +39,7 @@ def test_many_that_are_impossible_are() -> None:
     assert "no answers give such reports of armed" in reason
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("formula", ["armed ~ 1", "age ~ armed"])
 def test_a_law_that_nothing_is_held_against_is_not_checked(formula: str) -> None:
     found = analyse_table(said([0, 1]), formula, method="laplace", draws=200)
@@ -47,6 +48,7 @@ def test_a_law_that_nothing_is_held_against_is_not_checked(formula: str) -> None
     assert found.verdict.model.reasons == (FEW,)
 
 
+@pytest.mark.slow
 def test_a_folder_is_written_of_one_report_as_of_many(tmp_path: Path) -> None:
     study = tmp_path / "study.json"
     study.write_text(Study(studies.document(studies.YES_NO)).to_json())

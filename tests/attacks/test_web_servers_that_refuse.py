@@ -11,6 +11,7 @@ import pytest
 
 from ldp_client.documents.errors import InputError, LdpkitError, TransferError
 from summaries import summarize_dataset
+from tests.kit.errors import raises
 from tests.summaries.engines_data import REPORTS, RIGHT, STUDY, write, write_dataset
 
 
@@ -90,7 +91,7 @@ def test_where_nobody_listens_it_is_away(server):
 
 def test_what_is_not_there_is_still_an_unfinished_dataset(server):
     server.status, server.ending = 404, "_manifest.json"
-    with pytest.raises(InputError, match=r"has no _manifest\.json"):
+    with raises(InputError, "merge.dataset_unfinished", "_manifest.json"):
         summarize_dataset(STUDY, f"{server.url}/out")
 
 
@@ -104,5 +105,5 @@ def test_a_server_that_tells_strangers_of_no_file_that_is_absent_is_read(server)
 
 def test_a_server_that_states_no_length_is_one_line(server):
     server.is_chunked = True
-    with pytest.raises(LdpkitError, match=r"^cannot read http.*one\.parquet: "):
+    with raises(LdpkitError, "files.not_readable", "http"):
         summarize_dataset(STUDY, f"{server.url}/one.parquet")

@@ -40,6 +40,7 @@ def state_of(device):
     return [state for state, count in told.reports.items() if count]
 
 
+@pytest.mark.slow
 def test_a_node_that_lies_settles_nothing(network, tmp_path):
     study = network.publish("ever", clients=4, tolerate=1)
     devices = [answered(network, tmp_path, study, name) for name in "abcd"]
@@ -63,6 +64,7 @@ def test_a_node_that_lies_settles_nothing(network, tmp_path):
     assert state_of(devices[0]) == ["sent"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("closed", [1, 2])
 def test_of_one_that_deletes_its_share_the_device_says_what_it_knows(network, tmp_path, closed):
     study = network.publish("ever", clients=4, tolerate=1)
@@ -83,6 +85,7 @@ def test_of_one_that_deletes_its_share_the_device_says_what_it_knows(network, tm
     assert state_of(devices[0]) == []
 
 
+@pytest.mark.slow
 def test_while_one_has_not_spoken_it_is_asked_again(network, tmp_path):
     study = network.publish("ever")
     device = answered(network, tmp_path, study, "a")

@@ -11,6 +11,7 @@ from ldp_client.commands.device import default_folder, expanded_folder
 from ldp_client.documents.errors import AlreadyAnsweredError, InputError, LedgerError
 from schemas import Study
 from tests import studies
+from tests.kit.errors import raises
 from tests.ldp_client.devices import Server, consenting
 
 STUDY = Study(studies.document(studies.YES_NO))
@@ -60,7 +61,7 @@ def test_to_withdraw_with_a_ledger_that_is_lost_says_so(tmp_path, capsys):
     (tmp_path / "ledger.sqlite3").unlink()
     assert main(["withdraw", "https://a.example/v1/studies/survey", "--folder", str(tmp_path)]) == 1
     assert "is gone" in capsys.readouterr().err
-    with pytest.raises(LedgerError, match="is gone"):
+    with raises(LedgerError, "device.ledger_gone"):
         consenting(tmp_path, "4")
 
 
@@ -112,7 +113,7 @@ def test_without_a_home_there_is_no_device_in_it(tmp_path, monkeypatch, home):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", home)
     for folder in ("~/device", "~", "~nobody-of-this-name/device"):
-        with pytest.raises(InputError, match="in no home folder"):
+        with raises(InputError, "device.no_home"):
             consenting(folder, "4")
     assert os.listdir(tmp_path) == []
 
@@ -153,5 +154,5 @@ def test_other_folders_are_as_they_are_named():
 
 @pytest.mark.parametrize("attempts", [0, -1, "2", None])
 def test_a_flush_that_would_try_nothing_is_refused(tmp_path, attempts):
-    with pytest.raises(InputError, match="attempts"):
+    with raises(InputError, "device.attempts"):
         consenting(tmp_path, "4", "https://a.example").flush(attempts)

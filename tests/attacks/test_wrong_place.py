@@ -18,6 +18,7 @@ from collector.studies import publishing
 from ldp_client.cli import main
 from ldp_client.documents.errors import InputError
 from tests.collector.conftest import ensure_database
+from tests.kit.errors import raises
 
 COMMANDS = [
     ["serve", "--port", "0", "--token", "token-for-the-tests"],
@@ -197,7 +198,7 @@ def test_no_study_is_bound_to_the_key_of_another_place(elsewhere, capsys, monkey
     capsys.readouterr()
     invite = ["admin", "invite", study.id, "--count", "1"]
     monkeypatch.setenv("LDPKIT_DATABASE", other)
-    with pytest.raises(InputError, match="is for the database that it names"):
+    with raises(InputError, "settings.invitation_key_of_other_database"):
         create_app()
     monkeypatch.delenv("LDPKIT_DATABASE")
     serve = ["serve", "--port", "0", "--database"]
@@ -223,5 +224,5 @@ def test_no_study_is_bound_to_the_key_of_another_place(elsewhere, capsys, monkey
 
 def test_revisions_are_read_from_the_files():
     assert REVISION.isdecimal()
-    with pytest.raises(InputError, match="there is no database"):
+    with raises(InputError, "database.missing_file"):
         create_app({"database": "sqlite:///nosuch.sqlite3"})

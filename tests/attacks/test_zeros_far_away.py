@@ -186,6 +186,7 @@ def fitted(formula):
     return analyse_table(whole, formula, method="laplace", draws=500, false_reports=0)
 
 
+@pytest.mark.slow
 def test_an_interaction_is_found_and_the_same_whatever_zero_the_number_has():
     """It was pulled from 0.15 to 0.11, the other slope moved away from 0, and the verdict was ok."""
     one, other = fitted("armed ~ region * age"), fitted("armed ~ region * I(age - 70)")
@@ -209,6 +210,7 @@ def record_beside(formula, years, priors=None):
     return study.questions[0], mechanism, beside
 
 
+@pytest.mark.slow
 def test_records_have_the_same_prior_whatever_zero_a_number_has():
     """The program draws the public coefficients from their prior itself."""
     features = " + ".join(field["id"] for field in studies.PRODUCTS["features"])

@@ -31,6 +31,7 @@ def test_tables_follow_the_prior() -> None:
     assert np.abs(standard.std(axis=0) - 1).max() < 0.08
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", ["published", "laplace", "gaussian"])
 def test_a_release_has_the_noise_it_states(noise: str) -> None:
     world = draw_world(50, np.random.default_rng(1))

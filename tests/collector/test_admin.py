@@ -23,6 +23,7 @@ from ldp_client.documents.errors import InputError
 from tests.collector.commands import run
 from tests.collector.conftest import ensure_database
 from tests.collector.postgresql import restore
+from tests.kit.errors import raises
 
 ROUTES = {
     "publish": [("POST", "/v1/studies"), ("POST", "/v1/studies/habits/close")],
@@ -97,7 +98,7 @@ def test_old_reports_expire(either, study, make_report, capsys, monkeypatch):
     either.put(kept)
     expire = ["admin", "expire", "habits", "--before", either.day.isoformat(), "--database", either.url]
     where = either.collector.database.shown
-    with pytest.raises(InputError, match=r"^10 reports of habits .* needs --yes"):
+    with raises(InputError, "options.needs_yes", "10", "habits"):
         run(*expire)
     run(*expire, "--dry-run")
     assert capsys.readouterr().out == f"10 reports would be deleted in {where}\n"
@@ -142,7 +143,7 @@ def test_a_wrong_summary_is_counted_again(either, study, make_report, capsys):
 def test_a_deleted_study_keeps_its_id_and_document(either, study, make_study, make_report, capsys):
     report = make_report(study)
     either.put(report)
-    with pytest.raises(InputError, match="needs --yes"):
+    with raises(InputError, "options.needs_yes"):
         run("admin", "delete-study", "habits", "--database", either.url)
     assert either.exported() == [report]
     run("admin", "delete-study", "habits", "--yes", "--database", either.url)
@@ -156,7 +157,7 @@ def test_a_deleted_study_keeps_its_id_and_document(either, study, make_study, ma
 def test_wrong_days_and_studies_are_one_clear_line(either):
     with pytest.raises(InputError, match="YYYY-MM-DD"):
         run("admin", "expire", "habits", "--before", "June", "--database", either.url)
-    with pytest.raises(InputError, match="no study 'nosuch'"):
+    with raises(InputError, "study.unknown", "nosuch"):
         run("admin", "expire", "nosuch", "--before", "2026-06-15", "--database", either.url)
 
 
@@ -198,7 +199,7 @@ def test_a_backup_takes_no_other_files_place(links, habits, tmp_path, monkeypatc
     run(*command)
     assert copy.stat().st_mode & 0o077 == 0
     before = copy.read_bytes()
-    with pytest.raises(InputError, match="is there already"):
+    with raises(InputError, "backup.file_exists"):
         run(*command)
     assert copy.read_bytes() == before
     assert sorted(file.name for file in tmp_path.glob(".ldpkit*")) == []
@@ -217,7 +218,7 @@ def test_a_damaged_dump_is_noticed(make_harness, postgresql, study, make_report,
         return genuine(path, tables)
 
     monkeypatch.setattr(backup, "_rows_of", cut)
-    with pytest.raises(InputError, match=r"the copy of .* is damaged"):
+    with raises(InputError, "backup.dump_damaged"):
         backup.back_up(harness.collector.database, tmp_path / "copy.sql")
     assert not (tmp_path / "copy.sql").exists()
 
@@ -282,24 +283,24 @@ def test_a_password_is_no_argument_of_pg_dump(monkeypatch):
 
     monkeypatch.setattr(backup.subprocess, "run", run_nothing)
     for url in ("me:secret@host/name?sslmode=require", "me@host/name?password=secret&sslmode=require"):
-        with pytest.raises(InputError, match="refused"):
+        with raises(InputError, "backup.pg_dump_failed", "refused"):
             backup._pg_dump(Database(f"postgresql://{url}", 1).url, io.BytesIO())
         assert "secret" not in " ".join(seen["command"])
         assert seen["env"]["PGPASSWORD"] == "secret"
         assert "sslmode=require" in " ".join(seen["command"])
     seen.clear()
-    with pytest.raises(InputError, match="sslpassword would be an argument of pg_dump") as refused:
+    with raises(InputError, "backup.password_exposed") as refused:
         backup._pg_dump(Database("postgresql://me@host/name?sslpassword=secret", 1).url, io.BytesIO())
     assert (seen, "secret" in str(refused.value)) == ({}, False)
 
 
 def test_a_backup_that_cannot_be_made_leaves_nothing(tmp_path, postgresql):
-    with pytest.raises(InputError, match="no database"):
+    with raises(InputError, "database.missing_file"):
         run("backup", "--out", str(tmp_path / "copy"), "--database", f"sqlite:///{tmp_path / 'nosuch'}")
     (tmp_path / "text").write_text("not a database, only a long enough text " * 100)
     with pytest.raises(InputError, match="file is not a database"):
         run("backup", "--out", str(tmp_path / "copy"), "--database", f"sqlite:///{tmp_path / 'text'}")
-    with pytest.raises(InputError, match="no such folder"):
+    with raises(InputError, "backup.folder_missing"):
         run("backup", "--out", str(tmp_path / "no" / "copy"), "--database", f"sqlite:///{tmp_path / 'text'}")
     with pytest.raises(InputError, match="does not exist"):
         run(

@@ -26,6 +26,7 @@ from ldp_client.documents.errors import InputError
 from tests.collector.answered import problem
 from tests.collector.commands import run
 from tests.collector.test_datasets import STUDY, Many, contents, manifest_of, many, reports_in  # noqa: F401
+from tests.kit.errors import raises
 from tests.summaries.killing import bucket_after_killing
 
 
@@ -93,11 +94,11 @@ def test_an_archived_study_is_shown_as_it_was_and_its_rows_are_gone(closed, tmp_
     assert summaries(closed) == counted
     for how in ("--dry-run", "--yes"):
         before = ("--before", closed.days[1].isoformat(), "--database", closed.url)
-        with pytest.raises(InputError, match="are archived in"):
+        with raises(InputError, "admin.study_archived"):
             run("admin", "expire", "habits", *before, how)
-    with pytest.raises(InputError, match="are archived in"):
+    with raises(InputError, "admin.study_archived"):
         delete_reports(closed.harness.collector.database, "habits", closed.days[1])
-    with pytest.raises(InputError, match="are archived in"):
+    with raises(InputError, "export.study_archived"):
         dataset.export_dataset(closed.order(tmp_path / "export"))
     assert archived(closed).dropped == 0
 
@@ -105,18 +106,18 @@ def test_an_archived_study_is_shown_as_it_was_and_its_rows_are_gone(closed, tmp_
 def test_what_cannot_be_archived_is_refused_and_nothing_is_written(many, make_study, tmp_path):  # noqa: F811
     many.root = tmp_path / "archive"
     many.harness.client.post("/v1/studies/habits/open", headers=many.harness.operator)
-    with pytest.raises(InputError, match="still takes reports: `ldpkit close habits` first"):
+    with raises(InputError, "archive.study_open", "habits"):
         archived(many)
     many.harness.publish(make_study(id="short", retention={"days": 30}))
     many.harness.close("short")
     with opened(many.url, 5) as database:
         order = replace(settled(many.order(many.root)), study="short")
-        with pytest.raises(InputError, match="version 1 of short says that its reports are kept for 30 days"):
+        with raises(InputError, "archive.retention", "version 1 of short", "30 days"):
             archive(database, order)
     assert not many.root.exists()
     many.harness.close()
     archived(many)
-    with pytest.raises(InputError, match=f"is archived in {many.root}: name that address"):
+    with raises(InputError, "archive.at_other_address", str(many.root)):
         archived(Elsewhere(many, tmp_path / "other"))
 
 
@@ -134,7 +135,7 @@ def test_a_store_that_did_not_keep_what_it_got_loses_no_report(closed, monkeypat
             (closed.root / path).write_bytes(b"\0" * size)
 
     monkeypatch.setattr(Store, "write_from", write_from)
-    with pytest.raises(InputError, match="is not what was written there: no report was dropped"):
+    with raises(InputError, "export.file_changed"):
         archived(closed)
     assert stored_ids(closed) == closed.ids
     assert status(closed)["state"] == "closed"
@@ -352,7 +353,7 @@ def test_deleting_an_archived_study_deletes_its_archive(closed, capsys):
 
 def test_the_command_asks_first_and_says_what_it_did(closed, capsys):
     where = ("--to", f"{closed.root}/", "--database", closed.url)
-    with pytest.raises(InputError, match=r"archiving habits \(120 reports in .* needs --yes"):
+    with raises(InputError, "options.needs_yes", "archiving", "habits", "120"):
         run("admin", "archive", "habits", *where)
     run("admin", "archive", "habits", *where, "--dry-run")
     assert "stays closed for good" in capsys.readouterr().out

@@ -74,6 +74,7 @@ def test_generated_requests_get_documented_answers(run_cases, with_gateway, stud
     assert {("askObliviously", 200), ("askObliviously", 400)} <= set(answered)
 
 
+@pytest.mark.slow
 def test_what_is_generated_reaches_a_gateway(run_cases, with_gateway, study, make_report):
     answered = run_cases(with_gateway, [make_report(study)], 1)
     assert "askObliviously" in {operation for operation, _status in answered}

@@ -16,6 +16,7 @@ from collector.storage import queries
 from collector.storage.database import Database
 from collector.storage.node_keys import NodeKeys
 from schemas import Study
+from tests.kit.errors import raises
 from tests.secure_sum.conftest import build_study as summed_study
 
 
@@ -112,6 +113,7 @@ def test_uploads_for_several_studies_share_a_commit(either, make_study, make_rep
         assert set(pool.map(lambda report: either.put(report).status_code, reports)) == {201}
 
 
+@pytest.mark.slow
 def test_postgresql_killed_and_restarted(elephant, postgresql, study, make_report):
     acknowledged = [make_report(study) for _ in range(10)]
     assert {elephant.put(report).status_code for report in acknowledged} == {201}
@@ -194,7 +196,7 @@ def test_a_node_has_one_version_of_a_study_whoever_publishes_it_first(elephant):
             assert node.publish(session, first)
             publishing = workers.submit(database.act, lambda session: node.publish(session, second))
             wait([publishing], 0.5)
-        with pytest.raises(ProblemError, match="one version alone"):
+        with raises(ProblemError, "study-conflict"):
             publishing.result(20)
 
 

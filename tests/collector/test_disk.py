@@ -64,6 +64,7 @@ def test_the_disk_tells_durable_from_not(disk, synchronous, survives):
     assert (count == COMMITS) == survives
 
 
+@pytest.mark.slow
 def test_a_loss_of_power_loses_nothing_acknowledged(start_on_disk, disk, study, make_report, token):
     server = start_on_disk()
     server.request("POST", "/v1/studies", study.document)
@@ -77,6 +78,7 @@ def test_a_loss_of_power_loses_nothing_acknowledged(start_on_disk, disk, study, 
     assert found == {report.id for report in reports}
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_507_until_there_is_room(start_on_disk, disk, study, make_report, token):
     server = start_on_disk()
     server.request("POST", "/v1/studies", study.document)
@@ -102,6 +104,7 @@ def small_disk(tmp_path):
     mounted.remove()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("server", ["granian", "gunicorn"])
 def test_a_full_file_system_loses_nothing_acknowledged(
     start_server, small_disk, study, make_report, token, server

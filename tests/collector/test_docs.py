@@ -108,6 +108,7 @@ def session_lines(heading):
     return "".join(re.findall(r"^```\n(.*?)^```", section, re.MULTILINE | re.DOTALL))
 
 
+@pytest.mark.slow
 @pytest.mark.needs("curl")
 def test_the_session_works_word_for_word(tmp_path, port):
     """An empty folder, two terminals, and every line of these sections in their order."""

@@ -21,6 +21,7 @@ from ldp_client.documents.errors import InputError, ReportError, TransferError, 
 from schemas import Report
 from schemas.export_end import end_line
 from summaries import summarize
+from tests.kit.errors import raises
 
 FRUIT = ("apple", "pear", "plum")
 
@@ -87,7 +88,7 @@ def test_a_proxy_that_drops_the_query_doubles_nothing(filled, tmp_path, token):
     out = tmp_path / "reports.ndjson"
     cut = cutting(filled.app, iter([4000]))
     app = serving(lambda environ, start: cut({**environ, "QUERY_STRING": ""}, start))
-    with app as url, pytest.raises(TransferError, match="came again"):
+    with app as url, raises(TransferError, "server.report_came_twice"):
         run_export(url, out, "--token", token)
     assert not out.exists()
 
@@ -160,7 +161,7 @@ def test_reports_are_decoded_by_the_study_that_they_answer_alone(filled, make_st
         start_response("200 OK", [("Content-Type", "application/json")])
         return [other if "version=1" in environ["QUERY_STRING"] else b"{}"]
 
-    with serving(lying) as url, pytest.raises(TransferError, match="is not the study with digest"):
+    with serving(lying) as url, raises(TransferError, "server.other_study"):
         run_export(url, tmp_path / "r.csv", "--token", token, "--decoded")
     assert not list(tmp_path.glob("r.csv"))
 
@@ -168,7 +169,7 @@ def test_reports_are_decoded_by_the_study_that_they_answer_alone(filled, make_st
 def test_a_decoded_export_has_days_or_is_none(filled, tmp_path, token):
     """A proxy that drops the query gives reports without days; a day that is none may be a formula."""
     plain = serving(lambda environ, start: filled.app({**environ, "QUERY_STRING": ""}, start))
-    with plain as url, pytest.raises(TransferError, match="must stand beside its day"):
+    with plain as url, raises(TransferError, "server.not_a_report", "must stand beside its day"):
         run_export(url, tmp_path / "r.csv", "--token", token, "--decoded")
     assert list(tmp_path.glob("r.*")) == []
     (report, *_) = filled.sent
@@ -209,7 +210,7 @@ def test_a_missing_report_is_noticed(filled, token):
         lines = b"".join(filled.app(environ, start_response)).splitlines(keepends=True)
         return [b"".join(lines[:3] + lines[4:])]
 
-    with serving(losing) as url, pytest.raises(TransferError, match="39 reports"):
+    with serving(losing) as url, raises(TransferError, "server.export_end_differs", "39"):
         list(fetch_reports(url, "habits", token))
 
 
@@ -239,11 +240,11 @@ def test_a_refusal_is_final_and_says_why(filled, tmp_path, token):
 
 def test_an_export_needs_a_token_an_http_url_and_a_folder(filled, tmp_path, monkeypatch, token):
     monkeypatch.delenv("LDPKIT_TOKEN", raising=False)
-    with pytest.raises(InputError, match="token"):
+    with raises(InputError, "keys.token_missing"):
         run_export("http://127.0.0.1:1", tmp_path / "a.ndjson")
-    with pytest.raises(InputError, match="http"):
+    with raises(InputError, "server.wrong_url"):
         list(fetch_reports("file:///etc", "habits", token))
-    with serving(filled.app) as url, pytest.raises(InputError, match="cannot write"):
+    with serving(filled.app) as url, raises(InputError, "files.cannot_write"):
         run_export(url, tmp_path / "nosuch" / "a.ndjson", "--token", token)
 
 

@@ -8,6 +8,7 @@ from collector.settings import Settings
 from collector.views.foreign_pages import REMEMBERED_SECONDS
 from ldp_client.documents.errors import InputError
 from tests.collector.conftest import TOKEN
+from tests.kit.errors import raises
 
 LISTED, OTHER = "https://survey.example.org", "https://survey.example.net"
 REPORT_ID = "0" * 32
@@ -112,7 +113,7 @@ def test_what_is_no_site_is_refused_in_one_line(make_harness, setting, origin):
 
 @pytest.mark.parametrize("setting", ["origins", "framed_by"])
 def test_a_node_has_no_pages(setting):
-    with pytest.raises(InputError, match="for collectors"):
+    with raises(InputError, "settings.origins_on_node"):
         Settings(node_key="node.key", **{setting: (LISTED,)})
 
 

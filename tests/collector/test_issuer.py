@@ -32,6 +32,7 @@ from ldp_client.documents.fields import to_base64
 from schemas import Study
 from tests import studies
 from tests.collector.postgresql import restore
+from tests.kit.errors import raises
 
 TYPES = {"Content-Type": "application/private-token-request"}
 NORTH, SOUTH = {"region": "north"}, {"region": "south"}
@@ -129,7 +130,7 @@ def test_a_key_that_nobody_has_a_token_of_is_removed_and_the_others_go_on(office
     assert (said["key"], said["key_id"]) == (1, fresh[1])
     asking = office.asking(1)
     assert asking.token(office.ask(asking.body, office.codes[1]).data, os.urandom)
-    with pytest.raises(InputError, match="somebody has a token"), office.database.write() as session:
+    with raises(InputError, "issuer.key_in_use"), office.database.write() as session:
         book.remove_key(session, "habits", SOUTH)
     with office.database.read() as session:
         assert [(one.public["region"], one.codes) for one in book.counts(session)] == [
@@ -414,7 +415,7 @@ class TestCommands:
         assert oct(os.stat("copy.sqlite3").st_mode)[-3:] == "600"
         assert ask(client, used).status_code == 200
         copy = f"sqlite:///{tmp_path / 'copy.sqlite3'}"
-        with pytest.raises(InputError, match="put back from a backup"):
+        with raises(InputError, "issuer.restored_from_backup"):
             create_issuer(copy)
         code, said = run("restored", "--end-unused", "--database", copy)
         assert (code, said.err.split(" ended")[0]) == (0, "2 unused codes")
@@ -458,9 +459,9 @@ class TestCommands:
     @pytest.mark.usefixtures("run")
     def test_neither_server_takes_the_others_database(self, tmp_path, make_harness):
         make_harness("collector.sqlite3")
-        with pytest.raises(InputError, match="no issuer's tables"):
+        with raises(InputError, "database.no_tables", "issuer's"):
             create_issuer(f"sqlite:///{tmp_path / 'collector.sqlite3'}")
-        with pytest.raises(InputError, match="no collector's tables"):
+        with raises(InputError, "database.no_tables", "collector's"):
             check(Database(f"sqlite:///{tmp_path / 'issuer.sqlite3'}", 1))
 
 
@@ -471,7 +472,7 @@ def test_a_postgresql_issuer_is_copied_and_put_back(postgresql, tmp_path):
     copy = tmp_path / "issuer.sql"
     assert cli.main(["issuer", "backup", "--database", url, "--out", str(copy)]) == 0
     restore(copy, place)
-    with pytest.raises(InputError, match="put back from a backup"):
+    with raises(InputError, "issuer.restored_from_backup"):
         create_issuer(place)
     # What it was copied from goes on.
     create_issuer(url).extensions["issuer"].engine.dispose()

@@ -126,6 +126,7 @@ class Uploads:
         assert len(set(spent)) == len(spent)
 
 
+@pytest.mark.slow
 def test_no_kill_leaves_a_token_spent_without_its_report(database_url, make_harness, make_study, make_report):
     study = make_study(channel=channel_of("https://issuer.example"))
     harness = make_harness(database=ensure_database(database_url))

@@ -111,6 +111,7 @@ TOLD = [{"exp_labels": {"severity": "info", "study": "a"},
          "exp_annotations": {"summary": "No report of a came for three days"}}]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.needs("prometheus")
 @pytest.mark.parametrize(
     ("minutes", "told", "reports", "opened", "machines"),

@@ -24,6 +24,7 @@ def study_of(name):
     return build_study(questions=[question])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["olh", "hadamard", "randomized_response"])
 def test_pages_and_words_do_not_list_a_million_choices(empty, name):
     study = study_of(name)
@@ -36,6 +37,7 @@ def test_pages_and_words_do_not_list_a_million_choices(empty, name):
     assert len("\n".join(describe(study))) < 2000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["olh", "hadamard", "randomized_response"])
 def test_reports_are_small_and_counted(empty, name):
     study = study_of(name)

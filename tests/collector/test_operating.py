@@ -24,6 +24,7 @@ from ldp_client.device.exchange import Answer
 from ldp_client.documents.errors import InputError, LdpkitError, UsageError
 from tests.collector.commands import parsed, run
 from tests.collector.conftest import INVITATION_KEY, TOKEN
+from tests.kit.errors import raises
 from tests.ldp_client.issuers import channel_of
 
 URL = "http://127.0.0.1:1"
@@ -132,7 +133,7 @@ def test_a_closed_study_is_opened_again_and_nothing_withdrawn_comes_back(asked, 
     asked(either)
     late, kept = make_report(study), make_report(study)
     either.put(kept)
-    with pytest.raises(InputError, match=r"closing habits .*open with 1 report needs --yes"):
+    with raises(InputError, "options.needs_yes", "closing", "habits", "open"):
         at("close", "habits")
     at("close", "habits", "--dry-run")
     assert either.put(make_report(study)).status_code == 201
@@ -189,7 +190,7 @@ def test_no_invitation_leads_to_a_study_of_a_study(asked, either, tmp_path, path
     """What `ldpkit publish` prints is taken for the collector's address."""
     asked(either)
     table = tmp_path / "links.csv"
-    with pytest.raises(UsageError, match=r"is a study's address: name the collector's own, without /s/ID"):
+    with raises(UsageError, "ticket.study_address"):
         run("invite", "habits", "--count", "3", "--out", str(table), *options, f"https://ask.example{path}")
     assert not table.exists()
     found = either.client.get("/v1/studies/habits/status", headers=either.operator).get_json()
@@ -225,7 +226,7 @@ def test_invitations_are_links_and_pictures_for_their_owner_alone(
     assert [stat.S_IMODE(file.stat().st_mode) for file in files] == [0o600] * 4
     assert stat.S_IMODE(pictures.stat().st_mode) == 0o700
     assert files[1].read_text().startswith("<?xml")
-    with pytest.raises(InputError, match=r"links\.csv"):
+    with raises(InputError, "files.not_writable", "links.csv"):
         at("invite", "habits", "--count", "1", "--out", str(table))
     path = f"/v1/studies/habits/reports/{(report := make_report(study)).id}"
     assert either.client.put(path, json=report.to_document()).status_code == 403
@@ -289,7 +290,7 @@ def test_what_would_become_of_a_study_is_what_becomes_of_it(asked, either, make_
     for how in (["--yes"], ["--dry-run"]):
         with pytest.raises(LdpkitError, match="stays closed"):
             at("open", "habits", *how)
-    with pytest.raises(InputError, match=r"habits was archived: it takes no new version$"):
+    with raises(InputError, "publish.study_ended", "habits", "archived"):
         at("publish", str(second), "--dry-run")
 
 
@@ -297,7 +298,7 @@ def test_nothing_is_left_of_invitations_that_were_not_made(asked, either, tmp_pa
     asked(either)
     links, taken = tmp_path / "links.txt", tmp_path / "codes"
     taken.mkdir()
-    with pytest.raises(InputError, match="cannot make"):
+    with raises(InputError, "files.folder_not_made"):
         at("invite", "habits", "--count", "1", "--out", str(links), "--qr", str(taken))
     either.close()
     with pytest.raises(RefusalError, match="was closed"):
@@ -381,7 +382,7 @@ def test_keys_are_bound_and_end(asked, either, make_study, capsys):
         told = capsys.readouterr()
         assert told.err == "study habbits is not published here: the key is for it once it is\n"
         run("admin", "keys", "remove", f"b{len(where)}", "--database", either.url)
-    with pytest.raises(InputError, match="needs --yes"):
+    with raises(InputError, "options.needs_yes"):
         at("keys", "revoke", "ann")
     at("keys", "revoke", "ann", "--dry-run")
     at("keys", "revoke", "ann", "--yes")
@@ -491,7 +492,7 @@ def test_nor_puts_another_in_its_place(either):
 def test_on_a_terminal_it_is_asked_once(asked, either, monkeypatch, capsys):
     asked(either)
     monkeypatch.setattr(sys, "stdin", terminal("n\n"))
-    with pytest.raises(InputError, match="nothing was done"):
+    with raises(InputError, "options.answered_no"):
         at("close", "habits")
     monkeypatch.setattr(sys, "stdin", terminal("y\n"))
     at("close", "habits")
@@ -507,7 +508,7 @@ def terminal(said):
 def test_a_command_without_a_key_says_what_to_do(monkeypatch):
     monkeypatch.delenv("LDPKIT_TOKEN", raising=False)
     found = parsed("list", "--to", URL)
-    with pytest.raises(InputError, match="LDPKIT_TOKEN"):
+    with raises(InputError, "keys.token_missing", "LDPKIT_TOKEN"):
         found.run(found)
 
 

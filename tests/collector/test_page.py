@@ -128,6 +128,7 @@ def test_in_a_browser_counts_go_up_by_themselves(start_server, study, make_repor
         assert messages == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [390, 1200])
 def test_in_a_browser_nothing_overflows(start_server, study, token, tmp_path, width):
     server = start_server()

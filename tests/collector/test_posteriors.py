@@ -280,6 +280,7 @@ def test_a_failed_fit_is_shown_in_one_line(habits, study, opened, monkeypatch, t
     assert "The last fit failed: ldpkit: the model &lt;does&gt; not fit" in page(habits, token)
 
 
+@pytest.mark.slow
 def test_a_fit_without_an_end_is_given_up(habits, study, opened, monkeypatch, tmp_path, token):
     pid = tmp_path / "pid"
     monkeypatch.setattr(fitting, "LDPKIT", [sys.executable, "-c", ENDLESS.format(pid=str(pid))])
@@ -304,6 +305,7 @@ def test_age_verdict_and_many_parameters(habits, monkeypatch, token):
     assert "p[3]" not in text
 
 
+@pytest.mark.slow
 def test_it_ends_with_its_fit_when_it_is_told_to(habits, study, tmp_path):
     """SIGTERM in the middle of a fit leaves no process behind."""
     pid = tmp_path / "pid"
@@ -337,6 +339,7 @@ def test_a_server_has_one_fitter_that_ends_with_it(start_server, kill):
     wait_for(lambda: not Path(f"/proc/{fitters[0]}").exists())
 
 
+@pytest.mark.slow
 def test_a_fitter_that_starts_after_its_server_ended_ends_at_once(habits):
     """Its parent is then another process."""
     ended = subprocess.Popen([sys.executable, "-c", ""])

@@ -26,6 +26,7 @@ from summaries.reading import ReportFiles
 from tests.collector.answered import Pair, problem
 from tests.collector.commands import run
 from tests.collector.conftest import ANSWERS, INVITATION_KEY, build_study, count_invitations
+from tests.kit.errors import raises
 
 FUZZ = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 REGION = {"id": "region", "choices": ["north", 'the "south", {"digest":"', "west"]}
@@ -277,7 +278,7 @@ def test_nothing_comes_in_without_the_value_of_an_invitation(either):
     assert len(either.post([report.to_document() for report in reports]).json["failed"]) == 2
     made(either, 1, stratum="town")
     with either.collector.database.write() as session:
-        with pytest.raises(InputError, match="carry stratum, without which no report is taken"):
+        with raises(InputError, "ticket.lift_carries_values", "stratum"):
             lift(session, "habits")
         assert count_invitations(session, 1) == 1
         forget(session, "habits")
@@ -295,21 +296,24 @@ def test_nothing_comes_in_without_the_value_of_an_invitation(either):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--count", "2"], "stratum: its value is missing"),
-        (["--count", "2", "--public", "stratum=village"], "stratum: must be one of its choices"),
+        (["--count", "2"], ("ticket.public_value_missing", "stratum")),
+        (
+            ["--count", "2", "--public", "stratum=village"],
+            ("ticket.public_value_invalid", "stratum: must be one of its choices"),
+        ),
         (
             ["--count", "2", "--public", "region=north"],
-            "public field region: .* carry stratum",
+            ("ticket.unknown_public_field", "region", "stratum"),
         ),
-        (["--count", "2", "--public", "stratum"], "must be FIELD=VALUE"),
-        (["--count", "2", "--public", "stratum=town", "--public", "stratum=town"], "once for each field"),
-        (["--lift", "--public", "stratum=town"], "--public goes with --count"),
+        (["--count", "2", "--public", "stratum"], "ticket.wrong_public"),
+        (["--count", "2", "--public", "stratum=town", "--public", "stratum=town"], "ticket.wrong_public"),
+        (["--lift", "--public", "stratum=town"], "ticket.public_needs_count"),
     ],
 )
 def test_the_operator_states_every_value_of_an_invitation(empty, monkeypatch, options, says):
     monkeypatch.setenv("LDPKIT_INVITATION_KEY", INVITATION_KEY)
     empty.publish(INVITED)
-    with pytest.raises(InputError, match=says):
+    with raises(InputError, says):
         run("admin", "invite", "habits", *options, "--database", f"sqlite:///{empty.path}")
 
 

@@ -23,6 +23,7 @@ from collector.remote.download import fetch_reports
 from collector.serving.place import Place, held, listen
 from ldp_client.documents.errors import InputError
 from tests.collector.conftest import REPOSITORY, START_SECONDS, TOKEN
+from tests.kit.errors import raises
 
 SERVERS = ("gunicorn", "granian")
 AGENT = "Device-Of-One-Person/7.3"
@@ -43,6 +44,7 @@ def raw(server, request, source=None):
         return connection.recv(4096)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SERVERS)
 def test_kill_9_after_acknowledgement_loses_nothing(start_server, study, make_report, token, kind):
     server = start_server("--server", kind)
@@ -57,6 +59,7 @@ def test_kill_9_after_acknowledgement_loses_nothing(start_server, study, make_re
     assert [again.put(report) for report in reports[:5]] == [200] * 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SERVERS)
 def test_sigterm_stops_every_process(start_server, study, make_report, kind):
     server = start_server("--workers", "2", "--threads", "2", "--server", kind)
@@ -68,6 +71,7 @@ def test_sigterm_stops_every_process(start_server, study, make_report, kind):
     assert not server.group_lives()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SERVERS)
 def test_a_server_that_was_stopped_leaves_one_file(start_server, study, make_report, kind):
     """Moved alone it has every acknowledged report, and nothing of a withdrawn one."""
@@ -87,6 +91,7 @@ def test_a_server_that_was_stopped_leaves_one_file(start_server, study, make_rep
     assert payloads["hours"] not in content
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SERVERS)
 def test_a_killed_worker_is_replaced_and_loses_nothing(start_server, study, make_report, token, kind):
     server = start_server("--server", kind)
@@ -100,6 +105,7 @@ def test_a_killed_worker_is_replaced_and_loses_nothing(start_server, study, make
     assert {report.id for report in fetch_reports(server.url, "habits", token)} == {before.id, after.id}
 
 
+@pytest.mark.slow
 def test_ready_file_and_output_name_the_address(start_server):
     server = start_server("--port", "0")
     assert server.request("GET", "/healthz") == 200
@@ -120,6 +126,7 @@ def test_a_ready_file_that_cannot_be_written_is_said_before_anything_listens(tmp
     refuse_ready(str(tmp_path / "ready"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SERVERS)
 def test_nothing_that_identifies_a_sender_is_kept(start_server, study, make_report, kind):
     server = start_server("--server", kind)
@@ -160,6 +167,7 @@ def test_malformed_http_gets_a_problem_document(start_server):
     assert raw(server, b"GET / HTTP/1.1\r\n" + many + b"\r\n").startswith(b"HTTP/1.1 431")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SERVERS)
 def test_a_chunked_body_is_read_and_limited(start_server, study, make_report, kind):
     server = start_server("--server", kind)
@@ -179,6 +187,7 @@ def test_a_chunked_body_is_read_and_limited(start_server, study, make_report, ki
     client.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SERVERS)
 def test_clients_that_do_not_hang_up_stop_no_others(start_server, kind):
     """Each keeps its end open after an answer that closes the connection."""
@@ -195,6 +204,7 @@ def test_clients_that_do_not_hang_up_stop_no_others(start_server, kind):
             assert b"200" in other.recv(4096)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SERVERS)
 def test_sigterm_under_load_acknowledges_nothing_that_is_not_stored(
     start_server, study, make_report, token, kind
@@ -249,6 +259,7 @@ def test_a_free_port_is_nobody_elses_before_the_workers_bind():
         SocketSpec(host, port, 1).build()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere granian's master binds")
 @pytest.mark.parametrize("other", SERVERS)
 def test_of_two_that_start_at_one_port_at_once_one_listens(tmp_path, port, other):
@@ -282,6 +293,6 @@ def test_a_port_that_another_has_with_ipv4_is_not_shared_by_one_with_both():
     """By its name the machine was the one or the other, as each device resolved it."""
     with (
         socket.create_server(("127.0.0.1", 0)) as other,
-        pytest.raises(InputError, match="cannot listen on :: port"),
+        raises(InputError, "server.port_not_free"),
     ):
         listen(Place(host="::", port=other.getsockname()[1]))

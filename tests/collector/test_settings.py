@@ -14,6 +14,7 @@ from collector.settings import Settings
 from ldp_client.documents.errors import InputError
 from tests.collector.commands import parsed
 from tests.collector.conftest import ensure_database
+from tests.kit.errors import raises
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -47,9 +48,9 @@ def test_a_file_gives_settings_and_the_environment_overrides_them(tmp_path):
     expected = Settings(f"sqlite:///{tmp_path / 'x'}", late_days=4, upload_rate=2.5)
     assert Settings.from_environment(environment) == expected
     file.write_text("late_days = ")
-    with pytest.raises(InputError, match="not TOML"):
+    with raises(InputError, "settings.not_toml"):
         Settings.from_environment(environment)
-    with pytest.raises(InputError, match="cannot read"):
+    with raises(InputError, "files.cannot_read"):
         Settings.from_environment({"LDPKIT_CONFIG": str(tmp_path / "nosuch")})
 
 
@@ -112,16 +113,16 @@ def test_serve_refuses_a_port_in_use_and_a_bad_database(tmp_path):
     database = ensure_database(f"sqlite:///{tmp_path / 'x'}")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        with pytest.raises(InputError, match="cannot listen"):
+        with raises(InputError, "server.port_not_free"):
             run("serve", "--database", database, "--port", port, "--token", "token-for-the-tests")
-    with pytest.raises(InputError, match="cannot listen"):
+    with raises(InputError, "server.port_not_free"):
         run("serve", "--database", database, "--port", "99999", "--token", "token-for-the-tests")
-    with pytest.raises(InputError, match="there is no database"):
+    with raises(InputError, "database.missing_file"):
         run("serve", "--database", "sqlite:////nosuch/x", "--port", "0", "--token", "token-for-the-tests")
 
 
 def test_a_node_fits_no_posteriors(tmp_path):
-    with pytest.raises(InputError, match="--posteriors is for collectors"):
+    with raises(InputError, "node.no_posteriors"):
         run(
             "serve",
             "--role",

@@ -12,6 +12,7 @@ from ldp_client.documents.signed import ED25519, MOST_SIGNATURES, RSA, Signature
 from ldp_client.files.signing import new_key, sign_study
 from schemas import Study
 from tests.collector.answered import refusal
+from tests.kit.errors import raises
 
 
 @pytest.fixture(scope="module")
@@ -137,5 +138,5 @@ def test_a_file_without_keys_is_refused(make_harness, tmp_path, text):
     file.write_text(text, encoding="utf-8")
     with pytest.raises(InputError):
         make_harness(signing_keys=str(file))
-    with pytest.raises(InputError, match="signing_keys"):
+    with raises(InputError, "keys.signing_keys_not_readable"):
         make_harness(signing_keys=str(tmp_path / "nosuch"))

@@ -63,6 +63,7 @@ def test_it_follows_every_change_of_the_reports(either, study, make_study, make_
     assert either.summary().text == either.summary(version=2).text
 
 
+@pytest.mark.slow
 def test_it_forgets_deleted_reports(either, study, make_report):
     either.post([make_report(study).to_document() for _ in range(3)])
     either.withdraw(either.exported()[0].id)

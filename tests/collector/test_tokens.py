@@ -14,6 +14,7 @@ from collector.storage.database import Database
 from collector.storage.spent_tokens import SPENT_TOKENS
 from ldp_client.core.tokens import header_of, to_base64url, token_in
 from ldp_client.documents.errors import InputError
+from tests.kit.errors import raises
 from tests.ldp_client.issuers import REGION, Key, channel_of, keys, token_of
 
 ISSUER = "https://issuer.example"
@@ -257,7 +258,7 @@ def test_what_comes_in_one_commit_spends_each_token_once(make_harness, database_
 def test_tokens_and_invitations_exclude_each_other(empty, make_study):
     from collector.operator.inviting import invite
 
-    with empty.collector.database.write() as session, pytest.raises(InputError, match="takes tokens"):
+    with empty.collector.database.write() as session, raises(InputError, "ticket.issuer_gives_them"):
         invite(session, "habits", 3, b"secret")
     plain = make_study(id="invited")
     empty.publish(plain)

@@ -4,6 +4,8 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 from inference import fit, summarize
 from ldp_client import Device
 from ldp_client.device.upload import put_report
@@ -36,6 +38,7 @@ def exported(collector, path):
     return [Report.from_json(line) for line in lines]
 
 
+@pytest.mark.slow
 def test_a_device_killed_between_commit_and_send_sends_the_same_report_later(collector, tmp_path):
     collector.publish(STUDY)
     folder = tmp_path / "phone"
@@ -48,6 +51,7 @@ def test_a_device_killed_between_commit_and_send_sends_the_same_report_later(col
     assert exported(collector, tmp_path / "after.ndjson") == [Report.from_json(queued.body)]
 
 
+@pytest.mark.slow
 def test_a_lost_acknowledgement_and_a_restart_store_one_report(collector, tmp_path):
     collector.publish(STUDY)
     device = Device(tmp_path / "phone", "4", collector.url)
@@ -63,6 +67,7 @@ def test_a_lost_acknowledgement_and_a_restart_store_one_report(collector, tmp_pa
     assert exported(collector, tmp_path / "reports.ndjson") == [Report.from_json(queued.body)]
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_readme_from_study_to_posterior(collector, tmp_path):
     study_file, reports, summary = (tmp_path / name for name in ("study.json", "r.ndjson", "s.json"))
     study_file.write_text(json.dumps(studies.document(studies.YES_NO)))
@@ -86,6 +91,7 @@ def test_the_commands_of_the_readme_from_study_to_posterior(collector, tmp_path)
     assert (tmp_path / "fit" / "report.html").stat().st_size > 10_000
 
 
+@pytest.mark.slow
 def test_parquet_and_ndjson_exports_hold_the_same(collector, tmp_path):
     collector.publish(STUDY)
     for number in range(30):
@@ -101,6 +107,7 @@ def test_parquet_and_ndjson_exports_hold_the_same(collector, tmp_path):
     assert len(summaries) == 1
 
 
+@pytest.mark.slow
 def test_nothing_is_left_half_written_by_a_fit_that_is_stopped(tmp_path):
     study_file = tmp_path / "study.json"
     study_file.write_text(json.dumps(studies.document(studies.YES_NO)))
@@ -111,6 +118,7 @@ def test_nothing_is_left_half_written_by_a_fit_that_is_stopped(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.ndjson", "study.json"]
 
 
+@pytest.mark.slow
 def test_python_from_study_to_posterior(tmp_path):
     """The README's ten lines."""
     study = Study(studies.document(studies.YES_NO))

@@ -8,16 +8,16 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-import random
 import re
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
+
+from tests.ports import held_port
 
 FENCED = re.compile(r"^```(console|\w+ \S+)\n(.*?)^```$", re.M | re.S)
 COMMAND = re.compile(r"^\$ ((?:.*\\\n)*.*)\n((?:(?!\$ ).*\n)*)", re.M)
@@ -92,22 +92,14 @@ def blocks(text: str) -> Iterator[Block]:
         yield Block(language, name, body)
 
 
-def free_port() -> str:
-    """A port of loopback that nobody has: below those that are given out by chance before the server asks."""
-    while True:
-        port = random.SystemRandom().randrange(20_000, 30_000)
-        with socket.socket() as found, contextlib.suppress(OSError):
-            found.bind(("127.0.0.1", port))
-            return str(port)
-
-
 def play(text: str, folder: Path) -> list[Step]:
     """Write the page's files and run its commands, in order; for its ports free ones are taken."""
-    shell = Shell(folder)
-    here = {**{port: free_port() for port in PORTS}, "~/": f"{folder}/"}
-    there = {found: told for told, found in here.items()}
     steps: list[Step] = []
-    try:
+    with contextlib.ExitStack() as held:
+        here = {port: str(held.enter_context(held_port())) for port in PORTS} | {"~/": f"{folder}/"}
+        there = {found: told for told, found in here.items()}
+        shell = Shell(folder)
+        held.callback(shell.close)
         for block in blocks(text):
             if block.language == "console":
                 for command, told in COMMAND.findall(block.body):
@@ -115,8 +107,6 @@ def play(text: str, folder: Path) -> list[Step]:
                     steps.append(Step(command, told, _put(printed, there), status))
             else:
                 (folder / block.name).write_text(_put(block.body, here))
-    finally:
-        shell.close()
     return steps
 
 

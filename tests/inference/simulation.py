@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
-from zlib import crc32
 
 import jax
 import jax.numpy as jnp
@@ -15,17 +14,12 @@ from inference.design import simulated_posteriors as posteriors
 from inference.models.base import Model
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
-from ldp_client.core.randomness import NotForRealAnswers
 from schemas import Study
 from summaries import QuestionSummary, Summary, summarize
+from tests.statistics import seeded
 
 Answers = list[Any]
 DRAWS = 400
-
-
-def seeded(*what: Any) -> NotForRealAnswers:
-    """Randomness that follows from what is perturbed: the same in every run, another for other answers."""
-    return NotForRealAnswers(np.random.default_rng(crc32(repr(what).encode())).bytes)
 
 
 def collected(study: Study, answers: Answers) -> Summary:

@@ -66,6 +66,7 @@ def test_its_exact_law_is_the_stated_one(choices):
     assert worst_ratio(laws) == Fraction(*m.odds)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("choices", [2, 7, 13])
 def test_from_answers_to_the_report_page(choices, tmp_path):
     """With 13 choices the reports are kept; with 2 they are a yes or a no."""

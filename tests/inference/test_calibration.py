@@ -18,6 +18,7 @@ from ldp_client.cli import main
 from ldp_client.documents.errors import InputError
 from schemas import Study
 from tests import studies
+from tests.kit.errors import raises
 from tests.statistics import share_is
 
 STUDY = Study(studies.document(studies.YES_NO))
@@ -113,16 +114,16 @@ def test_questions_that_cannot_be_simulated_are_left_out(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("studies_count", "n", "seed", "says"),
     [
-        (10, 500, 0, "at least 20 studies"),
-        (10**6, 500, 0, "at most 10,000"),
-        (20, 0, 0, "whole and positive"),
-        (20, 10**11, 0, "at most 100,000,000"),
-        (20, 500, -1, "the seed must be"),
-        (20, 500, 1 << 32, "the seed must be"),
+        (10, 500, 0, ("calibrate.wrong_study_count", "20")),
+        (10**6, 500, 0, ("calibrate.wrong_study_count", "10,000")),
+        (20, 0, 0, "plan.wrong_device_count"),
+        (20, 10**11, 0, ("plan.wrong_device_count", "100,000,000")),
+        (20, 500, -1, "fit.wrong_seed"),
+        (20, 500, 1 << 32, "fit.wrong_seed"),
     ],
 )
 def test_what_cannot_be_simulated_is_refused(studies_count, n, seed, says):
-    with pytest.raises(InputError, match=says):
+    with raises(InputError, says):
         calibrate(STUDY.questions[0], studies_count, n, seed)
 
 
@@ -143,9 +144,7 @@ def test_ties_are_broken_at_random():
 
 
 def test_perturbed_records_of_a_yes_no_cannot_be_simulated():
-    with pytest.raises(
-        InputError, match="no summary to simulate; those of the mechanism gaussian_statistics"
-    ):
+    with raises(InputError, "calibrate.no_summary_of_records"):
         empty_model(Study(studies.document(studies.YES_NO_RECORD)).questions[0])
 
 

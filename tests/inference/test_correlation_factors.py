@@ -14,6 +14,7 @@ from inference.priors.correlations import CorrelationFactor, correlation_factor
 from tests.statistics import FALSE_ALARM
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [2, 3, 10])
 def test_the_map_and_its_volume_are_numpyros(size):
     ours, theirs = biject_to(correlation_factor), CorrCholeskyTransform()
@@ -29,6 +30,7 @@ def test_the_map_and_its_volume_are_numpyros(size):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("size", "concentration"), [(2, 0.5), (4, 1.0), (4, 2.3), (3, 0.2)])
 def test_draws_have_the_law(size, concentration):
     """Entries of the matrix against NumPyro's draws, and each against its beta law."""
@@ -47,6 +49,7 @@ def test_draws_have_the_law(size, concentration):
         assert stats.kstest((1 + matrix) / 2, stats.beta(b, b).cdf).pvalue > FALSE_ALARM
 
 
+@pytest.mark.slow
 def test_gradients_are_finite_far_out_where_partial_correlations_round_to_one():
     ours = biject_to(correlation_factor)
 

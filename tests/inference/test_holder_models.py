@@ -35,6 +35,7 @@ from tests.inference.holder_tables import (
     table,
     tables_of,
 )
+from tests.kit.errors import raises
 
 COUNTED = {"name": "table_statistics", "epsilon": "1", "delta": "1e-6", "count_share": "0.1"}
 DDPLR = {"name": "table_statistics_ddplr", "epsilon": "1", "delta": "1e-6"}
@@ -252,20 +253,20 @@ def test_a_published_method_fits_a_study_and_names_its_prior(monkeypatch):
     assert posterior.draws["sd"].mean() == pytest.approx(2 * 0.3, rel=0.05)
     assert posterior.prior["coefficients"]["age"]["scale"] == pytest.approx(2 / 12.25)
     assert "naive" in render_page(study, {"wage": posterior})
-    with pytest.raises(InputError, match="wage: naive does not take these statistics: one holder"):
+    with raises(InputError, "fit.method_statistics", "wage: naive", "one holder"):
         fit(study, reports_of(study, tables_of([50])), method="naive")
-    with pytest.raises(InputError, match="there are no reports"):
+    with raises(InputError, "fit.no_reports"):
         fit(study, [], method="naive")
     stated = study_of(prior={"sd": {"distribution": "half_normal", "scale": "1"}})
-    with pytest.raises(InputError, match="naive has a prior of its own, the study states one of sd"):
+    with raises(InputError, "prior.not_of_method", "naive"):
         fit(stated, reports_of(stated, tables_of([50])), method="naive")
 
 
 def test_methods_for_tables_are_for_tables():
     people = Study(studies.document(studies.YES_NO))
-    with pytest.raises(InputError, match="'marginal' is for data holders' tables: use nuts or laplace"):
+    with raises(InputError, "fit.method_for_tables", "marginal"):
         fit(people, [], method="marginal")
-    with pytest.raises(InputError, match="'magic' is no method; laplace, nuts, ada_ssp"):
+    with raises(InputError, "fit.unknown_method", "magic", "laplace, nuts, ada_ssp"):
         fit(study_of(), [], method="magic")
 
 
@@ -279,11 +280,11 @@ def test_marginal_refuses_by_name():
     assert "Laplace noise on 2400 sums is too much" in marginal.refuses(many)
     wide = replace(some, sums=np.zeros((1, 20, 20)), noise=np.random.default_rng(1).uniform(1, 2, (20, 20)))
     assert "dense matrices" in marginal.refuses(wide)
-    with pytest.raises(InputError, match="wage: marginal does not take these statistics: it needs noise"):
+    with raises(InputError, "fit.marginal_statistics", "wage"):
         holder_regression(study.questions[0], replace(some, noise=np.zeros((3, 3))))
     mean = {"feature_mean": {"age": {"distribution": "normal", "loc": "30", "scale": "1"}}}
     stated = study_of({**DDPLR, "intercept": False}, mean)
-    with pytest.raises(InputError, match="a prior of feature_mean needs statistics with an intercept"):
+    with raises(InputError, "prior.feature_mean_without_intercept"):
         fit(stated, reports_of(stated, tables_of([50])))
 
 

@@ -24,6 +24,7 @@ from ldp_client.mechanisms.choice import ChoiceMechanism
 from schemas import Study
 from summaries import QuestionSummary, Summary
 from tests import studies
+from tests.kit.errors import raises
 
 # So many that chance is nothing beside a share of false reports.
 MANY = 10**14
@@ -100,6 +101,7 @@ def test_the_mean_and_the_sd_of_any_answers_lie_inside(template):
                 assert low - 1e-3 <= truth[name] <= high + 1e-3, name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [pytest.param("normal", marks=pytest.mark.slow), "exponential"])
 def test_a_laws_parameters_lie_inside_and_the_worst_report_leaves_them_near_the_end(model):
     """Against the peak of the likelihood, found anew with a share of each of many reports in it."""
@@ -139,6 +141,7 @@ def summary_of(template, answers, seed=1):
     return study, Summary(study.id, study.version, study.digest, {question.id: part})
 
 
+@pytest.mark.slow
 def test_it_is_said_wherever_a_result_is_read(tmp_path):
     study, summary = summary_of(studies.YES_NO, np.arange(2000) % 4 == 0)
     found = fit(study, summary, draws=200, method="laplace")
@@ -162,7 +165,7 @@ def test_it_is_said_wherever_a_result_is_read(tmp_path):
 @pytest.mark.parametrize("share", [-0.1, 0.5, 1, float("nan"), "0.01", True, None])
 def test_a_share_that_cannot_be_is_refused(share):
     study, summary = summary_of(studies.YES_NO, [True] * 50)
-    with pytest.raises(InputError, match="share of false reports must be a number from 0"):
+    with raises(InputError, "fit.wrong_false_share"):
         fit(study, summary, false_reports=share)
 
 

@@ -98,6 +98,7 @@ ASKED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ASKED)
 def test_the_likelihood_is_the_law_of_every_persons_report(name):
     """Each payload's probability, to 1e-12; with two interactions in each other's place it is another."""
@@ -153,6 +154,7 @@ def mode_of(question, second, n=10**11):
     return {name: float(value) for name, value in model.parameters(sites).items()}
 
 
+@pytest.mark.slow
 def test_coefficients_come_back():
     question = question_of(SEX, JOB, interactions=[("job", "sex")], linear=False)
     scale = Scale(question)

@@ -31,6 +31,7 @@ from ldp_client.documents.errors import AnswerError, StudyError
 from schemas import Study
 from summaries import QuestionSummary
 from tests import studies
+from tests.kit.errors import raises
 
 YES_NO = {"ask": "yes_no"}
 JOB = {"ask": "choice", "choices": ["none", "part", "full"]}
@@ -90,6 +91,7 @@ ROWS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ROWS)
 def test_slopes_of_a_number_in_bins_come_out_as_they_are(name):
     """Where a model of normal features says up to 2.32 for 2, and 0.15 for 0 (docs/models.md)."""
@@ -127,6 +129,7 @@ def sites_of(question, seed):
     return sites, {name: float(value) for name, value in model.parameters(sites).items()}
 
 
+@pytest.mark.slow
 def test_the_transform_gives_what_enumeration_gives():
     question = question_of(JOB, {**EIGHTHS, "cuts": ["-0.2", "0.5"]}, YES_NO)
     mechanism = mechanism_for(question)
@@ -150,6 +153,7 @@ def test_the_transform_gives_what_enumeration_gives():
     assert np.abs(found[first, other] - second[first, other[::-1]]).max() > 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("linear", [False, True])
 def test_people_drawn_from_the_law_have_its_moments_and_give_its_line_back(linear):
     """Three levels, bins and a yes/no, dependent on each other; by devices' own entries."""
@@ -182,7 +186,7 @@ def test_many_answers_have_the_entries_of_each():
     }
     rows = [{name: column[place].item() for name, column in columns.items()} for place in range(3)]
     assert quantise_many(mechanism, columns).tolist() == [mechanism.quantise(row) for row in rows]
-    with pytest.raises(AnswerError, match="row 2"):
+    with raises(AnswerError, "core.row", "2"):
         quantise_many(mechanism, {**columns, "f0": np.asarray(["full", "Full", "none"])})
 
 
@@ -215,7 +219,7 @@ def test_levels_that_make_no_cells_are_refused(fields, where):
 
 def test_levels_are_for_sampled_products_alone():
     asked = {**studies.LOGISTIC, "features": [{"id": "job", **JOB}]}
-    with pytest.raises(StudyError, match="sampled_products") as caught:
+    with raises(StudyError, "study.feature_field_not_for_mechanism") as caught:
         Study(studies.document(asked))
     assert caught.value.field == "questions[0].features[0].ask"
 

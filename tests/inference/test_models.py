@@ -16,6 +16,7 @@ from summaries import QuestionSummary, Summary
 from tests import studies
 from tests.inference.densities import all_finite
 from tests.inference.simulation import collected
+from tests.kit.errors import raises
 
 RECORDS = [{"age": 20.0 + i, "years": 1.0 * i, "rate": 1 + i % 5} for i in range(20)]
 
@@ -23,13 +24,13 @@ RECORDS = [{"age": 20.0 + i, "years": 1.0 * i, "rate": 1 + i % 5} for i in range
 def test_a_model_without_a_likelihood_for_the_mechanism_is_refused(monkeypatch):
     monkeypatch.setattr(MODELS["normal"], "reads", ("laplace",))
     study = Study(studies.document(studies.NORMAL))
-    with pytest.raises(InputError, match="weight: 'normal' has no likelihood for 'gaussian'"):
+    with raises(InputError, "fit.no_likelihood", "weight: 'normal", "gaussian"):
         model_for(study.questions[0], Summary.empty(study).questions["weight"])
 
 
 def test_a_model_of_too_many_shares_is_refused():
     study = Study(studies.document({**studies.ONE_OF, "choices": {"count": 10_001}}))
-    with pytest.raises(InputError, match="at most 10000 shares"):
+    with raises(InputError, "fit.too_many_shares", "10000"):
         model_for(study.questions[0], Summary.empty(study).questions["colour"])
 
 
@@ -155,6 +156,7 @@ def test_wide_choices_use_column_sums():
     assert shares[1] == pytest.approx(0.4, abs=0.1)
 
 
+@pytest.mark.slow
 def test_raw_models_recover_what_the_answers_say():
     answers = list(np.random.default_rng(5).normal(30, 4, 2000))
     drawn = sample(

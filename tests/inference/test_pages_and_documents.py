@@ -136,11 +136,13 @@ def read(folder: Path) -> tuple[str, dict[str, Any]]:
     return text_of((folder / PAGE).read_text()), json.loads((folder / DOCUMENT).read_text())["questions"]
 
 
+@pytest.mark.slow
 def test_the_tables_of_a_studys_page_are_those_of_its_document(of_study: Path) -> None:
     page, questions = read(of_study)
     assert compare(page, questions) == 9 * 5
 
 
+@pytest.mark.slow
 def test_the_tables_of_a_formulas_page_are_those_of_its_document(of_formula: Path) -> None:
     page, questions = read(of_formula)
     assert compare(page, questions) == 9 * 4

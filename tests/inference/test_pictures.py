@@ -48,6 +48,7 @@ print([name for name in sys.argv[2:] if name in sys.modules])
 """
 
 
+@pytest.mark.slow
 def test_a_fit_and_its_report_load_no_library_of_plots_or_tables(pytestconfig, tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", SAVES, str(tmp_path), *HEAVY],

@@ -12,6 +12,7 @@ from ldp_client.documents.errors import InputError, StudyError
 from schemas import Study
 from summaries import Summary
 from tests import studies
+from tests.kit.errors import raises
 from tests.statistics import FALSE_ALARM
 
 NORMAL = {"distribution": "normal", "loc": "31", "scale": "2"}
@@ -173,7 +174,7 @@ def test_defaults_of_laws_from_zero_reach_bounds_that_lie_far_from_it(model, par
 
 def test_a_law_of_positive_numbers_needs_bounds_that_hold_some():
     question = question_of({**studies.NUMBER, "bounds": ["-20", "-10"], "model": {"name": "gamma"}})
-    with pytest.raises(InputError, match="'gamma' is a law of positive numbers, and the bounds hold none"):
+    with raises(InputError, "fit.no_positive_bounds", "gamma"):
         prior_draws(question)
 
 

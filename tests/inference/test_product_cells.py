@@ -82,6 +82,7 @@ def expected(question, second, n):
     return QuestionSummary(int(counts.sum()), counts)
 
 
+@pytest.mark.slow
 def test_slopes_of_a_yes_no_come_out_as_they_are():
     """Where a model of normal features says 1.18, 5.73, 1.62 and 4.4 (docs/models.md)."""
     question = question_of(YES_NO)
@@ -133,6 +134,7 @@ def on_a_grid(m, counts, gain):
 COUNTS = np.array([60, 35, 45, 48, 30, 75])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["laplace", pytest.param("nuts", marks=pytest.mark.slow)])
 def test_a_fit_of_one_feature_is_that_of_a_grid(method):
     """A treatment and an outcome: there is no pair of features."""
@@ -149,6 +151,7 @@ def test_a_fit_of_one_feature_is_that_of_a_grid(method):
         assert (max(away) < 0.15) == agrees
 
 
+@pytest.mark.slow
 def test_intervals_of_one_feature_hold_the_truth_as_often_as_they_say():
     study = Study(studies.document(asked_of(YES_NO, epsilon="2")))
     truth = {"intercept": -0.4, "coefficient[f0]": 1.1, "mean[f0]": 0.4}

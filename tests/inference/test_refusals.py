@@ -13,6 +13,7 @@ from inference import fit
 from inference.models import model_for
 from inference.sampling.space import as_arrays
 from ldp_client import mechanism_for
+from ldp_client.core.randomness import NotForRealAnswers
 from schemas import Study
 from summaries import QuestionSummary, Summary
 from summaries.reductions import REDUCTIONS
@@ -48,7 +49,7 @@ def test_the_likelihood_is_the_sum_over_what_people_may_have_answered(question):
     mechanism = mechanism_for(question)
     random = np.random.default_rng(1)
     answers = random.choice(np.asarray([*mechanism.labels], object), 200)
-    payloads = mechanism.perturb_many(answers, refusals=True)
+    payloads = mechanism.perturb_many(answers, NotForRealAnswers(random.bytes), refusals=True)
     summary = QuestionSummary(200, REDUCTIONS[mechanism.name].reduce(mechanism, payloads))
     model = model_for(question, summary)
     found, expected = [], []
@@ -76,7 +77,7 @@ def test_reports_of_numbers_follow_the_law_that_is_fitted(mechanism, model):
     mechanism, random = mechanism_for(question), np.random.default_rng(3)
     answers = random.exponential(2.5, 100_000).astype(object)
     answers[random.random(len(answers)) < 0.3] = None
-    payloads = mechanism.perturb_many(answers, refusals=True)
+    payloads = mechanism.perturb_many(answers, NotForRealAnswers(random.bytes), refusals=True)
     summary = QuestionSummary(len(answers), REDUCTIONS[mechanism.name].reduce(mechanism, payloads))
     fitted = model_for(question, summary)
     with jax.enable_x64(True):

@@ -28,6 +28,7 @@ from ldp_client.cli import build_parser, main
 from ldp_client.documents.errors import InputError, UsageError
 from schemas import Study
 from tests import studies
+from tests.kit.errors import raises
 
 STUDY = Study(studies.document(studies.YES_NO))
 ANSWERS = "".join('{"ever": "yes"}\n' if place % 3 else '{"ever": "no"}\n' for place in range(600))
@@ -59,6 +60,7 @@ def test_a_quiet_one_says_what_it_found_alone(fitted, capfd):
     assert capfd.readouterr() == ("the same, to the last bit\n", "")
 
 
+@pytest.mark.slow
 def test_a_number_that_was_changed_is_not_reproduced(fitted, capsys, monkeypatch):
     def fit(_made, _files, folder, _more):
         shutil.copytree(fitted / "fit", folder)
@@ -171,6 +173,7 @@ def test_a_result_that_does_not_say_how_it_was_made_is_refused(tmp_path):
         reproduce(tmp_path / "posterior.json", [])
 
 
+@pytest.mark.slow
 def test_reports_of_standard_input_are_fitted_and_said_to_be_gone(fitted, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO((fitted / "reports.ndjson").read_bytes())))
     out = tmp_path / "fit"
@@ -202,9 +205,9 @@ def test_parameters_that_are_none_are_not_the_same(tmp_path):
 
 
 def test_what_came_through_a_pipe_is_said_to_be_gone(tmp_path):
-    with pytest.raises(InputError, match="from a stream"):
+    with raises(InputError, "result.input_from_stream"):
         found_input(Input("r", None), [], tmp_path)
-    with pytest.raises(UsageError, match="give its path too"):
+    with raises(UsageError, "result.input_missing"):
         found_input(Input("r", "0" * 64), [], tmp_path)
 
 

@@ -101,6 +101,7 @@ def test_chains_draw_from_a_known_law(monkeypatch, alone):
     assert not drawn.diverging.any()
 
 
+@pytest.mark.slow
 def test_chains_that_never_mix_end_each_stretch_that_they_tell_of():
     heard = []
     drawn = sample(

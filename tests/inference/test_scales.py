@@ -36,6 +36,7 @@ def fitted(found, shares=SHARES):
     return question, fit(found, summary, method="laplace")[question.id]
 
 
+@pytest.mark.slow
 def test_a_scale_has_cumulative_shares_a_median_and_a_mean_place():
     question, posterior = fitted(asked())
     draws = posterior.draws
@@ -52,6 +53,7 @@ def test_a_scale_has_cumulative_shares_a_median_and_a_mean_place():
     assert "1 more below" in said
 
 
+@pytest.mark.slow
 def test_who_refuses_stands_on_no_level():
     question, posterior = fitted(asked(refusal=True), np.append(0.5 * SHARES, 0.5))
     assert float(np.mean(posterior.draws["mean_place"])) == pytest.approx(2.7, abs=0.1)

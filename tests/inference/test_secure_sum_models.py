@@ -118,6 +118,7 @@ def test_moments_of_laws_that_are_singular_or_narrow(law, reference):
     assert found == pytest.approx([moment(k) for k in range(1, 5)], abs=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("law", "reference"), LAWS)
 def test_cells_of_clipped_laws(law, reference):
     edges = np.linspace(0, 1, 17)
@@ -241,6 +242,7 @@ def unclipped_moments(law):
     return jax.numpy.stack(raw, -1)
 
 
+@pytest.mark.slow
 def test_leaving_the_noise_out_is_noticed(monkeypatch):
     honest = choice.total_of
 

@@ -30,6 +30,7 @@ from ldp_client.documents.catalogue import MECHANISMS
 from ldp_client.documents.errors import InputError
 from schemas import Study
 from tests import studies
+from tests.kit.errors import raises
 from tests.schemas.test_channel import OBLIVIOUS, channel
 
 REGION = {"id": "region", "choices": ["north", "south"]}
@@ -317,10 +318,10 @@ def test_what_was_done_before_is_neither_repeated_nor_taken_for_part_of_the_fit(
 def test_earlier_checks_of_another_study_are_refused(tmp_path):
     plan, calibration, audit = earlier(tmp_path, digest="0" * 64)
     for given in ({"plan": plan}, {"calibration": calibration}, {"audit": audit}):
-        with pytest.raises(InputError, match="of another study document"):
+        with raises(InputError, "result.input_of_other_study"):
             read_earlier(STUDY, **given)
     (tmp_path / "audit.json").write_text(json.dumps([AUDITED]))
-    with pytest.raises(InputError, match="does not say of which study"):
+    with raises(InputError, "result.audit_without_study"):
         read_earlier(STUDY, audit=audit)
-    with pytest.raises(InputError, match="is not a plan"):
+    with raises(InputError, "result.not_a_result"):
         read_earlier(STUDY, plan=audit)

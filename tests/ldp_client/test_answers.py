@@ -7,6 +7,7 @@ from ldp_client.files.answers import read_answers
 from ldp_client.files.batch import perturb_file
 from schemas import Report, Study
 from tests import studies
+from tests.kit.errors import raises
 
 STUDY = Study(
     studies.document(studies.NUMBER, studies.CHOICE, studies.YES_NO, studies.LINEAR, studies.LOGISTIC)
@@ -72,10 +73,10 @@ def test_bad_ndjson_names_its_line(tmp_path, line):
 
 
 def test_files_that_cannot_be_read(tmp_path):
-    with pytest.raises(InputError, match="cannot read"):
+    with raises(InputError, "files.cannot_read"):
         list(read_answers(STUDY, str(tmp_path / "none.csv")))
     (tmp_path / "latin.csv").write_bytes(b"hours\xff")
-    with pytest.raises(InputError, match="UTF-8"):
+    with raises(InputError, "files.not_utf8"):
         list(read_answers(STUDY, str(tmp_path / "latin.csv")))
 
 
@@ -92,7 +93,7 @@ def test_perturbing_a_file_gives_one_report_a_person(tmp_path):
 def test_perturbing_never_replaces_a_file(tmp_path):
     study = Study(studies.document(studies.NUMBER))
     path = write(tmp_path, "a.ndjson", '{"hours": 1}\n')
-    with pytest.raises(InputError, match="exists"):
+    with raises(InputError, "files.reports_exist"):
         perturb_file(study, path, path)
     assert "hours" in (tmp_path / "a.ndjson").read_text()
 
@@ -110,5 +111,5 @@ def test_one_bad_answer_writes_nothing(tmp_path, line):
 def test_a_full_disk_is_an_error_and_leaves_nothing(tmp_path):
     study = Study(studies.document(studies.NUMBER))
     path = write(tmp_path, "a.ndjson", '{"hours": 1}\n')
-    with pytest.raises(InputError, match="cannot write"):
+    with raises(InputError, "files.cannot_write"):
         perturb_file(study, path, str(tmp_path / "no-such-folder" / "out"))

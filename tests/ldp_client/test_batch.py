@@ -12,7 +12,8 @@ from ldp_client.documents.errors import InputError, RefusedError
 from ldp_client.files import batch
 from schemas import Report, Study
 from tests import studies
-from tests.statistics import follows
+from tests.kit.errors import raises
+from tests.statistics import follows, seed_the_system
 
 MEMOIZED = (studies.MEMOIZED, studies.MEMOIZED_BITS)
 STUDY = Study(studies.document(*studies.ALL, *[item for item in studies.NEWER if item not in MEMOIZED]))
@@ -67,7 +68,8 @@ def test_it_works_without_numpy(tmp_path, pytestconfig):
     check_reports(reports_in(tmp_path / "reports.ndjson"), 3)
 
 
-def test_each_person_gets_noise_on_their_own_answer(tmp_path):
+def test_each_person_gets_noise_on_their_own_answer(tmp_path, monkeypatch):
+    seed_the_system(monkeypatch, "own answers")
     study = Study(studies.document(studies.YES_NO))
     m = mechanism_for(study.questions[0])
     people = [{"ever": person % 2 == 0} for person in range(8000)]
@@ -79,7 +81,8 @@ def test_each_person_gets_noise_on_their_own_answer(tmp_path):
     assert follows([kept, 8000 - kept], [float(m.p), float(m.q)])
 
 
-def test_where_one_question_is_asked_each_report_is_about_one_drawn_uniformly(tmp_path):
+def test_where_one_question_is_asked_each_report_is_about_one_drawn_uniformly(tmp_path, monkeypatch):
+    seed_the_system(monkeypatch, "one question")
     study = Study(studies.document(studies.YES_NO, studies.NUMBER, studies.CHOICE, ask_one=True))
     names = [question.id for question in study.questions]
     out = tmp_path / "reports.ndjson"
@@ -109,7 +112,7 @@ def test_a_study_whose_noise_protects_a_sum_has_no_single_reports(tmp_path):
     }
     question = {**studies.YES_NO, "mechanism": {"name": "summed_gaussian", "epsilon": "1", "delta": "1e-6"}}
     study = Study(studies.document(question, route=route))
-    with pytest.raises(RefusedError, match="secure sum"):
+    with raises(RefusedError, "core.sum_alone"):
         batch.perturb_file(study, write_answers(tmp_path, [{"ever": True}]), str(tmp_path / "reports.ndjson"))
     (tmp_path / "study.json").write_text(study.to_json())
     assert main(["audit", str(tmp_path / "study.json")]) == 3
@@ -127,7 +130,7 @@ def test_a_file_without_answers_is_said(tmp_path, name, text):
 def test_noise_that_another_run_wrote_meanwhile_is_not_replaced(tmp_path):
     out = tmp_path / "reports.ndjson"
     study = Study(studies.document(studies.YES_NO))
-    with pytest.raises(InputError, match="File exists"):
+    with raises(InputError, "files.cannot_write", "File exists"):
         batch.perturb_file(
             study, write_answers(tmp_path, [{"ever": True}]), str(out), lambda _: out.write_text("first")
         )
@@ -137,6 +140,6 @@ def test_noise_that_another_run_wrote_meanwhile_is_not_replaced(tmp_path):
 
 def test_a_field_that_is_no_question_is_not_repeated(tmp_path):
     path = write_answers(tmp_path, [{"ever": True, "red apple": True}])
-    with pytest.raises(InputError, match="must name no question but ever") as refused:
+    with raises(InputError, "files.line_unknown", "ever") as refused:
         batch.perturb_file(Study(studies.document(studies.YES_NO)), path, str(tmp_path / "reports.ndjson"))
     assert "apple" not in str(refused.value)

@@ -17,6 +17,7 @@ from ldp_client.device import device as device_module
 from ldp_client.documents.errors import AlreadyAnsweredError, LedgerError, RefusedError
 from schemas import Report, Study
 from tests import studies
+from tests.kit.errors import raises
 from tests.ldp_client.devices import consenting
 from tests.ldp_client.faults import killing
 
@@ -35,6 +36,7 @@ def test_a_device_that_is_killed_keeps_its_promises(kind, count):
     assert "0 problems" in done.stdout
 
 
+@pytest.mark.slow
 def test_kills_show_a_ledger_without_transactions():
     done = killing.start("statement", 6, broken=True)
     assert done.returncode == 1
@@ -64,6 +66,7 @@ except LedgerError as error:
 """
 
 
+@pytest.mark.slow
 def test_with_a_full_disk_a_device_answers_wholly_or_not_at_all_and_later_can(tmp_path):
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY
     answered = []
@@ -95,7 +98,7 @@ def test_a_database_that_may_not_grow_refuses_and_keeps_what_it_has(tmp_path, mo
 
     device = consenting(tmp_path, "60")
     monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Full))
-    with pytest.raises(LedgerError, match="full"):
+    with raises(LedgerError, "device.ledger_unusable", "full"):
         answer_many(device, 50)
     monkeypatch.undo()
     assert 0 < len(device.ledger.spent()) == len(device.ledger.queued()) < 50
@@ -148,7 +151,7 @@ def test_a_ledger_that_was_made_by_a_device_that_was_killed_is_missed_too(answer
     (folder / "lock.sqlite3").unlink()
     consenting(folder, "4", "http://127.0.0.1:9").flush(attempts=1)
     (folder / "ledger.sqlite3").unlink()
-    with pytest.raises(LedgerError, match="is gone"):
+    with raises(LedgerError, "device.ledger_gone"):
         consenting(folder, "4").answer(STUDY, ANSWERS)
 
 

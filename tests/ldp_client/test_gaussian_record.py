@@ -13,7 +13,7 @@ from ldp_client.mechanisms.base import pack_signed, unpack_signed
 from schemas import Rational, Study
 from tests import studies
 from tests.ldp_client.exact_laws import fraction
-from tests.statistics import follows, share_is
+from tests.statistics import follows, seeded, share_is
 
 SAMPLES = 4000
 AGE, YEARS = (np.array([float(bound) for bound in feature["bounds"]]) for feature in studies.FEATURES)
@@ -74,7 +74,8 @@ def test_noise_has_its_stated_size(question):
     m = mechanism(question)
     answer = studies.NEWER_ANSWERS[question["id"]]
     exact = m.quantise(answer)
-    payloads = [m.perturb(answer) for _ in range(SAMPLES)]
+    source = seeded(question)
+    payloads = [m.perturb(answer, source) for _ in range(SAMPLES)]
     features = len(payloads[0]) // 4
     noise = np.asarray([unpack_signed(payload[: 4 * features]) for payload in payloads]) - exact[:features]
     scaled = noise.ravel() / (1 << 20)
@@ -87,9 +88,10 @@ def test_noise_has_its_stated_size(question):
 
 
 def test_a_yes_no_response_is_true_as_often_as_stated():
-    m = mechanism(studies.YES_NO_RECORD)
+    m, source = mechanism(studies.YES_NO_RECORD), seeded("responses")
     for response in (True, False):
-        true = sum(m.perturb(record(0, 0, affair=response))[-1] == response for _ in range(10_000))
+        answer = record(0, 0, affair=response)
+        true = sum(m.perturb(answer, source)[-1] == response for _ in range(10_000))
         assert share_is(true, 10_000, float(m.p))
         assert not share_is(true, 10_000, 1.1 * float(m.p))
 

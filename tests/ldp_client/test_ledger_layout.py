@@ -12,6 +12,7 @@ from ldp_client.device.terms import terms_of
 from ldp_client.documents.errors import AlreadyAnsweredError, LedgerError, RefusedError
 from schemas import Report, Study
 from tests import studies
+from tests.kit.errors import raises
 from tests.ldp_client.devices import Server, consenting
 from tests.ldp_client.issuers import study_of
 
@@ -59,7 +60,7 @@ def test_nothing_of_layout_1_is_lost(old):
         ]
         with pytest.raises(AlreadyAnsweredError):
             device.answer(STUDY, {"ever": True})
-        with pytest.raises(RefusedError, match="older than 2"):
+        with raises(RefusedError, "device.older_version", "2"):
             device.answer(Study(studies.document(studies.NUMBER, version=1)), {"hours": 1})
         assert device.flush().sent == 1
         assert [body.decode() for _, _, body, _ in server.requests] == [BODY]
@@ -175,7 +176,7 @@ def test_damage_to_layout_2_is_not_sealed_anew(second):
     connection.commit()
     connection.close()
     before = (second / "ledger.sqlite3").read_bytes()
-    with pytest.raises(LedgerError, match="damaged"):
+    with raises(LedgerError, "device.ledger_changed"):
         consenting(second, "4")
     assert (second / "ledger.sqlite3").read_bytes() == before
 
@@ -256,7 +257,7 @@ def test_nothing_of_layout_3_is_lost_and_what_named_no_publisher_is_anybodys(thi
         ("cd", "https://a https://b", *asked, ""),
         ("ef", "", *asked, ""),
     ]
-    with pytest.raises(RefusedError, match="older than 2"):
+    with raises(RefusedError, "device.older_version", "2"):
         device.accept(Study(studies.document(studies.MEMOIZED, version=1)))
     device.answer(NEXT, {"habit": "no"})
     assert device.epsilon_left == 2
@@ -355,7 +356,7 @@ def test_a_row_of_layout_5_that_was_changed_is_noticed(tmp_path):
     consenting(tmp_path, "4").answer(STUDY, {"ever": True}, "CODE")
     with sqlite3.connect(as_layout_5(tmp_path)) as connection:
         connection.execute("UPDATE reports SET invitation = 'OTHER'")
-    with pytest.raises(LedgerError, match="damaged"):
+    with raises(LedgerError, "device.ledger_changed"):
         consenting(tmp_path, "4")
 
 
@@ -365,7 +366,7 @@ def test_a_holders_id_that_was_changed_is_noticed(tmp_path, change):
     ledger.name_holder()
     with sqlite3.connect(ledger.path) as connection:
         connection.execute(change)
-    with pytest.raises(LedgerError, match="damaged"):
+    with raises(LedgerError, "device.ledger_changed"):
         consenting(tmp_path, "4")
 
 
@@ -373,7 +374,7 @@ def test_a_row_of_layout_4_that_was_changed_is_noticed(tmp_path):
     consenting(tmp_path, "4").answer(STUDY, {"ever": True}, "CODE")
     with sqlite3.connect(as_layout_4(tmp_path)) as connection:
         connection.execute("UPDATE reports SET invitation = 'OTHER'")
-    with pytest.raises(LedgerError, match="damaged"):
+    with raises(LedgerError, "device.ledger_changed"):
         consenting(tmp_path, "4")
 
 
@@ -387,5 +388,5 @@ def test_a_token_that_was_changed_is_noticed(tmp_path, change):
     with sqlite3.connect(device.ledger.path) as connection:
         assert connection.execute("SELECT count(*) FROM tokens").fetchone() == (1,)
         connection.execute(change)
-    with pytest.raises(LedgerError, match="damaged"):
+    with raises(LedgerError, "device.ledger_changed"):
         consenting(tmp_path, "8")

@@ -10,6 +10,7 @@ from ldp_client.documents.errors import AlreadyAnsweredError, AnswerError, Budge
 from ldp_client.mechanisms import MECHANISMS
 from schemas import Report, Study
 from tests import studies
+from tests.kit.errors import raises
 from tests.ldp_client.devices import Memoized, Server, consenting
 
 OTHER = studies.with_epsilon({**studies.ONE_OF, "id": "other"}, "2")
@@ -58,7 +59,7 @@ def test_another_prior_is_the_same_question_and_other_noise_is_refused(tmp_path)
     stated = {"name": "bernoulli", "prior": {"p": {"distribution": "beta", "a": "2", "b": "2"}}}
     same = wave(2, {**studies.YES_NO, "model": stated}, purpose="To know.", title="A survey")
     assert payload(device, device.answer(same, {"ever": False}))[:9] == first[:9]
-    with pytest.raises(AlreadyAnsweredError, match="other noise"):
+    with raises(AlreadyAnsweredError, "device.other_noise"):
         device.answer(wave(3, studies.with_epsilon(studies.YES_NO, "2")), {"ever": True})
     assert device.epsilon_left == 3
 
@@ -88,7 +89,7 @@ def test_withdrawal_wipes_the_permanent_answer_and_ends_the_rounds(tmp_path):
         device.withdraw("survey")
         assert device.flush().deleted == 2
     assert nonce not in (tmp_path / "ledger.sqlite3").read_bytes()
-    with pytest.raises(AlreadyAnsweredError, match="withdrawn"):
+    with raises(AlreadyAnsweredError, "device.withdrawn"):
         device.answer(wave(3), {"ever": True})
     assert device.epsilon_left == 0
 

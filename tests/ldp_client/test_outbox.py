@@ -19,6 +19,7 @@ from ldp_client.device.upload import put_report
 from ldp_client.documents.errors import LedgerError, RefusedError, TransferError
 from schemas import Study
 from tests import studies
+from tests.kit.errors import raises
 from tests.ldp_client.devices import Server, consenting
 
 STUDY = Study(studies.document(studies.YES_NO))
@@ -91,7 +92,7 @@ def test_no_more_wait_than_a_device_may_hold(tmp_path, monkeypatch):
     for number in range(3):
         device.answer(study_number(number), YES)
     spent = device.epsilon_left
-    with pytest.raises(RefusedError, match="3 reports wait"):
+    with raises(RefusedError, "device.outbox_full", "3"):
         device.answer(study_number(3), YES)
     assert device.epsilon_left == spent
     device.withdraw("s0")
@@ -101,7 +102,7 @@ def test_no_more_wait_than_a_device_may_hold(tmp_path, monkeypatch):
 def test_a_report_that_is_too_large_is_refused_and_costs_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(outbox, "MOST_BYTES", 100)
     device = consenting(tmp_path, "4")
-    with pytest.raises(RefusedError, match="100 is the most"):
+    with raises(RefusedError, "device.report_large", "100"):
         device.answer(STUDY, YES)
     assert device.epsilon_left == 4
 
@@ -184,7 +185,7 @@ def test_a_damaged_body_is_not_sent(tmp_path, server):
     content = file.read_bytes()
     assert content.count(body) == 1
     file.write_bytes(content.replace(body, body.replace(b'"version":1', b'"version":2')))
-    with pytest.raises(LedgerError, match="damaged"):
+    with raises(LedgerError, "device.report_changed"):
         device.flush()
     assert server.requests == []
 
@@ -215,7 +216,7 @@ def test_no_redirect_leads_to_another_host_or_port(server):
         for target in (elsewhere, other.url, no_port, "file:///etc/hosts", "ftp://127.0.0.1/x"):
             server.statuses, server.headers = [307, 307], {"Location": f"{target}/v1/studies/survey"}
             assert put_report(f"{server.url}/x", "{}").state == "kept"
-            with pytest.raises(TransferError, match="307"):
+            with raises(TransferError, "device.http_status", "307"):
                 fetch_study(f"{server.url}/v1/studies/survey")
         assert other.requests == []
     server.statuses, server.headers = [302], {"Location": f"{server.url}/v1/studies/survey"}
@@ -262,7 +263,7 @@ def test_a_collector_whose_certificate_nobody_vouches_for_gets_nothing(tmp_path,
     flushed = device.flush(attempts=1)
     assert flushed.waiting == 1
     assert "certificate verify failed" in flushed.reason
-    with pytest.raises(TransferError, match="certificate"):
+    with raises(TransferError, "device.unreachable", "certificate"):
         device.fetch("survey")
     assert secure.requests == []
 

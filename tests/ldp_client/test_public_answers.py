@@ -16,6 +16,7 @@ from ldp_client.files import batch
 from ldp_client.mechanisms import mechanisms_of
 from schemas import Report, Study
 from tests import studies
+from tests.kit.errors import raises
 from tests.ldp_client.devices import Server, consenting
 
 PUBLIC = [
@@ -84,7 +85,7 @@ def test_a_bad_value_is_refused_before_anything_is_spent(tmp_path, monkeypatch, 
 @pytest.mark.parametrize("field", ["region", "age"])
 def test_a_value_that_nobody_gave_is_refused(tmp_path, field):
     device = consenting(tmp_path, "2")
-    with pytest.raises(AnswerError, match="has no answer") as caught:
+    with raises(AnswerError, "core.no_answer") as caught:
         answer(device, STUDY, {name: value for name, value in ANSWERS.items() if name != field})
     assert caught.value.field == field
     assert device.epsilon_left == 2
@@ -183,7 +184,7 @@ def test_columns_are_taken_at_once():
     ):
         with pytest.raises(AnswerError, match=says):
             public_many(STUDY, {**columns, **change})
-    with pytest.raises(AnswerError, match="region: must be one column"):
+    with raises(AnswerError, "core.one_column", field="region"):
         public_many(STUDY, {})
 
 

@@ -16,7 +16,7 @@ from ldp_client.mechanisms.sampled_products import SPARE_BITS, SQUARE
 from schemas import Rational, Study
 from tests import studies
 from tests.ldp_client.exact_laws import WHOLE, coin, fraction, joined, law_of, uniform, worst_ratio
-from tests.statistics import follows
+from tests.statistics import follows, seeded
 
 PLAIN = studies.PRODUCTS["mechanism"]
 LOGISTIC = {"response": {"id": "rate", "ask": "yes_no"}, "model": {"name": "logistic_regression"}}
@@ -134,7 +134,8 @@ def test_weights_say_how_often_each_kind_is_drawn():
         (2, 3): 5,
         (3, 3): 3,
     }
-    drawn = [m.perturb(HIGH)[0] >> 1 for _ in range(20_000)]
+    source = seeded("products")
+    drawn = [m.perturb(HIGH, source)[0] >> 1 for _ in range(20_000)]
     counts = np.bincount(drawn, minlength=len(m.weights))
     assert follows(counts, np.asarray(m.weights) / m.total)
     assert not follows(counts, np.full(len(m.weights), 1 / len(m.weights)))
@@ -157,7 +158,8 @@ def test_many_at_once_have_the_law_of_one_at_a_time(products):
     m = mechanism("2", {"response": 4}, products)
     record = RECORDS[3]
     n = 40_000
-    many = m.perturb_many({name: np.asarray([value] * n) for name, value in record.items()})
+    answers = {name: np.asarray([value] * n) for name, value in record.items()}
+    many = m.perturb_many(answers, seeded(products))
     exact = law(m, m.quantise(record))
     shares = [float(exact.get(bytes([told]), 0)) for told in range(m.patterns * len(m.weights))]
     counts = np.bincount(many[:, 0], minlength=len(shares))

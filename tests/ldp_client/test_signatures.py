@@ -16,6 +16,7 @@ from ldp_client.documents.signed import ED25519, RSA, Signature, SignedStudy
 from ldp_client.files.signing import new_key, sign_study
 from schemas import Study
 from tests import studies
+from tests.kit.errors import raises
 
 STUDY = Study(studies.document(studies.YES_NO))
 OTHER = Study(studies.document(studies.YES_NO, title="Another title"))
@@ -76,7 +77,7 @@ def test_what_openssl_signs_is_verified(tmp_path):
         key = load_public_key(str(tmp_path / "public.pem"))
         signature = Signature(algorithm, key.id, (tmp_path / "signature").read_bytes())
         assert verify_study(SignedStudy(STUDY, [signature]), [key]) == [key]
-        with pytest.raises(RefusedError, match="wrong"):
+        with raises(RefusedError, "device.wrong_signature"):
             verify_study(SignedStudy(OTHER, [signature]), [key])
 
 
@@ -87,19 +88,19 @@ def test_altered_signatures_are_refused(pair):
     altered = [good.value[:-1], good.value + b"\0", b"", b"\0" * len(good.value), b"\xff" * len(good.value)]
     altered += [bytes([good.value[0] ^ 1]) + good.value[1:], good.value[:-1] + bytes([good.value[-1] ^ 128])]
     for value in altered:
-        with pytest.raises(RefusedError, match="wrong"):
+        with raises(RefusedError, "device.wrong_signature"):
             verify_study(SignedStudy(STUDY, [Signature(good.algorithm, key.id, value)]), [key])
     other = RSA if good.algorithm == ED25519 else ED25519
-    with pytest.raises(RefusedError, match="wrong"):
+    with raises(RefusedError, "device.wrong_signature"):
         verify_study(SignedStudy(STUDY, [Signature(other, key.id, good.value)]), [key])
 
 
 def test_a_strangers_signature_does_not_count(pair):
     signed = sign_study(STUDY, pair[0].encode())
-    with pytest.raises(RefusedError, match="not signed by a key"):
+    with raises(RefusedError, "device.unsigned"):
         verify_study(signed, [PublicKey.from_pem(new_key(ED25519)[1])])
     claimed = Signature(RSA, PublicKey.from_pem(new_key(RSA)[1]).id, signed.signatures[0].value)
-    with pytest.raises(RefusedError, match="not signed by a key"):
+    with raises(RefusedError, "device.unsigned"):
         verify_study(SignedStudy(STUDY, [claimed]), [PublicKey.from_pem(pair[1])])
 
 

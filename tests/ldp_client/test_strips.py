@@ -1,6 +1,5 @@
 """The noise samplers against their exact laws."""
 
-import os
 from bisect import bisect_left
 
 import mpmath
@@ -10,7 +9,7 @@ from scipy import special
 
 from ldp_client.core import strips
 from ldp_client.core.randomness import NotForRealAnswers
-from tests.statistics import follows
+from tests.statistics import follows, seeded
 
 DRAWS = 400_000
 UNIT = 1 << 20
@@ -26,8 +25,8 @@ LAWS = {"normal": (strips.normal, special.ndtr), "laplace": (strips.laplace, lap
 
 @pytest.fixture(scope="module", params=sorted(LAWS))
 def drawn(request):
-    sampler, cdf = LAWS[request.param]
-    values = [value for _ in range(DRAWS // 1000) for value in sampler(1000, os.urandom)]
+    (sampler, cdf), source = LAWS[request.param], seeded(request.param)
+    values = [value for _ in range(DRAWS // 1000) for value in sampler(1000, source)]
     return np.asarray(values), cdf
 
 
@@ -53,7 +52,7 @@ def test_the_lowest_bits_are_fair(drawn):
 
 @pytest.mark.parametrize("name", sorted(LAWS))
 def test_the_alias_table_holds_every_height_of_every_strip_once(name):
-    LAWS[name][0](1, os.urandom)
+    LAWS[name][0](1, seeded(name))
     table = strips._tables[name]
     capacity = 1 << strips.COLUMN_BITS
     parts = [[] for _ in range(strips.STRIPS)]
@@ -76,7 +75,8 @@ def test_the_alias_table_holds_every_height_of_every_strip_once(name):
 @pytest.mark.parametrize("name", sorted(LAWS))
 def test_acceptance_decides_exactly_at_the_curve(name):
     """A height just under M·f(x) is kept and one just above is not, at points all over the curve."""
-    LAWS[name][0](1, os.urandom)
+    source = seeded("curve", name)
+    LAWS[name][0](1, source)
     table = strips._tables[name]
     last = strips.STRIPS - 1 if name == "laplace" else strips.STRIPS
     for strip in range(0, last, 7):
@@ -86,14 +86,14 @@ def test_acceptance_decides_exactly_at_the_curve(name):
             curve = (lambda t: mpmath.exp(-t * t / 2)) if name == "normal" else (lambda t: mpmath.exp(-t))
             scale = mpmath.mpf(table.scale) * 2**strips.CURVE_BITS / table.total
             kept, dropped = int(scale * curve(y)) - 1, int(scale * curve(x)) + 1
-            assert kept < 1 or table._under_curve(strip, point, kept - 1, os.urandom)
-            assert not table._under_curve(strip, point, dropped, os.urandom)
+            assert kept < 1 or table._under_curve(strip, point, kept - 1, source)
+            assert not table._under_curve(strip, point, dropped, source)
 
 
 @pytest.mark.parametrize("name", sorted(LAWS))
 def test_undecided_draws_take_more_digits_until_they_are_certain(name):
     """At the height of the curve itself, the digits drawn decide: all ones are above, all zeros below."""
-    LAWS[name][0](1, os.urandom)
+    LAWS[name][0](1, seeded(name))
     table = strips._tables[name]
     strip, point = 20, 123456789
     edge = (strip << 31 | point) + 1
@@ -114,7 +114,7 @@ def test_undecided_draws_take_more_digits_until_they_are_certain(name):
 
 def test_the_laplace_tail_restarts_where_the_table_ends():
     """A word that falls into the last strip's sure part adds its edge and draws again."""
-    strips.laplace(1, os.urandom)
+    strips.laplace(1, seeded("laplace"))
     table = strips._tables["laplace"]
     # Column 511's own part starts at height 0, which lies under the tail's weight.
     word = (511 << strips.COLUMN_BITS).to_bytes(8, "little")
@@ -125,10 +125,11 @@ def test_the_laplace_tail_restarts_where_the_table_ends():
     assert strips.laplace(1, NotForRealAnswers(lambda _size: next(stream))) == [edge]
 
 
+@pytest.mark.slow
 def test_far_tails_have_their_exact_share():
     """P(|normal| > 4) and P(|Laplace| > 8), counted by sorted draws."""
     for name, limit, share in (("normal", 4.0, 2 * special.ndtr(-4.0)), ("laplace", 8.0, np.exp(-8.0))):
-        sampler, _ = LAWS[name]
-        values = sorted(abs(v) for _ in range(300) for v in sampler(1000, os.urandom))
+        (sampler, _), source = LAWS[name], seeded("tails", name)
+        values = sorted(abs(v) for _ in range(300) for v in sampler(1000, source))
         beyond = len(values) - bisect_left(values, limit * UNIT)
         assert follows([beyond, len(values) - beyond], [share, 1 - share])

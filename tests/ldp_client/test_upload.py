@@ -11,6 +11,7 @@ from ldp_client.device.upload import delete_report, put_report
 from ldp_client.documents.errors import InputError, StudyError, TransferError
 from schemas import Study
 from tests import studies
+from tests.kit.errors import raises
 from tests.ldp_client.devices import Server, consenting, problem
 
 STUDY = Study(studies.document(studies.YES_NO))
@@ -169,16 +170,16 @@ def test_fetching_a_study(server):
 
 
 def test_fetching_goes_wrong_clearly(server):
-    with pytest.raises(InputError, match="form"):
+    with raises(InputError, "device.study_url"):
         fetch_study("ftp://host/v1/studies/a")
-    with pytest.raises(InputError, match="form"):
+    with raises(InputError, "device.study_url"):
         fetch_study(f"{server.url}/survey")
-    with pytest.raises(TransferError, match="cannot reach"):
+    with raises(TransferError, "device.unreachable"):
         fetch_study("http://127.0.0.1:9/v1/studies/survey")
-    with pytest.raises(TransferError, match="another study"):
+    with raises(TransferError, "device.another_study"):
         fetch_study(f"{server.url}/v1/studies/other")
     server.statuses = [404]
-    with pytest.raises(TransferError, match="404"):
+    with raises(TransferError, "device.http_absent", "404"):
         fetch_study(f"{server.url}/v1/studies/survey")
     server.content = b"{}"
     with pytest.raises(StudyError):

@@ -8,6 +8,7 @@ from ldp_client.device.upload import Outcome
 from ldp_client.documents.errors import AlreadyAnsweredError, RefusedError
 from schemas import Study
 from tests import studies
+from tests.kit.errors import raises
 from tests.ldp_client.devices import Server, consenting, problem
 
 STUDY = Study(studies.document(studies.YES_NO))
@@ -55,7 +56,7 @@ def test_the_spend_stays_and_no_question_is_answered_again(tmp_path, server):
     device.answer(STUDY, YES)
     device.withdraw("survey")
     assert device.epsilon_left == 3
-    with pytest.raises(RefusedError, match="consent"):
+    with raises(RefusedError, "device.no_consent"):
         device.answer(STUDY, YES)
     device.consent(STUDY)
     with pytest.raises(AlreadyAnsweredError):
@@ -179,6 +180,6 @@ def test_the_command_takes_back_a_consent_that_no_answer_followed(tmp_path, serv
     device.consent(device.fetch("survey"))
     assert cli.main(["withdraw", f"{server.url}/v1/studies/survey", "--folder", str(tmp_path)]) == 0
     assert "0 reports to be deleted" in capsys.readouterr().out
-    with pytest.raises(RefusedError, match="no consent"):
+    with raises(RefusedError, "device.no_consent"):
         device.answer(STUDY, YES)
     assert cli.main(["withdraw", f"{server.url}/v1/studies/another", "--folder", str(tmp_path)]) == 3

@@ -16,6 +16,7 @@ from ldp_client.device.known_studies import note_publisher
 from ldp_client.documents.errors import LedgerError, MissingExtraError, RefusedError, UsageError
 from schemas import Study
 from tests import studies
+from tests.kit.errors import raises
 from tests.ldp_client.devices import Server as Recorder
 from tests.ldp_client.devices import consenting
 from tests.oblivious.conftest import relayed_study
@@ -207,9 +208,9 @@ def test_other_studies_of_the_device_go_as_ever(device, relay, collector, send):
 
 def test_a_host_that_the_owner_does_not_allow_is_refused_before_any_answer(tmp_path, keys):
     device = consenting(tmp_path, "9", COLLECTOR, allowed_hosts=["127.0.0.1:9", "127.0.0.1"])
-    with pytest.raises(RefusedError, match=r"relay\.example"):
+    with raises(RefusedError, "device.host", "relay.example"):
         device.answer(relayed_study("https://relay.example/", keys), YES)
-    with pytest.raises(UsageError, match="https"):
+    with raises(UsageError, "device.collector_https"):
         device.answer(relayed_study("http://relay.example/", keys), YES)
     assert device.epsilon_left == 9
 

@@ -194,6 +194,7 @@ def post(url, body, media_type=REQUEST_TYPE, method="POST"):
             return error.code, error.headers, error.read()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", RELAYS)
 def test_a_report_goes_there_and_is_deleted_and_none_in_the_clear(start_server, tmp_path, keys, kind, send):
     keys.save(tmp_path / "ohttp.keys")
@@ -245,6 +246,7 @@ def test_no_header_of_the_sender_goes_on(kind, tmp_path):
     assert "127.0.0.1" not in str({**headers, "Host": ""})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [200, 302, 429])
 @pytest.mark.parametrize("kind", RELAYS)
 def test_no_header_of_the_collector_comes_back(kind, status, tmp_path):

@@ -90,6 +90,7 @@ def names(cases):
     return {case.split()[0] for case in cases}
 
 
+@pytest.mark.slow
 def test_the_laws_of_the_page_are_those_of_the_vectors():
     found = judged([sys.executable, str(PORT)])
     assert (found["failed"], found["unsupported"]) == ([], [])
@@ -134,6 +135,7 @@ def test_the_page_says_what_devices_go_by():
     ) == bytes.fromhex(payload)
 
 
+@pytest.mark.slow
 def test_javascript_passes():
     found = judged(["node", str(REPOSITORY / "conformance" / "javascript.mjs")])
     assert found["failed"] == []
@@ -166,6 +168,7 @@ def failed(folder, change, mechanism):
     return names(judged([sys.executable, str(folder / PORT.name)], {mechanism})["failed"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_found(faulty, fault):
     assert faulty[fault] == {FAULTS[fault][1]}

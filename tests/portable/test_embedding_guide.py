@@ -29,6 +29,7 @@ def stored(server):
     return {report.id for report in fetch_reports(server.url, "habits", TOKEN)}
 
 
+@pytest.mark.slow
 def test_phone(server, tmp_path):
     source = code("python", "device.fetch").replace("https://collector.example", server.url)
     names = {"FOLDER": tmp_path}
@@ -90,6 +91,7 @@ def test_a_gateway_sends_later_what_it_could_not(server, tmp_path, monkeypatch):
     assert waiting.report_id in stored(server)
 
 
+@pytest.mark.slow
 def test_browser(server, browser):
     start, more, script = code("js", "device.consent").split("\n", 2)
     (module,) = re.findall(r'^import \{ openDevice \} from "(.*)";$', start)
@@ -152,6 +154,7 @@ def on_micropython(folder, source, *_):
     return run_micropython(folder, f"PLACE = '/data/'\n{source}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("platform", [on_this_python, on_micropython])
 def test_a_boards_ledger(platform, tmp_path, capsys, monkeypatch):
     study = build_study()

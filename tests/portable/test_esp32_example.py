@@ -51,6 +51,7 @@ def test_it_joins_later_where_there_is_no_network(trials):
     assert (found["stored"], found["waits"]) == (1, 3)
 
 
+@pytest.mark.slow
 def test_the_power_is_cut_at_every_write(trials):
     """One report in the end, and never another's bytes; where the answer was lost before, too."""
     writes = list(range(1, 3 * STEPS_OF_A_WRITE + 1))
@@ -119,6 +120,7 @@ def test_what_waits_goes_to_no_other_collector(trials):
     assert "later: what waits is for another collector" in deleted["later"]
 
 
+@pytest.mark.slow
 def test_nor_where_a_study_has_tokens_and_no_identity_is_kept(trials):
     """Whoever was there passed for the report's collector, whose public study anybody can serve."""
     for identity in (ANOTHER, IDENTITY):
@@ -134,6 +136,7 @@ def test_nor_where_a_study_has_tokens_and_no_identity_is_kept(trials):
         assert reason in deleted["later"]
 
 
+@pytest.mark.slow
 def test_nor_does_what_an_earlier_release_kept(trials):
     """Its ledger does not say at which host the collector was, or not even which collector it was."""
     for kept in (8, 3):
@@ -221,6 +224,7 @@ def check_sent(found, study, key=KEYS[0]):
     assert found["cuts"] or all(window(later) > window(earlier) for earlier, later in pairwise(sent))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", [[], ["timeout"], ["lost"], ["lost", "forged", "timeout"]])
 def test_a_report_leaves_with_its_token_in_a_later_window(trials, script):
     """What was lost is asked for by the same request: the token is given once."""
@@ -238,6 +242,7 @@ def test_what_the_collector_does_not_take_leaves_in_the_window_after(trials):
     assert len(found["moments"]) == 3
 
 
+@pytest.mark.slow
 def test_the_issuer_names_the_stratums_key_once(trials):
     study = with_tokens("north", "south")
     found, misled = trials({"issuer": ["key 1"]}, {"issuer": ["key 1", "key 0", "key 0"]}, study=study)
@@ -247,6 +252,7 @@ def test_the_issuer_names_the_stratums_key_once(trials):
     assert len({body for _, _, body in misled["asked"]}) == 2
 
 
+@pytest.mark.slow
 def test_a_key_that_is_named_by_its_id_is_taken_for_its_place(trials):
     """The issuer counts its own keys; a board that its place misled comes back once."""
     study = with_tokens("north", "south")
@@ -257,6 +263,7 @@ def test_a_key_that_is_named_by_its_id_is_taken_for_its_place(trials):
     assert len({body for _, _, body in misled["asked"]}) == 3
 
 
+@pytest.mark.slow
 def test_another_invitation_may_have_another_key_named_once_more(trials):
     study = with_tokens("north", "south")
     (found,) = trials({"issuer": ["key 1", "code NEW", "key 0"]}, study=study)
@@ -287,6 +294,7 @@ def test_an_identity_shown_to_this_board_alone_tells_nothing_of_its_report(trial
     check_sent(found, study)
 
 
+@pytest.mark.slow
 def test_a_second_version_strands_no_batch_and_no_deletion_of_one(trials):
     """Who has the study is asked right before, and then the second version is what its id leads to."""
     study = with_tokens()
@@ -304,6 +312,7 @@ def test_a_second_version_strands_no_batch_and_no_deletion_of_one(trials):
     assert withdrawn["left"]["deletions"] == withdrawn["later"] == []
 
 
+@pytest.mark.slow
 def test_what_can_never_be_done_keeps_no_report_from_leaving(trials):
     """The deletion of a report to a study that the collector has no more."""
     owed = ["gone", "f" * 32, "aa", None, "00" * 32, None, None, 1]
@@ -316,6 +325,7 @@ def test_what_can_never_be_done_keeps_no_report_from_leaving(trials):
         assert set(one["later"]) == {"later: not the study that was pinned"}
 
 
+@pytest.mark.slow
 def test_the_power_is_cut_while_a_token_is_asked_for(trials):
     """One invitation gives one token, whatever was lost."""
     study = with_tokens()

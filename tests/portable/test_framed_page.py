@@ -82,6 +82,7 @@ SEEN = f"""[document.body.innerHTML, {SHOWN}.innerHTML.replace(/ cd_frame_id_="\
   document.documentElement.scrollHeight, history.length, location.href]"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", range(len(LABELS)))
 def test_the_page_around_learns_that_it_was_answered_and_nothing_else(browser, host, framing, place):
     study = published(framing, f"framed-{place}")
@@ -126,6 +127,7 @@ def test_the_frame_is_made_once(browser, host, framing, given):
     assert person.outside("framesMade") == 1
 
 
+@pytest.mark.slow
 def test_a_site_that_is_not_listed_shows_a_link_instead(browser, host, tmp_path):
     closed = Server(tmp_path)
     try:

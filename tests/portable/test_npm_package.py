@@ -102,6 +102,7 @@ def collect(tmp_path):
         server.kill()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ledger", ["node", "memory"])
 def test_in_node_it_answers_once_and_sends(ledger, app, collect):
     server = collect()
@@ -129,6 +130,7 @@ def test_in_node_it_answers_once_and_sends(ledger, app, collect):
     assert stored(server) == 1
 
 
+@pytest.mark.slow
 def test_in_node_without_a_ledger_it_says_so(app):
     script = """
     import { openDevice } from "ldpkit";
@@ -142,6 +144,7 @@ def test_in_node_without_a_ledger_it_says_so(app):
     )
 
 
+@pytest.mark.slow
 def test_its_types_hold_where_it_is_installed(app):
     (app / "app.mts").write_text(TYPED)
     options = ["--noEmit", "--strict", "--target", "es2022", "--module", "nodenext"]
@@ -164,6 +167,7 @@ def taken_in_webkit(url):
         return browser.find_element(By.TAG_NAME, "main").text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("browser", ["chrome", "firefox", "webkit"])
 def test_bundled_for_a_browser_it_answers_and_sends(browser, app, collect):
     with served(app) as origin:

@@ -158,6 +158,7 @@ def exported(collector, study):
     return [json.loads(line)["id"] for line in lines]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["memory", "node"])
 def test_a_report_is_sent_and_withdrawn_through_the_relay_alone(kind, study, collector, passed, tmp_path):
     sent = take(study, collector, [*ANSWERED, ["flush"], ["report"]], tmp_path, kind)
@@ -175,6 +176,7 @@ def test_a_report_is_sent_and_withdrawn_through_the_relay_alone(kind, study, col
     assert (asked % 512, answered) == (55, 4128)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["memory", "node"])
 def test_nothing_is_relayed_in_the_hour_after_the_collector_saw_the_device(
     kind, study, collector, passed, tmp_path
@@ -274,6 +276,7 @@ def page_of(folder, **values):
     (folder / "page.js").unlink()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("browser", ["chrome", "firefox"])
 def test_a_page_of_another_site_sends_and_withdraws_in_both_browsers(
     browser, study, collector, origin, passed
@@ -289,6 +292,7 @@ def test_a_page_of_another_site_sends_and_withdraws_in_both_browsers(
     assert len({*passed}) == 1
 
 
+@pytest.mark.slow
 def test_the_participants_page_may_reach_the_relay_and_does(study, collector, browser, passed):
     """Under its Content-Security-Policy."""
     person = Participant(browser, collector, study)

@@ -80,6 +80,7 @@ def asked_for(person, method):
     return [url for asked, url in person.requests() if asked == method and "/reports/" in url]
 
 
+@pytest.mark.slow
 def test_it_says_whom_it_asks_and_between_which_times_the_report_leaves(invited, issuer, later):
     person = invited()
     host = issuer.url.split("//")[1]
@@ -113,6 +114,7 @@ def test_the_person_reads_of_whom_the_issuer_counts_them(meet, issuer):
     person.until_says(f"{host} says that you are of region: south, and that is read beside your report")
 
 
+@pytest.mark.slow
 def test_it_leaves_by_itself_while_the_page_is_open(invited):
     person = invited()
     agreed(person)

@@ -2,7 +2,6 @@
 
 import json
 
-import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.wait import WebDriverWait
@@ -43,7 +42,6 @@ REFUSED = {
 }
 
 
-@pytest.mark.slow
 def test_numbers_are_read_as_people_write_them_or_not_at_all(meet):
     person = meet(studies.document(HOURS))
     box = person.find("[name=hours]")
@@ -261,7 +259,6 @@ def test_of_a_list_any_boxes_are_ticked_or_that_none_is(meet):
     assert set(json.loads(person.body)["payloads"]) == {"hours", "asa", "ibu"}
 
 
-@pytest.mark.slow
 def test_no_answer_is_an_answer_in_plain_sight(meet):
     """A button and an item of a menu like the others, reached by keyboard, said back, sent as a choice is."""
     menu = {**MENU, "refusal": True, "mechanism": {"name": "randomized_response", "epsilon": "4"}}

@@ -2,7 +2,6 @@
 
 import json
 
-import pytest
 from babel import Locale
 from selenium.webdriver.common.by import By
 
@@ -34,7 +33,6 @@ def in_language(person, language, fragment=""):
     person.until("ask")
 
 
-@pytest.mark.slow
 def test_numbers_are_read_as_the_language_writes_them(meet):
     person = meet(studies.document(HOURS))
     for language, cases in TYPED.items():

@@ -2,8 +2,6 @@
 
 import json
 
-import pytest
-
 from ldp_client.cli import main
 from tests import studies
 from tests.collector.conftest import INVITATION_KEY
@@ -19,7 +17,6 @@ QUESTIONS = ({**studies.NUMBER, **TEXT}, studies.YES_NO)
 ANSWERS = {"hours": "3.5", "ever": "yes", "region": "region 7", "sex": "male <b>", "weight": "70.50"}
 
 
-@pytest.mark.slow
 def test_what_is_sent_in_clear_is_marked_and_shown_before_it_leaves(meet):
     person = meet(studies.document(*QUESTIONS, public=PUBLIC))
     assert "leaves with the report exactly as you enter it, without noise" in person.text

@@ -136,6 +136,7 @@ def requests(browser):
     return [json.loads(text)["message"]["params"]["request"] for text in sent if '"request":' in text]
 
 
+@pytest.mark.slow
 def test_a_number_is_nowhere_but_in_its_input(app, visit, browser):
     app[2]()
     server = visit(HOURS)
@@ -157,6 +158,7 @@ def test_a_number_is_nowhere_but_in_its_input(app, visit, browser):
     until(browser, "[role=status]", "It was sent")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("typed", ["7,5", "7.5"])
 def test_a_phones_one_decimal_mark_is_taken(app, visit, browser, typed):
     """A keypad for decimals has the comma alone where that is the language's."""
@@ -169,6 +171,7 @@ def test_a_phones_one_decimal_mark_is_taken(app, visit, browser, typed):
     until(browser, "pre", "ldpkit.report/1")
 
 
+@pytest.mark.slow
 def test_a_number_below_0_is_typed_with_a_minus(app, visit, browser):
     app[2]()
     visit(COLD)
@@ -179,6 +182,7 @@ def test_a_number_below_0_is_typed_with_a_minus(app, visit, browser):
     until(browser, "pre", "ldpkit.report/1")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("typed", ["1.234,5", "1,234", "1.234", "-12,345", "7,5,5", "seven", "1e3", ".", ","])
 def test_what_is_no_number_is_not_read_as_another(app, visit, browser, typed):
     """A field for numbers drops the comma in an English browser: 75."""
@@ -190,6 +194,7 @@ def test_what_is_no_number_is_not_read_as_another(app, visit, browser, typed):
     assert browser.execute_script("return arguments[0].validity.patternMismatch", field)
 
 
+@pytest.mark.slow
 def test_a_double_click_answers_and_sends_once_and_without_alarm(app, visit, browser):
     main = app[0] / "main.jsx"
     source = main.read_text()
@@ -207,6 +212,7 @@ def test_a_double_click_answers_and_sends_once_and_without_alarm(app, visit, bro
     assert browser.execute_script("return window.thanked") == 1
 
 
+@pytest.mark.slow
 def test_where_the_collector_has_another_address_nobody_is_told_that_they_withdrew(app, visit, browser):
     """The report is stored, or waits, for the address before."""
     app[2]()
@@ -221,6 +227,7 @@ def test_where_the_collector_has_another_address_nobody_is_told_that_they_withdr
     until(browser, "[role=status]", "You answered here before")
 
 
+@pytest.mark.slow
 def test_no_browser_keeps_what_was_picked_and_not_sent(app, visit, browser):
     """Firefox fills it in again after a reload, where a form does not say otherwise."""
     app[2]()
@@ -228,6 +235,7 @@ def test_no_browser_keeps_what_was_picked_and_not_sent(app, visit, browser):
     assert browser.find_element(By.CSS_SELECTOR, "#app form").get_attribute("autocomplete") == "off"
 
 
+@pytest.mark.slow
 def test_what_a_controlled_input_would_keep_is_found(app, visit, browser):
     """The fault that the example is about: were it there, the test above would find it."""
 
@@ -244,6 +252,7 @@ def test_what_a_controlled_input_would_keep_is_found(app, visit, browser):
     assert [text for text in reachable(browser) if ENTERED in text]
 
 
+@pytest.mark.slow
 def test_which_choice_is_picked_leaves_no_trace(app, visit, browser):
     app[2]()
     looks = []
@@ -259,6 +268,7 @@ def is_time(text):
     return text.replace(".", "", 1).isdigit()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("study", "why"), [(BITS, "asks one number or choice, once"), (RELAYED, "through a relay")]
 )

@@ -104,6 +104,7 @@ def test_the_same_commit_gives_the_same_bytes(dist, tmp_path):
     assert set(first) == {path.name for path in dist.iterdir()} - {release.HASHES}
 
 
+@pytest.mark.slow
 def test_the_device_library_stands_alone(dist, tmp_path):
     """Its wheel has one package, needs nothing, and works on the oldest Python, where there is one."""
     wheel = path_of(dist, "ldp_client-*.whl")
@@ -213,6 +214,7 @@ def pip(interpreter, dist, target, *packages):
     return done.returncode, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("extra", ["", "[all]"])
 def test_an_older_python_is_refused_at_the_installation(dist, tmp_path, extra):
     """Where there is one: from a folder of packages, and of the wheel itself."""
@@ -225,6 +227,7 @@ def test_an_older_python_is_refused_at_the_installation(dist, tmp_path, extra):
         assert not list((tmp_path / "old").glob("*"))
 
 
+@pytest.mark.slow
 def test_this_python_takes_the_whole(dist, tmp_path):
     """The same call, so that what refuses above is the version alone."""
     status, said = pip(sys.executable, dist, tmp_path, "ldpkit")
@@ -232,6 +235,7 @@ def test_this_python_takes_the_whole(dist, tmp_path):
     assert (tmp_path / "ldpkit" / "__init__.py").exists()
 
 
+@pytest.mark.slow
 def test_an_older_python_takes_the_device_library(dist, tmp_path):
     for interpreter in (*older_pythons(), sys.executable):
         target = tmp_path / Path(interpreter).name

@@ -319,6 +319,7 @@ def test_a_deletion_in_vain_is_asked_for_in_the_window_after(take, site):
     assert window(kept["due"]) == window(due) + 1
 
 
+@pytest.mark.slow
 def test_another_library_takes_part_on_each_side(take, issuer, site):
     """@cloudflare/privacypass-ts: its issuer and this device, our issuer and its client, its origin twice."""
     take(*ANSWERED, ["flush"], ["due"], ["flush"])

@@ -41,11 +41,13 @@ def vectors(name):
     return json.loads((make_vectors.FOLDER / f"{name}.json").read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 def test_the_files_are_what_their_generator_writes():
     built = {f"{name}.json": make_vectors.render(document) for name, document in make_vectors.build().items()}
     assert built == {file.name: file.read_text(encoding="utf-8") for file in make_vectors.FOLDER.iterdir()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("platform", PLATFORMS)
 def test_every_platform_agrees(platform):
     assert PLATFORMS[platform](make_vectors.FOLDER) == {name: [] for name in files_of(platform)}

@@ -79,6 +79,7 @@ def collector(site, tmp_path):
     started.kill()
 
 
+@pytest.mark.slow
 def test_a_visitor_answers_and_the_site_learns_nothing(browser, site, collector):
     address, serve, asked = site
     serve(collector.url)
@@ -108,6 +109,7 @@ def test_a_visitor_answers_and_the_site_learns_nothing(browser, site, collector)
     assert all((REPOSITORY / "ldp_client" / "js" / path.removeprefix("/ldpkit/")).is_file() for path in files)
 
 
+@pytest.mark.slow
 def test_no_browser_keeps_what_was_picked_and_not_sent(browser, site, collector):
     """Firefox fills it in again after a reload, where a form does not say otherwise."""
     address, serve, _ = site
@@ -116,6 +118,7 @@ def test_no_browser_keeps_what_was_picked_and_not_sent(browser, site, collector)
     assert browser.find_element(By.ID, "ask").get_attribute("autocomplete") == "off"
 
 
+@pytest.mark.slow
 def test_a_double_click_on_consent_sends_once(browser, site, collector):
     address, serve, _ = site
     serve(collector.url)
@@ -127,6 +130,7 @@ def test_a_double_click_on_consent_sends_once(browser, site, collector):
     assert browser.execute_script("return shown") == 1
 
 
+@pytest.mark.slow
 def test_consent_is_to_the_report_that_is_shown(browser, site, collector):
     """In another tab the next version was answered meanwhile: its report is shown before it is sent."""
     address, serve, _ = site
@@ -162,6 +166,7 @@ def answer(browser, address, given):
     assert browser.find_element(By.ID, "send").is_displayed()
 
 
+@pytest.mark.slow
 def test_what_waits_leaves_after_the_study_was_fetched(browser, site, collector):
     """Right after a report that went through a relay, that would show whose it was."""
     address, serve, _ = site
@@ -184,6 +189,7 @@ def test_what_waits_leaves_after_the_study_was_fetched(browser, site, collector)
     assert first == f"{collector.url}/v1/studies/{STUDY.id}"
 
 
+@pytest.mark.slow
 def test_a_study_that_is_closed_is_asked_and_answered_no_more(browser, site, collector):
     """Also where the page was opened before."""
     address, serve, _ = site
@@ -202,6 +208,7 @@ def test_a_study_that_is_closed_is_asked_and_answered_no_more(browser, site, col
     assert not browser.find_element(By.ID, "ask").is_displayed()
 
 
+@pytest.mark.slow
 def test_a_site_that_is_not_listed_is_told_so(browser, site, collector):
     address, serve, _ = site
     serve(collector.url)
@@ -213,6 +220,7 @@ def test_a_site_that_is_not_listed_is_told_so(browser, site, collector):
     assert not browser.find_element(By.ID, "ask").is_displayed()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("other", [CHOICE, RELAYED], ids=["choice", "relayed"])
 def test_a_study_of_another_kind_is_not_asked(other, browser, site, collector):
     address, serve, _ = site

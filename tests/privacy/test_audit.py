@@ -145,6 +145,7 @@ def test_correlated_bits_cannot_be_seen_in_single_bytes():
     assert "bound from bytes" not in failures(audit(WIDE, faults.RepeatedBytes))
 
 
+@pytest.mark.slow
 def test_the_command_tells_and_exits_by_the_verdict(tmp_path, capsys, monkeypatch):
     path, out = tmp_path / "study.json", tmp_path / "audit.json"
     path.write_text(json.dumps(studies.document(studies.NUMBER, studies.YES_NO)))

@@ -151,6 +151,7 @@ def audited(question, port=PORT):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", JAVASCRIPT_FAULTS)
 def test_javascript(tmp_path, name):
     question, file, right, wrong, expected = JAVASCRIPT_FAULTS[name]
@@ -178,6 +179,7 @@ def test_what_was_found_before_node_took_too_long_counts(monkeypatch):
     assert found == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", [studies.NUMBER, studies.CHOICE, studies.YES_NO_RECORD], ids=str)
 def test_the_real_port_passes(question):
     """Its times are looked at by the command; here, where other programs run, they prove nothing."""

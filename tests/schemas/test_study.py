@@ -45,6 +45,7 @@ def documents(draw):
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(documents())
 def test_round_trip_keeps_bytes_and_digest(document):

@@ -19,6 +19,7 @@ from ldp_client.device import exchange
 from ldp_client.documents.errors import InputError, LdpkitError, StatementError, SummaryError, TransferError
 from schemas import Study
 from summaries import Summary
+from tests.kit.errors import raises
 from tests.secure_sum.conftest import ANSWERS, TOKEN, close_study
 
 TOKENS = [TOKEN]
@@ -89,7 +90,7 @@ def test_too_few_devices_at_every_node_make_no_sum_and_bind_no_node(network):
     network.answer(14)
     for index, node in enumerate(network.nodes):
         assert node.put(network.messages()[index]).status_code == 201
-    with pytest.raises(InputError, match="only 14 devices reached every node, and no sum over fewer than 15"):
+    with raises(InputError, "node.too_few_devices", "14", "15"):
         close(network)
     for node in network.nodes:
         assert (
@@ -124,7 +125,7 @@ def test_a_count_that_is_none_closes_nothing(network):
     network.publish("ever")
     network.answer(15)
     network.nodes[1].trouble = altered(network.nodes[1], "/count", set_field("shares", value="15"))
-    with pytest.raises(TransferError, match=r"sent what is not valid: .*must be a whole number"):
+    with raises(TransferError, "node.wrong_statement"):
         close(network)
     network.answer(1)
     network.nodes[1].trouble = None
@@ -135,7 +136,7 @@ def test_another_document_closes_nothing(network):
     """Closing is for good: it must not be for a slip."""
     network.publish("ever")
     network.answer(15)
-    with pytest.raises(InputError, match="has published another document as summed"):
+    with raises(InputError, "node.other_document", "summed"):
         close_study(Study({**network.study.document, "title": "Another"}), TOKENS)
     network.answer(1)
     assert close(network).total.questions["ever"].n == 16
@@ -283,7 +284,7 @@ def test_an_answer_that_is_no_document_is_noticed(network, body):
     network.nodes[1].trouble = lambda environment: (
         answer if environment["PATH_INFO"].endswith("/set") else None
     )
-    with pytest.raises(TransferError, match="sent what is not valid"):
+    with raises(TransferError, "node.wrong_answer"):
         close(network)
 
 
@@ -315,7 +316,7 @@ def test_a_list_that_is_not_what_its_node_committed_to_is_noticed(network):
         return None
 
     node.trouble = trouble
-    with pytest.raises(StatementError, match="are not those that node 2 said that it holds"):
+    with raises(StatementError, "statement.ids_differ", "2"):
         close(network)
     node.trouble = None
     assert close(network).total.questions["fruit"].n == 15

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 from urllib.error import URLError
@@ -22,7 +23,7 @@ from ldp_client import Device
 from ldp_client.cli import main
 from ldp_client.documents.errors import LdpkitError
 from schemas import Study
-from tests.end_to_end.tutorial_session import free_port
+from tests.ports import held_port
 
 REPOSITORY = Path(__file__).parents[2]
 GUIDE = (REPOSITORY / "docs" / "secure-sum.md").read_text("utf-8")
@@ -61,7 +62,7 @@ def done(capsys, command: list[str]) -> str:
     return capsys.readouterr().out.strip()
 
 
-def start(name: str, folder: Path, monkeypatch, capsys) -> Node:
+def start(name: str, port: int, folder: Path, monkeypatch, capsys) -> Node:
     """Type the first commands, in a place of the node's own, up to the one that serves."""
     place = folder / name
     place.mkdir()
@@ -70,8 +71,8 @@ def start(name: str, folder: Path, monkeypatch, capsys) -> Node:
     done(capsys, initialise)
     printed = done(capsys, keygen)
     (keys,) = set(re.findall(r"[0-9a-f]{128}", printed))
-    token, port = done(capsys, ["ldpkit", "admin", "token"]), free_port()
-    command = [sys.executable, "-m", "ldp_client.cli", *serve[1:], "--port", port]
+    token = done(capsys, ["ldpkit", "admin", "token"])
+    command = [sys.executable, "-m", "ldp_client.cli", *serve[1:], "--port", str(port)]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     with (place / "log").open("wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
@@ -94,18 +95,20 @@ def wait(node: Node) -> None:
 @pytest.fixture
 def nodes(tmp_path, monkeypatch, capsys) -> Iterator[list[Node]]:
     started: list[Node] = []
-    try:
-        for name in HOSTS:
-            started.append(start(name, tmp_path, monkeypatch, capsys))
-        for node in started:
-            wait(node)
-        (tmp_path / "author").mkdir()
-        monkeypatch.chdir(tmp_path / "author")
-        yield started
-    finally:
-        for node in started:
-            node.process.terminate()
-            node.process.wait()
+    with ExitStack() as held:
+        try:
+            for name in HOSTS:
+                port = held.enter_context(held_port())
+                started.append(start(name, port, tmp_path, monkeypatch, capsys))
+            for node in started:
+                wait(node)
+            (tmp_path / "author").mkdir()
+            monkeypatch.chdir(tmp_path / "author")
+            yield started
+        finally:
+            for node in started:
+                node.process.terminate()
+                node.process.wait()
 
 
 def placed(text: str, nodes: list[Node]) -> str:

@@ -25,6 +25,7 @@ from ldp_client import Device, mechanism_for
 from ldp_client.cli import main
 from ldp_client.documents.errors import InputError
 from schemas import Study
+from tests.kit.errors import raises
 from tests.secure_sum.conftest import INVITATION, TOKEN, build_study
 
 FEATURES, RESPONSE = {"age": ("-10", "10"), "weight": ("0", "200")}, ("-80", "80")
@@ -63,6 +64,7 @@ def central_noise(sigma=4.22):
 
 
 class TestThresholds:
+    @pytest.mark.slow
     @pytest.mark.parametrize(("d", "n"), [(1, 1000), (5, 2000), (10, 10_000)])
     @pytest.mark.parametrize("wide", [5, 10])
     def test_projection_beats_bounds_that_are_too_wide(self, d, n, wide):
@@ -71,6 +73,7 @@ class TestThresholds:
         assumed = expected_error(d, n, central_noise(), Projection(3.0 * wide, 3.0 * wide, sqrt(d)))
         assert found.error < assumed / 4
 
+    @pytest.mark.slow
     def test_it_is_the_best_of_its_grid_and_the_same_every_time(self):
         found = find_thresholds(2, 3000, central_noise(), seed=3)
         assert found == find_thresholds(2, 3000, central_noise(), seed=3)
@@ -78,6 +81,7 @@ class TestThresholds:
             other = expected_error(2, 3000, central_noise(), Projection(feature, response, norm), seed=3)
             assert found.error <= other
 
+    @pytest.mark.slow
     def test_projection_alone_is_a_small_part_of_the_error(self, monkeypatch):
         """So that intervals that do not know of it are nearly right; each side alone, without the other."""
         found = find_thresholds(3, 20_000, central_noise())
@@ -91,6 +95,7 @@ class TestThresholds:
         assert greedy.error < found.error
         assert greedy.projection.response < response
 
+    @pytest.mark.slow
     def test_less_noise_clips_less(self):
         """As the noise goes, so does the reason to clip; slopes are then as they are."""
         loud, quiet = (find_thresholds(3, 10_000, central_noise(sigma)) for sigma in (60.0, 0.01))
@@ -160,12 +165,12 @@ class TestSecondStudy:
 
     def test_a_posterior_of_another_study_is_refused(self, tmp_path):
         write_posterior(first_study(), tmp_path)
-        with pytest.raises(InputError, match="is about another study document"):
+        with raises(InputError, "project.posterior_of_other_study"):
             second_study(first_study("0.3"), tmp_path, "again")
         (tmp_path / "posterior.json").write_text("{}")
-        with pytest.raises(InputError, match="holds no posterior of spread"):
+        with raises(InputError, "project.no_posterior", "spread"):
             second_study(first_study(), tmp_path, "again")
-        with pytest.raises(InputError, match="has no question with the statistic 'marginals'"):
+        with raises(InputError, "project.no_marginals_question", "marginals"):
             second_study(build_study("rating"), tmp_path, "again")
 
 

@@ -49,6 +49,7 @@ def require_mean(values, truth):
     assert abs(values.mean() - truth) < MOST_SD * values.std() / np.sqrt(N)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["oue", "sue", "olh", "hadamard", "subset_selection", "randomized_response"])
 def test_a_choice_is_unbiased_whatever_the_mechanism(name):
     found = columns_of(choices_by(name), "worker")

@@ -15,6 +15,7 @@ from summaries import QuestionSummary, Summary
 from summaries.reductions.choice import pattern_bits
 from summaries.reductions.histogram import histogram_cells, histogram_edges
 from tests import studies
+from tests.kit.errors import raises
 
 STUDY = Study(studies.document())
 MECHANISMS = {question.id: mechanism_for(question) for question in STUDY.questions}
@@ -157,7 +158,7 @@ def test_bad_summaries_name_their_field(change, field):
 
 def test_summaries_of_other_documents_do_not_merge():
     other = Study(studies.document(version=2))
-    with pytest.raises(SummaryError, match="different study"):
+    with raises(SummaryError, "summary.merge_of_other_study"):
         Summary.empty(STUDY).merge(Summary.empty(other))
 
 

@@ -16,7 +16,6 @@ from ldp_client.documents.rational import Rational
 from ldp_client.mechanisms.base import Mechanism, Privacy
 from ldp_client.mechanisms.tables.powers import Gram, PowerSums, products_of
 from ldp_client.mechanisms.tables.rows import Columns, as_arrays
-from ldp_client.words.text import say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -89,7 +88,9 @@ class TableMechanism(Mechanism):
             budget = part(budget, ONE - share)
             if self.count_step < 1:
                 raise StudyError(
-                    f"{self.where}.count_share", "leaves too little epsilon or delta for a count"
+                    f"{self.where}.count_share",
+                    "leaves too little epsilon or delta for a count",
+                    code="study.count_share_too_large",
                 )
         rest = self._set_noise_of_sums(budget)
         self.privacy = Privacy(spent.epsilon + rest.epsilon, spent.delta + rest.delta)
@@ -102,7 +103,11 @@ class TableMechanism(Mechanism):
 
     def _room(self, distance: int, rounding: int) -> int:
         if distance <= rounding:
-            raise StudyError(self.where, "epsilon or delta is too small for a table with so many columns")
+            raise StudyError(
+                self.where,
+                "epsilon or delta is too small for a table with so many columns",
+                code="study.epsilon_too_small_for_table",
+            )
         return distance - rounding
 
     def _released_pairs(self) -> "list[tuple[int, int]]":
@@ -144,7 +149,7 @@ class TableMechanism(Mechanism):
                 if powers:
                     powers.add_array(rows)
         if gram.groups == 0:
-            raise AnswerError(self.field, say("core.table_groups", average=self.average))
+            raise AnswerError.say("core.table_groups", self.field, average=self.average)
         sums = [gram.total[i][j] for i, j in self.coordinates]
         sums += [powers.total(product) for product in self.products] if powers else []
         return TableSums(gram.groups * self.average, sums)
@@ -166,7 +171,7 @@ class TableMechanism(Mechanism):
     ) -> "NDArray[uint8]":
         """Refused: every holder perturbs its own table."""
         del answers, random, refusals
-        raise AnswerError(self.field, say("core.table_alone"))
+        raise AnswerError.say("core.table_alone", self.field)
 
     def words(self, payload: bytes) -> "list[int]":
         """The integers with noise: the count's, where it has some, the coordinates', the products'."""

@@ -51,18 +51,18 @@ class Columns:
                 yield before, columns if whole else [column[start : start + PART] for column in columns]
                 before += min(PART, rows - start)
         if before == 0:
-            raise AnswerError(self.question, say("core.table_rows"))
+            raise AnswerError.say("core.table_rows", self.question)
 
     def _ordered(self, part: "Any") -> "list[Any]":
         if not hasattr(part, "keys") or not hasattr(part, "__getitem__"):
-            raise AnswerError(self.question, say("core.table"))
+            raise AnswerError.say("core.table", self.question)
         given, expected = list(part.keys()), [field.id for field in self.fields]
         for name in expected:
             if name not in given:
-                raise AnswerError(f"{self.question}.{name}", say("core.table_no_column"))
+                raise AnswerError.say("core.table_no_column", f"{self.question}.{name}")
         for name in given:
             if name not in expected:
-                raise AnswerError(self.question, say("core.table_unasked", column=str(name)[:64]))
+                raise AnswerError.say("core.table_unasked", self.question, column=str(name)[:64])
         columns = [_without_mask(part[name]) for name in expected]
         for name, column in zip(expected, columns):
             self._check_column(name, column, columns[0])
@@ -72,9 +72,9 @@ class Columns:
         kind = getattr(getattr(column, "dtype", None), "kind", "O")
         plain = hasattr(column, "__len__") and not isinstance(column, (*NO_ROWS, dict))
         if not plain or kind not in "iufO" or getattr(column, "ndim", 1) != 1:
-            raise AnswerError(f"{self.question}.{name}", say("core.table_column"))
+            raise AnswerError.say("core.table_column", f"{self.question}.{name}")
         if len(column) != len(first):
-            raise AnswerError(f"{self.question}.{name}", say("core.table_lengths"))
+            raise AnswerError.say("core.table_lengths", f"{self.question}.{name}")
 
     def records(self, columns: "list[Any]", before: int) -> "Iterator[list[int]]":
         """(unit, x, y) of each row in units of 1/UNIT. Raises AnswerError."""
@@ -94,7 +94,7 @@ class Columns:
         return signed_units(number, field.bounds, UNIT, field.id)
 
     def _refuse(self, field: "Field", row: int, problem: str) -> "NoReturn":
-        raise AnswerError(f"{self.question}.{field.id}", say("core.row", row=row, problem=problem)) from None
+        raise AnswerError.say("core.row", f"{self.question}.{field.id}", row=row, problem=problem) from None
 
     def array(self, columns: "list[Any]", before: int) -> "Integers":
         """`records` of numeric NumPy columns as one array: the same integers. Raises AnswerError."""

@@ -21,6 +21,7 @@ from inference.results.saving import save_posteriors
 from ldp_client.commands.output import Step
 from ldp_client.documents.errors import InputError
 from tests.inference.analyses.simulated import YES_NO, table
+from tests.kit.errors import raises
 
 
 def simulated(n: int = 4000, seed: int = 1, slope: float = 0.8):
@@ -39,6 +40,7 @@ def posterior():
     return analyse_table(simulated(), "ever ~ age + region", seed=3)
 
 
+@pytest.mark.slow
 def test_how_far_the_chains_are_is_told():
     """Of each stretch from nothing to its end; draws are the same, whoever listens."""
     heard: list[str] = []
@@ -195,7 +197,7 @@ def test_a_family_that_does_not_fit_is_refused():
 def test_a_blank_in_a_column_that_is_used_is_refused():
     whole = table()
     whole.public.loc[3, "age"] = np.nan
-    with pytest.raises(InputError, match="row 4"):
+    with raises(InputError, "table.blank_cells", "4"):
         assemble(whole, "ever ~ age")
     assemble(whole, "ever ~ region")
 

@@ -16,6 +16,7 @@ from inference.analyses.design_file import read_design
 from inference.analyses.survey import load_survey
 from ldp_client.cli import main
 from ldp_client.documents.errors import InputError
+from tests.kit.errors import raises
 
 FORCED = {"answers": ["no", "yes"], "reports": ["0", "1"], "matrix": [["5/6", "1/6"], ["1/6", "5/6"]]}
 # P(report 1) at a share π of yes, by the papers' own formulas.
@@ -274,5 +275,5 @@ def test_a_column_of_numbers_with_a_word_in_it_is_no_factor_of_them_all(tmp_path
     rows = [{"q": place % 2, "age": 20 + place % 50} for place in range(100)]
     rows[16]["age"] = "unknown"
     (tmp_path / "design.json").write_text(document(FORCED))
-    with pytest.raises(InputError, match="row 17 'unknown'"):
+    with raises(InputError, "table.numbers_and_words", "17 'unknown"):
         load_survey(write(tmp_path / "s.csv", rows), str(tmp_path / "design.json"), "q ~ age")

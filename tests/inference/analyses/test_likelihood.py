@@ -123,6 +123,7 @@ def log_likelihood(found, data):
     return of
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("formula", "family", "terms", "public"), SHAPES, ids=[one[0] for one in SHAPES])
 def test_the_likelihood_is_that_of_enumeration(formula, family, terms, public):
     is_enumerated(formula, family, terms, public)
@@ -222,6 +223,7 @@ def test_equal_reports_are_counted_once():
     assert tenfold == pytest.approx(10 * single, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_a_transform_is_found_over_reports_not_over_cells():
     """scale(clinic) has the mean and sd of all reports, however often each cell came."""
     found = assemble(table(), "ever ~ scale(cov.size)")

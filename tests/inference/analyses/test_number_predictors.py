@@ -128,6 +128,7 @@ def test_the_likelihood_is_that_of_fine_integration(formula, document):
     is_integrated(formula, document)
 
 
+@pytest.mark.slow
 def test_so_it_is_without_other_columns():
     is_integrated("died ~ hours", SHARP)
 
@@ -158,6 +159,7 @@ def is_integrated(formula, document):
             assert float(np.asarray(slopes[name])[place]) == pytest.approx(wanted, rel=1e-8, abs=1e-8)
 
 
+@pytest.mark.slow
 def test_a_private_number_by_another_private_column():
     """The number's law, given the choice beside it, adds up to what each alone has."""
     found = assemble(people(30), "died ~ hours + ever + (1 | clinic)")
@@ -186,6 +188,7 @@ def test_a_plan_by_a_private_number_is_refused():
         plan_formula(possible_of_study(study, "died ~ hours", None), "died ~ hours")
 
 
+@pytest.mark.slow
 def test_a_quadrature_that_is_too_coarse_is_found():
     """A law as narrow as the distance of two places; and a term with a jump."""
     whole = people(400, SHARP)
@@ -227,6 +230,7 @@ def test_the_parts_of_reports_have_the_chances_of_their_density(document, family
     assert shares.sum() == pytest.approx(1, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_prior_draws_of_every_part_can_be_checked():
     found = assemble(people(60), "sick ~ hours + ever + (1 | clinic)")
     sites = prior_sites(found, 1, 80)

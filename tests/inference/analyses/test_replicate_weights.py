@@ -18,6 +18,7 @@ from inference.analyses.table import Table, known_channel, table_of
 from inference.analyses.weights import ReplicateWeights
 from ldp_client.cli import main
 from ldp_client.documents.errors import InputError
+from tests.kit.errors import raises
 
 WARNER = [[0.8, 0.2], [0.2, 0.8]]
 
@@ -80,7 +81,7 @@ def test_a_jackknife_of_strata_is_the_textbooks():
         40**2 * parts[0].var(ddof=1) / 4 + 180**2 * parts[1].var(ddof=1) / 6, rel=1e-10
     )
     assert sampled.replicates.degrees == 8
-    with pytest.raises(InputError, match="jkn need their scale"):
+    with raises(InputError, "weights.scale_missing"):
         ReplicateWeights("w", "jkn")
     # Two of a stratum, of which one is left out: Stata's and R's JK2, of scale 1.
     pairs = np.full(6, 5.0)
@@ -104,7 +105,7 @@ def test_balanced_half_samples_are_the_textbooks(fay):
     assert total == pytest.approx(np.sum((base[::2] * pairs) ** 2), rel=1e-10)
     assert sampled.replicates.degrees == 3
     if fay:
-        with pytest.raises(InputError, match=r"by 0\.25 times what brr does"):
+        with raises(InputError, "weights.replicate_spread_differs", "0.25", "brr"):
             moved(table, "brr")
 
 

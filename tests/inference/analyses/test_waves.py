@@ -27,6 +27,7 @@ from ldp_client.documents.errors import InputError
 from schemas import Report, Study
 from summaries.reading import load_evidence
 from tests import studies
+from tests.kit.errors import raises
 
 REGION = {"id": "region", "choices": ["south", "north"]}
 EVER = {
@@ -246,7 +247,7 @@ def test_a_census_of_waves_that_are_called_by_years(waves, tmp_path):
 
 
 def test_one_wave_is_none(waves):
-    with pytest.raises(InputError, match="two or more"):
+    with raises(InputError, "wave.only_one"):
         analyse_waves({"2024": waves["2024"]}, "ever ~ wave")
 
 
@@ -287,7 +288,7 @@ def test_levels_of_waves_that_differ_in_capitals_alone_are_named(formula, tables
         rows = [[place % 2, regions[place // 2 % 2]] for place in range(40 if name == "a" else 60)]
         write(tables / f"{name}.csv", ["q", "region"], rows)
     given = ({"a": "a.csv", "b": "b.csv"}, "d.json", formula, "refuse", [])
-    with pytest.raises(InputError, match="region has 'north' in wave a and 'NORTH' in wave b, which look"):
+    with raises(InputError, "wave.levels_look_alike", "region", "north", "NORTH"):
         load_waves(*given)
     write(tables / "b.csv", ["q", "region"], [[0, "north"], [1, "NORTH"], [1, "south"]] * 20)
     assert any("are taken as two" in note for note in load_waves(*given)[0].notes)

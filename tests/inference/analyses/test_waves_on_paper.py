@@ -29,6 +29,7 @@ from schemas import Study
 from summaries import summarize
 from tests import studies
 from tests.inference.simulation import seeded
+from tests.kit.errors import raises
 
 DICE = {"first": [["5/6", "1/6"], ["1/6", "5/6"]], "second": [["2/3", "1/3"], ["1/3", "2/3"]]}
 EVER = {**studies.YES_NO, "mechanism": {"name": "randomized_response", "epsilon": "2"}}
@@ -105,7 +106,7 @@ def test_a_wave_may_have_one_arm_alone(two):
     table = table_of_waves({"a": (first[0], None, first[2]), "b": Wave(other[0], None, other[2])}, ["ever"])
     assert table.n == 5
     assert "arm" not in table.public.columns
-    with pytest.raises(InputError, match="wave a: it has neither"):
+    with raises(InputError, "wave.reports_invalid", "a: it has neither"):
         table_of_waves({"a": (first[0], None), "b": other}, ["ever"])
 
 
@@ -124,9 +125,9 @@ def test_a_design_may_speak_of_each_wave(two):
     table = table_of_waves(two, ["ever"], design=design(matrices=parts))
     ever = table.private["ever"]
     assert ever.vectors[ever.codes[-1], 1] == pytest.approx(0.9 * 2 / 3 + 0.1 / 3)
-    with pytest.raises(InputError, match="ever was asked with other dice in some wave"):
+    with raises(InputError, "wave.dice_differ", "ever"):
         table_of_waves(two, ["ever"], design=design(**forced))
-    with pytest.raises(InputError, match="wave 2025: the design has no matrix of ever"):
+    with raises(InputError, "wave.design_lacks_matrix", "2025", "ever"):
         table_of_waves(two, ["ever"], design=design(matrices=parts[:1]))
 
 
@@ -231,7 +232,7 @@ def test_a_summary_as_a_waves_reports_is_refused(files, capsys):
     assert main([*FIT, "--wave", "a=a.json,sum.json", *SECOND]) == 3
     assert "wave a: a summary no longer has single reports" in capsys.readouterr().err
     study, reports, _ = files["2024"]
-    with pytest.raises(InputError, match="wave a: a summary no longer has"):
+    with raises(InputError, "wave.reports_invalid", "a: a summary no longer has"):
         table_of_waves({"a": (study, summarize(study, reports)), "b": files["2025"]}, ["ever"])
 
 
@@ -257,6 +258,7 @@ def test_from_files_to_one_posterior_of_waves(files):
     assert "share ever = yes, wave = a, arm = paper alone" in entry["quantities"]
 
 
+@pytest.mark.slow
 def test_reports_of_a_wave_may_be_csv_as_exports_are(files, capsys):
     """A file of devices' reports that ends in .csv was taken for records on paper."""
     reports = [one.to_document() for one in files["2024"][1]]

@@ -40,6 +40,7 @@ def moments(truths, exclusive):
     return mean, square - np.outer(mean, mean)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("truths", "exclusive"), [(TRUTHS, (False, False)), (ALONE, (True, False)), (TRUTHS, (False, True))]
 )

@@ -130,6 +130,7 @@ def test_densities_are_the_dense_ones(kind, constant, count_sd, average):
         assert float(fast(AT[1]) - fast(AT[0])) == pytest.approx(expected, rel=1e-8)
 
 
+@pytest.mark.slow
 def test_a_part_left_out_is_noticed():
     case = some_case("entries alike", True, count_sd=9.0)
     dense = dense_density(case)

@@ -317,6 +317,7 @@ def test_samples_follow_the_cells(base, noise):
     assert stats.chisquare(counts, counts.sum() * wrong / wrong.sum()).pvalue < FALSE_ALARM
 
 
+@pytest.mark.slow
 def test_lemma_3_2_of_ldpbi():
     """A clipped density h(x) exp(polynomial of degree two), h a polynomial, under Gaussian noise.
 

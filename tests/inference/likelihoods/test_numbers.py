@@ -197,6 +197,7 @@ def test_float32_exponential_stays_finite() -> None:
         assert np.all(np.isfinite(grad))
 
 
+@pytest.mark.slow
 def test_counts_are_a_multinomial_with_its_coefficient() -> None:
     base = ClippedNormal(0.4, 0.3)
     law = BinnedPerturbed(base, LaplaceNoise(1.0), [-0.01, 0.5, 1.01], 5)

@@ -61,6 +61,7 @@ def test_a_proposals_ratio_is_that_of_wishart_densities():
     assert abs(expected) > 0.01
 
 
+@pytest.mark.slow
 def test_a_scatters_density_is_wishart_times_what_was_released():
     data = released(noisy(holders=1, intercept=True), default_prior(3, 2))
     state = mcmc_normalx.init(jax.random.key(1), data)

@@ -9,6 +9,7 @@ import pytest
 from ldp_client.documents.errors import AnswerError
 from ldp_client.mechanisms.tables import rows
 from tests import studies
+from tests.kit.errors import raises
 from tests.ldp_client.tables.asking import mechanism, random_places, table
 
 COLUMNS = table(random_places(1000))
@@ -78,7 +79,7 @@ def test_what_is_wrong_with_a_table_is_said_without_its_values(given, field, pro
     "column", [np.array([True, False, True]), np.array(["1", "2", "3"]), np.ones((3, 1)), np.ones(3, complex)]
 )
 def test_arrays_that_are_no_column_of_numbers_are_refused(column):
-    with pytest.raises(AnswerError, match=r"power.t: must be a column of numbers"):
+    with raises(AnswerError, "core.table_column", field="power.t"):
         mechanism().quantise({**studies.ROWS, "t": column})
 
 
@@ -90,7 +91,7 @@ def test_a_table_in_memory_is_read_in_parts(monkeypatch):
     for way in (COLUMNS, lists):
         assert m.quantise(way).sums == wanted.sums
     lists["v"][901] = None
-    with pytest.raises(AnswerError, match=r"power.v: row 902: is missing"):
+    with raises(AnswerError, "core.row", "902: is missing", field="power.v"):
         m.quantise(lists)
 
 
@@ -108,14 +109,14 @@ def test_a_masked_value_is_missing(size):
     """Whatever lies under the mask, in small tables and in large ones."""
     part = {name: column[:size] for name, column in COLUMNS.items()}
     hidden = np.ma.masked_array(part["v"], np.arange(size) == 6)
-    with pytest.raises(AnswerError, match="row 7: is missing"):
+    with raises(AnswerError, "core.row", "7: is missing"):
         mechanism().quantise({**part, "v": hidden})
     unmasked = mechanism().quantise({**part, "v": np.ma.masked_array(part["v"])})
     assert unmasked.sums == mechanism().quantise(part).sums
 
 
 def test_fewer_rows_than_a_group_are_refused():
-    with pytest.raises(AnswerError, match="fewer rows than one group of 4"):
+    with raises(AnswerError, "core.table_groups", "4"):
         mechanism(average=4).quantise(studies.ROWS)
 
 

@@ -1,0 +1,38 @@
+"""Expected errors by what stays when words change: class, code, field and the facts in the message."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from ldp_client.documents.errors import LdpkitError
+
+Code = str | tuple[str, ...]
+
+
+@contextmanager
+def raises(
+    kind: type[LdpkitError] | tuple[type[LdpkitError], ...],
+    code: Code,
+    *facts: str,
+    field: str | None = None,
+) -> Iterator[pytest.ExceptionInfo[LdpkitError]]:
+    """Fail unless the block raises an error of this class and code.
+
+    Args:
+        kind: the error's class, or classes of which it has one.
+        code: its `code`; from a table of cases also a tuple of the code and facts.
+        facts: what the message must name, such as a file, a row or an option.
+        field: the error's `field`, where that is part of what is expected.
+    """
+    wanted, more = (code, ()) if isinstance(code, str) else (code[0], code[1:])
+    with pytest.raises(kind) as caught:
+        yield caught
+    error = caught.value
+    assert error.code == wanted, f"{error.code}: {error}"
+    if field is not None:
+        assert error.field == field, error
+    for fact in (*more, *facts):
+        assert fact in str(error), f"{fact!r} is not in: {error}"
