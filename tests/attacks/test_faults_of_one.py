@@ -116,7 +116,7 @@ def test_an_exception_that_one_report_raises_reaches_its_sender_alone(collecting
     first, broken, second, third, seen = collecting.collector.writer._store(works)
     assert (first, third, seen) == ([Receipt.STORED], [Receipt.STORED], 2)
     assert second.kind is INTERNAL
-    with raises(ProblemError, "internal", "internal"):
+    with raises(ProblemError, "internal"):
         raise intake.problem_of(broken)
     assert collecting.summary().json["questions"]["ever"]["n"] == 3
     assert {report.id for report in collecting.exported()} == {good[0].id, gone.id, kept.id}

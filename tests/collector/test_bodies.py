@@ -115,7 +115,7 @@ def test_encodings_are_named_in_any_case(habits):
 @pytest.mark.parametrize(("encoding", "compress"), COMPRESSIONS)
 def test_the_inflated_limit_is_exact(encoding, compress):
     assert inflate(compress(b"x" * 1000), encoding, 1000) == b"x" * 1000
-    with raises(ProblemError, "body-too-large", "body-too-large"):
+    with raises(ProblemError, "body-too-large"):
         inflate(compress(b"x" * 1001), encoding, 1000)
 
 

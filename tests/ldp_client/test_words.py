@@ -104,6 +104,8 @@ def test_every_sentence_of_the_devices_is_said(pytestconfig):
     """Keys in code stand in the language's files, and the other way round."""
     package = pytestconfig.rootpath / "ldp_client"
     code = "".join([file.read_text("utf-8") for file in package.rglob("*.py")])
+    # Codes of errors look like keys.
+    code = re.sub(r'code ?= ?"[a-z0-9_.]+"', "", code)
     named = set(re.findall(r"""["']((?:core|cli|device|files)\.[a-z0-9_.]+)["']""", code))
     known = [
         key for key in ENGLISH.sentences() if key.partition(".")[0] in ("core", "cli", "device", "files")
