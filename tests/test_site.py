@@ -70,6 +70,7 @@ def test_links_out_of_the_docs_lead_to_what_the_site_has():
     assert links.relinked("[a](docs/study.md)", "reference/architecture.md", "") == "[a](../study.md)"
 
 
+@pytest.mark.needs("mkdocs")
 def test_the_site_is_built_strictly_and_loads_nothing_from_elsewhere(tmp_path, pytestconfig):
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")]
     command += ["--config-file", "website/mkdocs.yml"]
@@ -97,6 +98,7 @@ def test_the_site_is_built_strictly_and_loads_nothing_from_elsewhere(tmp_path, p
     assert 'id="ldp_client.device.device.Device.answer"' in reference
 
 
+@pytest.mark.needs("mkdocs")
 def test_a_link_that_leads_nowhere_ends_the_build(tmp_path, pytestconfig):
     """The same strictness, on a page of its own."""
     config = (pytestconfig.rootpath / "website" / "mkdocs.yml").read_text("utf-8")

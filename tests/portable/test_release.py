@@ -355,6 +355,7 @@ def test_changes_are_those_of_the_newest_version():
     assert stated["project"]["dependencies"] == []
 
 
+@pytest.mark.needs("git")
 def test_slips_before_a_release_are_said(tmp_path, capsys):
     """A change that nobody committed is left out, and a folder in dist/ is somebody's."""
     subprocess.run(["git", "init", "--quiet"], cwd=tmp_path, check=True)

@@ -210,6 +210,7 @@ def test_spark_refuses(tmp_path, spark):
         summarize_dataset(FEW, paths, "spark")
 
 
+@pytest.mark.needs("dask", "pyspark")
 def test_what_is_missing_is_one_line(folder, monkeypatch):
     monkeypatch.setattr("summaries.engines.clusters.PATIENCE", 1)
     with raises(TransferError, "engine.scheduler_unreachable", "tcp://127.0.0.1:9"):
