@@ -13,9 +13,7 @@ from contextlib import suppress
 from threading import Thread
 from types import SimpleNamespace
 
-import dask.dataframe
 import pytest
-from distributed import Client
 
 from inference.design.cluster import place_of
 from ldp_client.cli import main
@@ -25,6 +23,7 @@ from summaries.engines import clusters, on_spark
 from summaries.telling import tell_waiting
 from tests.collector.conftest import wait_for
 from tests.kit.errors import raises
+from tests.kit.programs import need
 from tests.summaries.engines_data import FEW, made, write, write_dataset
 
 SCHEDULER = "from distributed.cli.dask_scheduler import main; main()"
@@ -32,6 +31,15 @@ SCHEDULER = "from distributed.cli.dask_scheduler import main; main()"
 WITHOUT = "import sys; sys.modules |= dict.fromkeys(['ldp_client', 'summaries', 'inference', 'schemas'])\n"
 WORKER = "from distributed.cli.dask_worker import main; main()"
 SECONDS = 60
+
+
+@pytest.fixture(autouse=True, scope="module")
+def dask_packages():
+    """Imported here: that takes three seconds, and a package that `make test` does without."""
+    need("dask")
+    global Client, dask
+    import dask.dataframe
+    from distributed import Client
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import jax
-import nbformat
 import numpy as np
 import pytest
 
@@ -123,6 +122,9 @@ def errors(notebook):
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebooks_are_stored_as_they_ran_from_top_to_bottom(path):
+    need("nbclient")
+    import nbformat
+
     notebook = nbformat.read(path, 4)
     assert [cell.execution_count for cell in code_cells(notebook)] == list(
         range(1, len(code_cells(notebook)) + 1)
@@ -138,6 +140,7 @@ def test_notebooks_are_stored_as_they_ran_from_top_to_bottom(path):
 def test_notebooks_run(path, tmp_path):
     """Whatever they print, without an error; real data are left alone, so that all machines run the same."""
     need("nbclient")
+    import nbformat
     from nbclient import NotebookClient
 
     notebook = nbformat.read(path, 4)

@@ -23,8 +23,8 @@ from ldp_client.documents.errors import InputError, StatementError
 from schemas import Study
 from tests.collector.conftest import build_study as ordinary_study
 from tests.collector.conftest import ensure_database
-from tests.collector.contract import run_cases
 from tests.kit.errors import raises
+from tests.kit.programs import need
 from tests.secure_sum.conftest import TOKEN, build_study, close_study
 
 NO_DRAWING: dict[str, object] = {}
@@ -134,6 +134,9 @@ def test_the_openapi_document_of_a_node_is_its_own(network):
 
 @pytest.mark.slow
 def test_generated_requests_to_a_node_get_documented_answers(network):
+    need("schemathesis")
+    from tests.collector.contract import run_cases
+
     network.publish("ever")
     node, sent = network.nodes[0], network.answer(15)
     known = [SimpleNamespace(study="summed", id=messages[0].path[-32:]) for messages in sent]
