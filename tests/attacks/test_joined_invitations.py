@@ -25,6 +25,7 @@ from collector.storage.upkeep import Upkeep, telltale_settings
 from ldp_client.cli import main
 from tests.attacks.conftest import KEY
 from tests.collector.conftest import REPOSITORY, build_report, count_invitations
+from tests.statistics import seed_the_system
 
 FRAME_HEADER, WAL_HEADER = 24, 32
 
@@ -159,7 +160,8 @@ def concordant(path, ids):
     return sum(where[a] > where[b] for a, b in pairs) / len(pairs)
 
 
-def test_the_places_in_sqlites_file_keep_no_order_of_days_before(habits, study):
+def test_the_places_in_sqlites_file_keep_no_order_of_days_before(habits, study, monkeypatch):
+    seed_the_system(monkeypatch, "places")
     reports = [build_report(study) for _ in range(50)]
     for report in reports:
         habits.put(report)
@@ -185,7 +187,8 @@ def test_places_and_transactions_in_postgresql_keep_no_order_of_days_before(make
     assert harness.summary().get_json()["questions"]["ever"]["n"] == 60
 
 
-def test_a_backup_is_in_the_order_of_ids(invited, study, tmp_path):
+def test_a_backup_is_in_the_order_of_ids(invited, study, tmp_path, monkeypatch):
+    seed_the_system(monkeypatch, "backup")
     ids = [report.id for report, _ in answered(invited, study, 30)]
     copy = tmp_path / "copy"
     assert main(["backup", "--out", str(copy), "--database", invited.url]) == 0

@@ -4,16 +4,19 @@ import json
 import random
 from base64 import b64decode, b64encode
 from email.message import Message
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from pyhpke import KEMKey, KEMKeyPair
 
 from collector.oblivious import gateway
-from collector.oblivious.keys import GatewayKeys
-from ldp_client.device import clock, outbox, relayed
+from collector.oblivious.keys import GatewayKey, GatewayKeys
+from ldp_client.device import outbox, relayed
 from ldp_client.device.exchange import Answer
 from ldp_client.device.known_studies import note_publisher
-from tests.attacks import test_joining_people_and_reports as joining
+from ldp_client.oblivious.encapsulation import encapsulate
 from tests.attacks.test_joining_people_and_reports import (
     ADVERSARIES,
     BATCHES,
@@ -26,6 +29,7 @@ from tests.attacks.test_joining_people_and_reports import (
     batches_of,
     by_order,
     linked,
+    seed_all,
 )
 from tests.collector.conftest import REPOSITORY
 from tests.ldp_client.devices import consenting
@@ -35,12 +39,19 @@ RELAY = "https://relay.example/ldpkit"
 ALL = PEOPLE * BATCHES
 
 
+def encapsulate_by(source, key_id, public_key, request):
+    """A request whose key for one use is of that source, and not of OpenSSL's generator."""
+    private = X25519PrivateKey.from_private_bytes(source(32))
+    pair = [KEMKey.from_pyca_cryptography_key(one) for one in (private, private.public_key())]
+    return encapsulate(key_id, public_key, request, KEMKeyPair(*pair))
+
+
 class RelayedWorld(World):
     """The same with a relay before the collector. passed: all that the relay saw."""
 
     def __init__(self, folder, monkeypatch):
         self.passed = []
-        keys = GatewayKeys.generate()
+        keys = GatewayKeys((GatewayKey(7, X25519PrivateKey.from_private_bytes(bytes(range(32)))),))
         keys.save(folder / "ohttp.keys")
         stated = {"relay": RELAY, "keys": b64encode(keys.keys[0].configuration).decode()}
         super().__init__(
@@ -78,9 +89,8 @@ class RelayedWorld(World):
 
 @pytest.fixture
 def world(tmp_path, monkeypatch):
-    draws = random.Random(21)
-    plain = joining.os_urandom
-    monkeypatch.setattr(clock.os, "urandom", lambda size: draws.randbytes(size) if size == 6 else plain(size))
+    seed_all(monkeypatch, 21)
+    monkeypatch.setattr(relayed, "encapsulate", partial(encapsulate_by, random.Random(21).randbytes))
     made = RelayedWorld(tmp_path, monkeypatch)
     yield made
     made.close()

@@ -7,6 +7,7 @@ from ldp_client.device.exchange import backoff
 from tests.ldp_client.devices import Server, consenting
 from tests.oblivious.conftest import keys, relayed_study
 from tests.oblivious.test_device import Relay
+from tests.statistics import seed_the_system
 
 __all__ = ["keys"]
 HOURS = 100
@@ -15,6 +16,7 @@ LEAST = 20
 
 
 def test_each_of_two_reports_that_are_never_settled_has_its_turns(tmp_path, keys, monkeypatch):
+    seed_the_system(monkeypatch, "turns")
     with Server() as collector, Relay() as one, Relay() as other:
         device = consenting(tmp_path / "device", "9", collector.url)
         for name, relay in (("one", one), ("other", other)):

@@ -11,6 +11,7 @@ from ldp_client.device.pacing import PERIOD_SECONDS
 from schemas import Study
 from tests import studies
 from tests.ldp_client.devices import Server, consenting
+from tests.statistics import seed_the_system
 
 YES = {"ever": True}
 # A minute's, fewer than real ones.
@@ -89,8 +90,9 @@ def test_reports_that_nobody_takes_hold_no_deletion_up(life, server):
     assert life.flush().deleted == 1
 
 
-def test_reports_of_one_study_hold_none_of_another_up(life, server):
+def test_reports_of_one_study_hold_none_of_another_up(life, server, monkeypatch):
     """At once where each may be tried once; else with time, as chance takes others each minute."""
+    seed_the_system(monkeypatch, "others")
     server.stuck = "PUT /v1/studies/new"
     for number in range(3):
         life.answer(f"new{number}")

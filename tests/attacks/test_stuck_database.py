@@ -8,7 +8,7 @@ import sqlite3
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 
 import psycopg
@@ -30,6 +30,7 @@ from collector.storage.failures import problem_of
 from collector.storage.keys import Role, add_key
 from collector.storage.packing import PackedReport
 from collector.storage.queries import OtherReleaseError
+from collector.views import health
 from tests.collector.conftest import build_report, build_study, wait_for
 from tests.kit.errors import raises
 
@@ -71,7 +72,7 @@ class Clock:
 
 
 class Waits(Clock):
-    """The writer's clock, which goes on only while somebody waits for it, and a commit is under way."""
+    """The writer's clock: it goes on only while somebody waits for a commit that is stuck."""
 
     def __init__(self, monkeypatch, is_stuck):
         super().__init__()
@@ -92,20 +93,23 @@ class Waits(Clock):
 def test_a_database_that_stands_still_holds_up_nothing_but_itself(make_harness, postgresql, monkeypatch):
     # It is stopped for less: what waits for it ends when it goes on.
     monkeypatch.setattr(database_module, "STATEMENT_SECONDS", 600)
-    study = build_study()
+    monkeypatch.setattr(health, "READY_SECONDS", LONGEST_SECONDS)
+    study, is_stopped = build_study(), threading.Event()
     harness = make_harness(database=postgresql.new_database(), database_timeout=PATIENCE)
-    harness.publish(study)
+    writer = harness.collector.writer
+
+    def is_stuck():
+        if is_stopped.is_set():
+            wait_for(lambda: writer._since is not None, LONGEST_SECONDS)
+        return is_stopped.is_set()
+
+    clock = Waits(monkeypatch, is_stuck)
+    assert harness.publish(study).status_code == 201
     reports = [build_report(study) for _ in range(20)]
     assert harness.put(reports[0]).status_code == 201
     assert harness.client.get("/readyz").status_code == 200
-    with ThreadPoolExecutor(12) as pool, stopped(postgresql), monkeypatch.context() as patches:
-        writer = harness.collector.writer
-
-        def is_stuck():
-            wait_for(lambda: writer._since is not None, LONGEST_SECONDS)
-            return True
-
-        clock = Waits(patches, is_stuck)
+    with ThreadPoolExecutor(12) as pool, stopped(postgresql):
+        is_stopped.set()
         first = [pool.submit(harness.put, report) for report in reports[:8]]
         assert {one.result(LONGEST_SECONDS).status_code for one in first} == {503}
         waited = clock.now
@@ -116,6 +120,7 @@ def test_a_database_that_stands_still_holds_up_nothing_but_itself(make_harness, 
             answer = pool.submit(harness.app.test_client().get, path)
             assert answer.result(LONGEST_SECONDS).status_code == status
         assert clock.now == waited
+        is_stopped.clear()
     wait_for(lambda: harness.put(reports[10]).status_code == 201, LONGEST_SECONDS)
     assert harness.client.get("/readyz").status_code == 200
 
@@ -155,11 +160,13 @@ def test_an_answer_that_never_comes_is_not_waited_for(postgresql, monkeypatch):
 
 def test_readers_leave_connections_for_writing_and_for_others(make_harness, postgresql, monkeypatch):
     clock = Clock()
-    monkeypatch.setattr(bounding, "time", clock)
+    for module in (bounding, writer_module):
+        monkeypatch.setattr(module, "time", clock)
+    monkeypatch.setattr(health, "READY_SECONDS", LONGEST_SECONDS)
     study = build_study()
     url = postgresql.new_database()
     harness = make_harness(database=url, connections=4, database_timeout=PATIENCE)
-    harness.publish(study)
+    assert harness.publish(study).status_code == 201
     assert harness.put(build_report(study)).status_code == 201
     entered, leave = threading.Barrier(5), threading.Event()
 
@@ -169,7 +176,8 @@ def test_readers_leave_connections_for_writing_and_for_others(make_harness, post
             entered.wait(LONGEST_SECONDS)
             leave.wait(3 * LONGEST_SECONDS)
 
-    with ThreadPoolExecutor(30) as pool:
+    with ThreadPoolExecutor(30) as pool, ExitStack() as ended:
+        ended.callback(leave.set)
         readers = [pool.submit(read) for _ in range(4)]
         entered.wait(LONGEST_SECONDS)
         more = [pool.submit(harness.app.test_client().get, "/v1/studies/habits?version=9") for _ in range(20)]

@@ -14,6 +14,7 @@ from ldp_client.documents.errors import ReportError
 from schemas import Report
 from summaries import summarize
 from tests.collector.conftest import ANSWERS, build_study
+from tests.statistics import seeded
 
 
 @pytest.fixture
@@ -34,7 +35,8 @@ def rules(one_study):
 @pytest.fixture
 def reports(one_study, rules):
     """Reports of devices, with every question among them."""
-    found = [perturb_answers(one_study, rules.mechanisms, ANSWERS) for _ in range(60)]
+    source = seeded("reports")
+    found = [perturb_answers(one_study, rules.mechanisms, ANSWERS, source) for _ in range(60)]
     assert {name for report in found for name in report.payloads} == set(rules.mechanisms)
     return found
 

@@ -20,6 +20,7 @@ from collector.reports.paging import Opened
 from tests import studies
 from tests.collector.answered import basic
 from tests.collector.conftest import REPOSITORY, build_report, wait_for
+from tests.statistics import seed_the_system
 
 # Stands in for `ldpkit fit STUDY SUMMARY --out DIR`: writes down that it ran, and a posterior.
 STAND_IN = """
@@ -352,8 +353,9 @@ def test_a_fitter_that_starts_after_its_server_ended_ends_at_once(habits):
 
 
 @pytest.mark.slow
-def test_the_true_fit_reads_what_the_collector_keeps(make_harness, make_study, token):
+def test_the_true_fit_reads_what_the_collector_keeps(make_harness, make_study, token, monkeypatch):
     """`ldpkit posteriors --once` with the inference package, and the page that follows from it."""
+    seed_the_system(monkeypatch, "reports")
     yes_no = {"id": "ever", "ask": "yes_no", "mechanism": {"name": "randomized_response", "epsilon": "3"}}
     study = make_study(questions=[{**yes_no, "model": {"name": "bernoulli"}}])
     harness = make_harness()

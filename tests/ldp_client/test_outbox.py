@@ -21,6 +21,7 @@ from schemas import Study
 from tests import studies
 from tests.kit.errors import raises
 from tests.ldp_client.devices import Server, consenting
+from tests.statistics import seed_the_system
 
 STUDY = Study(studies.document(studies.YES_NO))
 YES = {"ever": True}
@@ -68,6 +69,7 @@ def test_now_sends_at_once_and_so_does_a_clock_that_was_moved_far_back(tmp_path,
 def test_the_time_is_drawn_evenly_from_the_window(monkeypatch):
     """Mean and spread of 4000 draws, five standard errors each; half a window would fail both."""
     clock = Clock(monkeypatch)
+    seed_the_system(monkeypatch, "waits")
     waits = [due_within(1e6) - clock.now for _ in range(4000)]
     assert 0 <= min(waits) < 1e4
     assert 0.99e6 < max(waits) <= 1e6

@@ -24,6 +24,21 @@ const study = await parseStudy(JSON.stringify(document));
 const device = await openDevice({ maxEpsilon: "4" });
 """
 
+# A source for `openDevice` whose bytes follow from a number, by the generator mulberry32.
+SEEDED = """
+const seeded = (seed) => {
+  const next = () => {
+    seed = (seed + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(seed ^ (seed >>> 15), seed | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return (mixed ^ (mixed >>> 14)) >>> 24;
+  };
+  const random = (size) => Uint8Array.from({ length: size }, next);
+  random.forTests = true;
+  return random;
+};
+"""
+
 OF_A_VECTOR = """
 const [document, answers, bytes, name] = args;
 const random = (size) => Uint8Array.from(bytes.splice(0, size));

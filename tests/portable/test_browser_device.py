@@ -11,6 +11,7 @@ from tests.portable.browser_device import (
     ANSWERS,
     DOCUMENT,
     OPEN,
+    SEEDED,
     answered,
     flush,
     reports_of_vectors,
@@ -149,15 +150,15 @@ def test_outside_its_days_a_study_is_not_answered(page, days):
 
 ONE = studies.document(studies.NUMBER, studies.CHOICE, studies.LINEAR, ask_one=True)
 ONE_ANSWERS = {**ANSWERS, "rating": studies.ANSWERS["rating"]}
-ASK_ONE = """
+ASK_ONE = f"""{SEEDED}
 const [document, answers, count] = args;
 const study = await parseStudy(JSON.stringify(document));
-const found = [];
-for (let number = 0; number < count; number++) {
-  const device = await openDevice({ maxEpsilon: "4", name: `one-${number}` });
-  const { body } = await device.answer(study, answers);
+const found = [], random = seeded(1);
+for (let number = 0; number < count; number++) {{
+  const device = await openDevice({{ maxEpsilon: "4", name: `one-${{number}}`, random }});
+  const {{ body }} = await device.answer(study, answers);
   found.push([Object.keys(JSON.parse(body).payloads).join(), body.length, await device.epsilonLeft()]);
-}
+}}
 return found;
 """
 

@@ -10,6 +10,7 @@ from ldp_client.documents.sections import names_in
 from schemas import Study
 from tests import studies
 from tests.portable.browser_device import (
+    SEEDED,
     answered,
     withdraw,
 )
@@ -93,7 +94,7 @@ def test_a_memoized_report_follows_the_permanent_answer_and_not_the_true_one(pag
     mechanism = mechanism_for(study.questions[0])
     script = """
     const [document, versions] = args;
-    const device = await openDevice({ maxEpsilon: "4" });
+    const device = await openDevice({ maxEpsilon: "4", random: seeded(1) });
     const study = await parseStudy(JSON.stringify(document));
     const payloads = [];
     for (let version = 1; version <= versions; version++) {
@@ -104,7 +105,7 @@ def test_a_memoized_report_follows_the_permanent_answer_and_not_the_true_one(pag
     return payloads;
     """
     count = 500
-    payloads = [base64.b64decode(text)[0] for text in run(page, script, study.document, count)]
+    payloads = [base64.b64decode(text)[0] for text in run(page, SEEDED + script, study.document, count)]
     ((_, (permanent,)),) = kept_answers(page)
     share = mechanism.again / 2**32
     for bit in range(3):

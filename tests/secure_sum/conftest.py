@@ -79,6 +79,7 @@ ADDRESSES = [
 ]
 PEOPLE = 120
 INVITATION = "summed-0"
+PATIENCE = 60
 
 
 def build_study(*names: str, **route: Any) -> Study:
@@ -118,6 +119,8 @@ class Node:
         """Start, also again on the same port after `stop`."""
         database = ensure_database(f"sqlite:///{self.database}")
         settings = {"database": database, "token": TOKEN, "node_key": str(self.key_file)}
+        # The disk of a busy machine takes seconds for a commit now and then.
+        settings["database_timeout"] = PATIENCE
         self.app = create_app(settings)
         self._server = make_server("127.0.0.1", self._port, self._call, threaded=True)
         self._port = self._server.server_port

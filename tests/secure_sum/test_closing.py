@@ -21,6 +21,7 @@ from schemas import Study
 from summaries import Summary
 from tests.kit.errors import raises
 from tests.secure_sum.conftest import ANSWERS, TOKEN, close_study
+from tests.statistics import seed_the_system
 
 TOKENS = [TOKEN]
 
@@ -44,7 +45,8 @@ def exact_sums(network, devices):
     return sums
 
 
-def test_the_total_is_the_sum_and_its_noise(network):
+def test_the_total_is_the_sum_and_its_noise(network, monkeypatch):
+    seed_the_system(monkeypatch, "noise")
     network.publish()
     network.answer(18)
     total = close(network).total

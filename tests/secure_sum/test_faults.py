@@ -20,6 +20,7 @@ from ldp_client.secure_sum import messages as outgoing
 from schemas import Study
 from tests.kit.errors import raises
 from tests.secure_sum.conftest import ANSWERS, INVITATION, TOKEN, close_study
+from tests.statistics import seed_the_system
 
 BINARY = "application/octet-stream"
 
@@ -59,7 +60,8 @@ class TestShares:
         assert network.nodes[0].publish(other).status_code == 201
         assert network.nodes[0].put(message, message.path.replace("summed", "other")).status_code == 422
 
-    def test_order_and_repeats_do_not_matter(self, network):
+    def test_order_and_repeats_do_not_matter(self, network, monkeypatch):
+        seed_the_system(monkeypatch, "noise")
         network.publish("fruit")
         sent = [(node, m) for _ in range(15) for node, m in zip(network.nodes, network.messages())]
         arriving = sent * 2

@@ -17,6 +17,7 @@ from ldp_client.mechanisms.summed import summed_distance
 from schemas import Study
 from tests.kit.errors import raises
 from tests.secure_sum.conftest import ANSWERS, QUESTIONS, build_study
+from tests.statistics import seeded
 
 WORST_ANSWERS = {
     "hours": [0, 1, 2.5, 5, 7, 9, 10, 1e300],
@@ -37,8 +38,8 @@ def exact_vector(mechanism, answer):
     return np.frombuffer(words, dtype="<i8").astype(object)
 
 
-def noisy(mechanism, answer):
-    return mechanism.noisy_vector(mechanism.quantise(answer), os.urandom)
+def noisy(mechanism, answer, source=os.urandom):
+    return mechanism.noisy_vector(mechanism.quantise(answer), source)
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
@@ -113,8 +114,8 @@ def test_the_noise_of_all_honest_devices_is_that_of_one_curator():
 
 
 def test_the_noise_has_the_variance_that_is_stated():
-    mechanism = mechanism_for(build_study("wait").questions[0])
-    drawn = np.concatenate([np.frombuffer(noisy(mechanism, 9), dtype="<i8") for _ in range(2000)])
+    mechanism, source = mechanism_for(build_study("wait").questions[0]), seeded("variance")
+    drawn = np.concatenate([np.frombuffer(noisy(mechanism, 9, source), dtype="<i8") for _ in range(2000)])
     noise = drawn.reshape(-1, 16) - exact_vector(mechanism, 9).astype(float)
     ratio = noise.var() / 4.0**NOISE_BITS
     assert abs(ratio - 1) < 5 * np.sqrt(2 / noise.size)
