@@ -22,6 +22,9 @@ RECORD_PAIRS = 2
 FAR = 1000.0
 
 
+REFUSAL = "no answer"
+
+
 SOME = 30
 
 
@@ -38,15 +41,19 @@ def answers_for(question: "Question") -> "Answers":
         "record": _records,
         "table": _tables,
     }
-    refusing = {"no answer": None} if question.refusal else {}
+    refusing = {REFUSAL: None} if question.refusal else {}
     return {**makers[question.ask](question), **refusing}
 
 
 def pairs_of(mechanism: "Mechanism", answers: "Answers") -> "list[tuple[str, str]]":
-    """The pairs of names to compare; of records (and tables) in numbers those that lie furthest apart."""
+    """The pairs of names to compare; of records (and tables) in numbers those that lie furthest apart.
+
+    A refusal is compared with every answer: one that looks like the first answer differs from the others.
+    """
     first, *others = answers
     if not isinstance(answers[first], dict) or not mechanism.words(bytes(mechanism.payload_size)):
-        return [(first, other) for other in others]
+        refusals = [(other, REFUSAL) for other in others if other != REFUSAL and REFUSAL in answers]
+        return [(first, other) for other in others] + refusals
     silent = {name: words_of(mechanism, answers[name], Stream(0)) for name in answers}
     names = list(answers)
     pairs = [(one, other) for index, one in enumerate(names) for other in names[index + 1 :]]
