@@ -129,12 +129,24 @@ PLANTED = [
 ]
 
 
+# Checks that look at the code's own numbers: how many reports are drawn does not matter to them.
+WITHOUT_REPORTS = (
+    "the sampler's coin is exactly p",
+    "the sampler's coin is exactly q",
+    "within the study's epsilon and delta",
+    "epsilon is not below the logarithm of the odds",
+    "odds, p and q are one law",
+    "no two answers are further apart than the noise hides",
+)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("question", "kind", "expected"), PLANTED, ids=lambda v: getattr(v, "__name__", ""))
 def test_planted_faults_are_found(question, kind, expected):
     # Of fewer reports chance hides these once in some hundred audits.
     many = {faults.QuietLaplace: 3 * SAMPLES, faults.SharedCoin: SAMPLES // 2}
-    found = audit(question, kind, samples=many.get(kind))
+    few = SAMPLES // 8 if all(name.endswith(WITHOUT_REPORTS) for name in expected) else None
+    found = audit(question, kind, samples=many.get(kind, few))
     assert not found.passed
     assert expected <= failures(found)
 
