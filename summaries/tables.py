@@ -123,7 +123,7 @@ def in_documents(
             raise InputError(
                 f"{where}: {counted(count, 'report')} before the end of an export that says "
                 f"{printable(end.get('reports'))}: export it again",
-                code="reports.wrong_end_of_parquet",
+                code="reports.wrong_end_of_export",
             )
 
 

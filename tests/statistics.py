@@ -23,7 +23,8 @@ FEWEST_EXPECTED = 10.0
 def seeded(*what: Any) -> NotForRealAnswers:
     """Randomness that follows from what is perturbed: the same in every run, another for other answers."""
     # NumPy takes 40 times as long for a few bytes, and mechanisms read millions of times.
-    return NotForRealAnswers(Random(repr(what)).randbytes)
+    whole = [part.tolist() if isinstance(part, np.ndarray) else part for part in what]
+    return NotForRealAnswers(Random(repr(whole)).randbytes)
 
 
 def seed_the_system(monkeypatch: pytest.MonkeyPatch, *what: Any) -> None:

@@ -42,7 +42,7 @@ def said_of(file, tmp_path, capsys, engine, cluster):
     ],
 )  # fmt: skip
 def test_spark_is_given_a_master_before_java_is_started(file, tmp_path, capsys, monkeypatch, cluster, meant):
-    need("pyspark")
+    need("java", "pyspark")
     import pyspark.sql as pyspark
 
     monkeypatch.setattr("pyspark.SparkContext._active_spark_context", None)
@@ -68,7 +68,7 @@ def test_what_spark_takes_stays(cluster, master):
 
 
 def test_what_java_says_is_one_line(monkeypatch):
-    need("pyspark")
+    need("java", "pyspark")
     import pyspark.sql as pyspark
     from py4j.protocol import Py4JError
 

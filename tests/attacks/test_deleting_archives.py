@@ -54,7 +54,7 @@ def test_files_beside_an_archive_are_not_deleted_with_it(closed):  # noqa: F811
     stray.parent.mkdir(parents=True)
     shutil.copy(next(closed.root.rglob("*.parquet")), stray)
     before = contents(closed.root)
-    with raises(InputError, "archive.extra_files"):
+    with raises(InputError, "archive.extra_files", "2020-01-01"):
         delete(closed)
     assert (contents(closed.root), status(closed)["state"]) == (before, "archived")
     stray.unlink()

@@ -62,6 +62,7 @@ def test_who_remembers_repeats_one_answer():
     assert remembering["habit"].answer == kept
 
 
+@pytest.mark.needs("node")
 def test_the_browsers_module():
     script = f"""
     globalThis.crypto ??= (await import("node:crypto")).webcrypto;

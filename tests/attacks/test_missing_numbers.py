@@ -72,7 +72,7 @@ def test_columns_with_one_are_refused_with_its_row(question, field):
     columns = {"age": np.full(9, 30.0), "years": np.full(9, 3.0)}
     columns[response["id"]] = np.ones(9, bool) if "ask" in response else np.ones(9)
     columns[field][6] = math.nan
-    with raises(AnswerError, "core.row", "7: is missing"):
+    with raises(AnswerError, "core.row", "row 7: is missing"):
         mechanism.perturb_many(columns, never)
 
 
@@ -88,7 +88,7 @@ def test_a_table_with_what_cannot_be_compared_is_refused_with_its_row(rows, wron
     column = [20.0, wrong, *[20.0] * (rows - 2)]
     for values in (column, pd.Series(column, dtype=object)):
         columns = {name: np.full(rows, 20.0) for name in studies.ROWS}
-        with raises(AnswerError, "core.row"):
+        with raises(AnswerError, "core.row", "row 2: "):
             mechanism.quantise({**columns, "v": values})
 
 
@@ -98,7 +98,7 @@ def test_nor_is_it_taken_where_blanks_may_be_refusals(question, wrong):
     offered = {"share": "0.5"} if question is studies.NUMBER else True
     mechanism = mechanism_for(Study(studies.document({**question, "refusal": offered})).questions[0])
     for refusals in (False, True):
-        with raises(AnswerError, "core.row", "1"):
+        with raises(AnswerError, "core.row", "row 1: "):
             mechanism.perturb_many([wrong], never, refusals)
 
 

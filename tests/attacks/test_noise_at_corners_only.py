@@ -114,6 +114,7 @@ JAVASCRIPT = {
 
 
 @pytest.mark.slow
+@pytest.mark.needs("node")
 @pytest.mark.parametrize("fault", JAVASCRIPT)
 def test_javascript(tmp_path, fault):
     wrong, expected = JAVASCRIPT[fault]

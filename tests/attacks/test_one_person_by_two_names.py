@@ -60,7 +60,7 @@ def test_replacing_the_code_of_nobody_is_said(capsys):
 
 def test_a_column_that_stands_twice_is_refused():
     """The last one was taken in silence, so that codes went to other names than were checked."""
-    with raises(InputError, "issuer.duplicate_column"):
+    with raises(InputError, "issuer.duplicate_column", "name"):
         invite("name,name\nCarl,Dora\n", "second.csv")
     with raises(InputError, "issuer.duplicate_column", "region"):
         invite("name,region,region\nCarl,north,south\n", "second.csv")

@@ -182,7 +182,7 @@ def test_what_a_key_signed_is_withdrawn_where_it_was_sent(tmp_path):
         device.accept(sign_study(STUDY, signer.encode()))
         device.answer(STUDY, {"ever": True})
         assert device.flush().sent == 1
-        with raises(RefusedError, "device.of_others"):
+        with raises(RefusedError, "device.of_others", "of the key"):
             consenting(tmp_path, "40", SQUATTER).withdraw("survey")
         assert consenting(tmp_path, "40", server.url).withdraw("survey") == 1
         assert device.flush().deleted == 1

@@ -29,7 +29,7 @@ def columns(side: str) -> list[str]:
 
 @pytest.mark.parametrize("side", ["one", "one + age", "C(one)", "age * one", "{one}"])
 def test_a_text_of_one_level_is_refused_as_a_constant_number_is(side: str) -> None:
-    with raises(InputError, "formula.one_level_factor"):
+    with raises(InputError, "formula.one_level_factor", "one"):
         columns(side)
 
 

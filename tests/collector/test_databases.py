@@ -196,7 +196,7 @@ def test_a_node_has_one_version_of_a_study_whoever_publishes_it_first(elephant):
             assert node.publish(session, first)
             publishing = workers.submit(database.act, lambda session: node.publish(session, second))
             wait([publishing], 0.5)
-        with raises(ProblemError, "study-conflict"):
+        with raises(ProblemError, "study-conflict", "one version alone"):
             publishing.result(20)
 
 

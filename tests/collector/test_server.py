@@ -293,6 +293,6 @@ def test_a_port_that_another_has_with_ipv4_is_not_shared_by_one_with_both():
     """By its name the machine was the one or the other, as each device resolved it."""
     with (
         socket.create_server(("127.0.0.1", 0)) as other,
-        raises(InputError, "server.port_not_free"),
+        raises(InputError, "server.port_not_free", "::"),
     ):
         listen(Place(host="::", port=other.getsockname()[1]))

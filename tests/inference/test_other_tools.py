@@ -37,6 +37,7 @@ def printed_by(code: str) -> str:
     return done.stdout
 
 
+@pytest.mark.needs("opendp", "pure_ldp")
 @pytest.mark.parametrize("tool", RUN)
 def test_a_tool_does_what_the_page_prints(tool):
     (code,), (printed,) = (blocks(section(RUN[tool]), language) for language in ("python", "console"))
@@ -44,6 +45,7 @@ def test_a_tool_does_what_the_page_prints(tool):
     assert printed_by(code) == printed
 
 
+@pytest.mark.needs("opendp", "pure_ldp")
 def test_a_tool_that_did_otherwise_would_be_found():
     """An answer that is a choice prints another line, and a scale of twice the noise as well."""
     (code,), (printed,) = (blocks(section(RUN["pure-ldp"]), language) for language in ("python", "console"))

@@ -1,8 +1,9 @@
 """Lists fast tests that depend on more than their code, such as sleeps, processes, ports and the clock.
 
 Such a test is slow, or fails now and then. For now the guard only reports: a line for each kind at the end of
-the run, and all of them in `guard.txt` of pytest's cache folder. Tests marked `slow` are free to do all this,
-tests marked `entropy` may draw from the system's generator, and those marked `programs` may compile more.
+the run, and all of them in `guard.txt` of pytest's cache folder. It watches a test, not its fixtures. Tests
+marked `slow` are free to do all this, tests marked `entropy` may draw from the system's generator, and those
+marked `programs` may compile more.
 """
 
 from __future__ import annotations
@@ -20,13 +21,17 @@ import pytest
 
 MOST_PROGRAMS = 3
 EVENTS = {
-    "time.sleep": "sleeps",
     "subprocess.Popen": "starts a process",
     "os.fork": "starts a process",
     "os.posix_spawn": "starts a process",
     "socket.bind": "listens on a port",
 }
-CLOCK, BYTES, PROGRAMS = "reads the clock", "draws unseeded bytes", "compiles more than 3 programs"
+SLEEPS, CLOCK, BYTES, PROGRAMS = (
+    "sleeps",
+    "reads the clock",
+    "draws unseeded bytes",
+    "compiles more than 3 programs",
+)
 COMPILED = "/jax/core/compile/backend_compile_duration"
 TESTS = str(Path(__file__).parents[1])
 KEY = "guard"
@@ -40,7 +45,8 @@ class Guard:
         self._test, self._kinds, self._programs, self._hears_jax = "", set[str](), 0, False
         sys.addaudithook(self._hear)
         os.urandom = random._urandom = self._telling(os.urandom, BYTES, everywhere=True)  # type: ignore[attr-defined]
-        for name in ("time", "monotonic", "perf_counter"):
+        time.sleep = self._telling(time.sleep, SLEEPS, everywhere=True)
+        for name in ("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter"):
             setattr(time, name, self._telling(getattr(time, name), CLOCK))
 
     def _hear(self, event: str, _arguments: tuple[object, ...]) -> None:

@@ -42,7 +42,6 @@ PROGRAMS = {
     "prometheus": Program((("prometheus",), ("promtool",)), "prometheus"),
     "R": Program((("Rscript",),), "r-base-core r-cran-jsonlite r-cran-ncdf4"),
     "git": Program((("git",),), "git"),
-    "make": Program((("make",),), "make"),
     "curl": Program((("curl",),), "curl"),
     "openssl": Program((("openssl",),), "openssl"),
     "systemd-analyze": Program((("systemd-analyze",),), "systemd"),
@@ -50,7 +49,19 @@ PROGRAMS = {
 }
 # Python packages that `make test-all` alone installs.
 PACKAGES = frozenset(
-    ("boto3", "build", "dask", "moto", "mkdocs", "nbclient", "opendp", "pyspark", "s3fs", "schemathesis")
+    (
+        "boto3",
+        "build",
+        "dask",
+        "moto",
+        "mkdocs",
+        "nbclient",
+        "opendp",
+        "pure_ldp",
+        "pyspark",
+        "s3fs",
+        "schemathesis",
+    )
 )
 
 

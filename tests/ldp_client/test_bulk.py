@@ -247,7 +247,7 @@ def test_a_masked_choice_is_no_answer():
         with pytest.raises(AnswerError):
             quantise_many(mechanism(question), masked(values, 1))
     risk = {"age": np.ones(2), "years": np.ones(2), "affair": masked([True, False], 1)}
-    with raises(AnswerError, "core.booleans"):
+    with raises(AnswerError, "core.booleans", "affair"):
         quantise_many(mechanism(studies.LOGISTIC), risk)
 
 

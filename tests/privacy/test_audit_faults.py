@@ -152,6 +152,7 @@ def audited(question, port=PORT):
 
 
 @pytest.mark.slow
+@pytest.mark.needs("node")
 @pytest.mark.parametrize("name", JAVASCRIPT_FAULTS)
 def test_javascript(tmp_path, name):
     question, file, right, wrong, expected = JAVASCRIPT_FAULTS[name]
@@ -162,6 +163,7 @@ def test_javascript(tmp_path, name):
     assert expected in failed(audited(question, tmp_path / "js" / "index.js"))
 
 
+@pytest.mark.needs("node")
 def test_a_node_that_takes_too_long_is_said_not_to_be_checked(monkeypatch):
     monkeypatch.setattr(javascript, "SECONDS", 0.001)
     (check,) = audited(studies.YES_NO)
@@ -170,6 +172,7 @@ def test_a_node_that_takes_too_long_is_said_not_to_be_checked(monkeypatch):
     assert "0.001 s" in check.detail
 
 
+@pytest.mark.needs("node")
 def test_what_was_found_before_node_took_too_long_counts(monkeypatch):
     run, leaking = javascript._run, Check("time", False, "")
     found = [run, lambda *_: Check("", True, "", made=False)]
@@ -180,6 +183,7 @@ def test_what_was_found_before_node_took_too_long_counts(monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.needs("node")
 @pytest.mark.parametrize("question", [studies.NUMBER, studies.CHOICE, studies.YES_NO_RECORD], ids=str)
 def test_the_real_port_passes(question):
     """Its times are looked at by the command; here, where other programs run, they prove nothing."""

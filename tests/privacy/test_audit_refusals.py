@@ -59,7 +59,7 @@ class FarNumber(RefusableNumber):
 
 
 class LowNumber(RefusableNumber):
-    """Who refuses sends the noise of the lowest number: nearest to who is below the bounds, far from others."""
+    """Who refuses sends the noise of the lowest number: near who is below the bounds, far from others."""
 
     def __init__(self, question, number):
         super().__init__(question, number)

@@ -199,7 +199,7 @@ def test_shares_have_no_running_summary(network):
     network.publish("ever")
     network.answer(3)
     collector = network.nodes[0].app.extensions["ldpkit"]
-    with raises(ProblemError, "summary-impossible"):
+    with raises(ProblemError, "summary-impossible", "its total comes from"):
         read_summary(collector, "summed")
 
 

@@ -58,7 +58,7 @@ def scheduler():
 @pytest.fixture(scope="module")
 def spark():
     """A session of Spark with two workers: to start one takes as long as all tests with it."""
-    need("pyspark")
+    need("java", "pyspark")
     import pyspark.sql as pyspark
 
     kept = os.environ.get("PYTHONPATH")
@@ -210,7 +210,7 @@ def test_spark_refuses(tmp_path, spark):
         summarize_dataset(FEW, paths, "spark")
 
 
-@pytest.mark.needs("dask", "pyspark")
+@pytest.mark.needs("dask", "java", "pyspark")
 def test_what_is_missing_is_one_line(folder, monkeypatch):
     monkeypatch.setattr("summaries.engines.clusters.PATIENCE", 1)
     with raises(TransferError, "engine.scheduler_unreachable", "tcp://127.0.0.1:9"):
