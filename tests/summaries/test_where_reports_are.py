@@ -223,8 +223,8 @@ def test_reports_on_other_versions_are_left_out_and_said(form):
         (pyarrow.table({"ever": [True]}), ("reports.table_column_missing", "Answers get their noise first")),
         ([*DOCUMENTS, {"ever": True}], ("reports.row_without_payloads", "entry 31")),
         ([*LINES, json.dumps({"ever": True})], ("reports.many_refused", "entry 31")),
-        ([*LINES[:-1], end_line(30)], ("reports.wrong_end_of_parquet", "29", "30")),
-        ([*DOCUMENTS[:-1], json.loads(end_line(30))], ("reports.wrong_end_of_parquet", "29", "30")),
+        ([*LINES[:-1], end_line(30)], ("reports.wrong_end_of_export", "29", "30")),
+        ([*DOCUMENTS[:-1], json.loads(end_line(30))], ("reports.wrong_end_of_export", "29", "30")),
         (
             [*DOCUMENTS, {**DOCUMENTS[0], "payloads": DOCUMENTS[1]["payloads"] | {"occupation": "AA=="}}],
             ("reports.many_refused", "31"),
