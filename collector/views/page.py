@@ -202,7 +202,8 @@ def _study(collector: Collector, overview: StudyOverview, said: dict[str, Any]) 
         "state": _state(overview, collector.today()),
         "reports": overview.reports,
         "reports_now": overview.reports_now,
-        "epsilon": f"{epsilon:g}",
+        # All digits: a rounded epsilon could be below the true one.
+        "epsilon": str(rules.study.epsilon),
         "ask_one": rules.study.ask_one,
         "repeats": any(question.repeats for question in rules.study.questions),
         "odds": odds_of(rules.study, epsilon, float(rules.study.delta)),
