@@ -8,6 +8,7 @@ import hashlib
 from binascii import a2b_base64, b2a_base64, unhexlify
 
 from ldp_client.core.blind_rsa import SALT_BYTES, Blinded, blind, draw_factor, finalize
+from ldp_client.core.randomness import read
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,8 +83,13 @@ class Asking:
 
 
 def draw(key: "TokenKey", random: "Random") -> "tuple[bytes, bytes, int]":
-    """A nonce, a salt and a blinding factor, as `Asking` takes them."""
-    return random(NONCE_BYTES), random(SALT_BYTES), draw_factor(key.modulus, random)
+    """A nonce, a salt and a blinding factor, as `Asking` takes them.
+
+    Raises:
+        RandomnessError: the source is broken, or no source of secrets.
+    """
+    nonce, salt = read(random, NONCE_BYTES), read(random, SALT_BYTES)
+    return nonce, salt, draw_factor(key.modulus, lambda size: read(random, size))
 
 
 def to_base64url(content: bytes) -> str:
