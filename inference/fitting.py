@@ -15,7 +15,7 @@ from inference.false_reports.conformance import not_conforming
 from inference.false_reports.details import Details
 from inference.false_reports.far_out import false_report_notes, false_report_reasons
 from inference.false_reports.sets import Parameters, identified_sets
-from inference.judging import Drawing, judged, seed_of
+from inference.judging import Drawing, judged
 from inference.limits import check_chains, check_draws, seed_given
 from inference.models import model_for, priors_of
 from inference.models.base import Draws, Model
@@ -30,6 +30,7 @@ from inference.results.identified import IdentifiedSets, check_share
 from inference.results.posterior import Posterior
 from inference.samplers import CHAINS, SAMPLERS
 from inference.sampling import KEPT, PriorDraws
+from inference.seeds import seed_of
 from inference.units import number_units
 from ldp_client import Mechanism, mechanisms_of
 from ldp_client.commands.output import Step
@@ -249,7 +250,9 @@ def fit_table(study: Study, question: Question, part: QuestionSummary, how: How)
         found = draw_posterior(study, question, model, n, seed, method, how.draws, None, how.chains)
     else:
         found = draw_published(study, question, statistics, seed, method)
-    reasons = holders_differ(question, statistics, found.draws, seed_of(question, seed))
+    reasons = holders_differ(
+        question, statistics, found.draws, seed_of(seed, question.id, {"sums": statistics.sums})
+    )
     return replace(found, method=method, holders=part.n, diagnostics=found.diagnostics.with_model(reasons))
 
 
@@ -268,7 +271,7 @@ def draw_posterior(
 
     doubt: from the model, its parameters' draws and its sites', what false reports leave possible.
     """
-    own_seed = seed_of(question, seed)
+    own_seed = seed_of(seed, question.id, model.data)
     prior = PriorDraws(model, own_seed)
     drawn = SAMPLERS[method].draw(model, own_seed, draws, chains)
     prior_sites = prior.sites()

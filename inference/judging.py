@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
-from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,11 +30,6 @@ class Drawing(NamedTuple):
     prior_draws: Parameters
     prior: Mapping[str, Any]
     notes: tuple[str, ...] = ()
-
-
-def seed_of(question: Question, seed: int) -> int:
-    """Each question has random numbers of its own."""
-    return crc32(f"{seed} {question.id}".encode())
 
 
 def judged(study: Study, question: Question, drawing: Drawing, n: int, seed: int, method: str) -> Posterior:

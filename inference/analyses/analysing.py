@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 
@@ -48,6 +47,7 @@ from inference.results.quantity import Quantity
 from inference.samplers import CHAINS, SAMPLERS
 from inference.sampling import KEPT, Sampled
 from inference.sampling.nuts import draw as draw_nuts
+from inference.seeds import seed_of
 from ldp_client.documents.errors import InputError
 from summaries.influence import FALSE_SHARE
 
@@ -89,7 +89,7 @@ def analyse_table(
     table = replace(table, notes=(*table.notes, *notes_over(analysis, people, over), *over.notes(table)))
     if progress:
         progress(f"fitting {analysis.formula.text}: {analysis.outcome.name}, {analysis.cells.form}")
-    by_weights, own_seed = _by_weights(table, analysis, over), crc32(f"{seed} {formula}".encode())
+    by_weights, own_seed = _by_weights(table, analysis, over), seed_of(seed, formula, analysis.data())
 
     def averaged(sites: Draws) -> list[Quantity]:
         return quantities_over(analysis, sites, people, over, own_seed)

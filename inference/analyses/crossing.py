@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations, product
-from zlib import crc32
 
 import jax.numpy as jnp
 import numpy as np
@@ -34,6 +33,7 @@ from inference.results.tree import Axis
 from inference.results.verdict import BAD, PARTIAL, Part
 from inference.samplers import CHAINS, SAMPLERS
 from inference.sampling import KEPT, PRIOR_DRAWS, Sampled
+from inference.seeds import seed_of
 from ldp_client.commands.paper import ARM
 from ldp_client.documents.errors import InputError, UsageError
 from summaries.influence import FALSE_SHARE
@@ -66,7 +66,7 @@ def cross_table(
     among = _refuse_same_results(columns, _among(by, levels), len(answers))
     asked = _announced(names, by, cells, progress)
     model = joint_model(columns, cells, codes, levels, answers)
-    own_seed, law = crc32(f"{seed} {asked}".encode()), _law(columns)
+    own_seed, law = seed_of(seed, asked, model.data), _law(columns)
     drawn = SAMPLERS[method].draw(model, own_seed, draws, chains)
     before = law.drawn((PRIOR_DRAWS, len(levels)), np.random.default_rng(own_seed))
     prior, found, shares = model.parameters(before), model.parameters(drawn.sites), law.shares(drawn.sites)

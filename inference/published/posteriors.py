@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.judging import Drawing, judged, seed_of
+from inference.judging import Drawing, judged
 from inference.likelihoods.holders.statistics import HolderStatistics
 from inference.models.holder_regression import ONE_SD, clipped_records_notes, parameters_of
 from inference.models.holders import rows_of
@@ -13,6 +13,7 @@ from inference.published import method_named
 from inference.published.base import Method, Run
 from inference.published.conjugate import ConjugatePrior, default_prior
 from inference.results.posterior import Posterior
+from inference.seeds import seed_of
 from ldp_client.documents.errors import InputError
 from schemas import Question, Study
 
@@ -43,7 +44,7 @@ def draw_published(
             f"{question.id}: {name} does not take these statistics: {why}", code="fit.method_statistics"
         )
     prior = default_prior(statistics.columns, statistics.features)
-    own_seed = seed_of(question, seed)
+    own_seed = seed_of(seed, question.id, {"sums": statistics.sums})
     drawn = method.draw(statistics, prior, Run(own_seed))
     parameters = _named(question, statistics, drawn.sites["theta"], drawn.sites["variance"])
     before = _before(question, statistics, method, prior, own_seed)
