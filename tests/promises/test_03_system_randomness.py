@@ -1,0 +1,223 @@
+"""Secrets come from the system's generator, use exactly the bytes they read, and refuse unfit sources.
+
+A secret must repeat when the system's generator repeats its bytes, and change when any of its bytes does. Two
+processes that begin alike must never have the same secret.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import os
+import random
+import struct
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from collector.storage.keys import new_key
+from ldp_client import mechanisms_of
+from ldp_client.answering import perturb_answers
+from ldp_client.core import randomness
+from ldp_client.core.tokens import draw
+from ldp_client.documents.errors import RandomnessError
+from ldp_client.documents.report import report_id_of
+from ldp_client.secure_sum.messages import split
+from schemas import Study
+from tests import studies
+from tests.ldp_client.issuers import study_of
+from tests.promises.secrets_made import (
+    ANSWERS,
+    FOLDERS,
+    KEYS,
+    MECHANISMS,
+    SECRETS,
+    report,
+    secrets_of_a_copy,
+    token,
+)
+from tests.statistics import seeded
+
+Source = Callable[[int], bytes]
+YES_NO = Study(studies.document(studies.YES_NO))
+
+
+def give(monkeypatch: pytest.MonkeyPatch, source: Source) -> None:
+    """Have the system's generator, which random.SystemRandom reads too, give these bytes."""
+    monkeypatch.setattr(os, "urandom", source)
+    monkeypatch.setattr("random._urandom", source)
+
+
+def origin_problems(name: str, monkeypatch: pytest.MonkeyPatch, folder: Path) -> list[str]:
+    """A secret must be made of the system's bytes, and of nothing else."""
+    made = []
+    for seed in ("a", "a", "b"):
+        give(monkeypatch, seeded(name, seed).source)
+        made.append(SECRETS[name](folder))
+    problems = ["the same bytes give another secret"] * (made[0] != made[1])
+    return problems + ["other bytes give the same secret"] * (made[0] == made[2])
+
+
+@pytest.mark.parametrize("name", SECRETS)
+def test_the_origin_of_a_secret_holds(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert origin_problems(name, monkeypatch, tmp_path) == []
+
+
+def counted() -> Source:
+    counter = itertools.count()
+    return lambda size: hashlib.shake_128(b"%d" % next(counter)).digest(size)
+
+
+def constant(size: int) -> bytes:
+    return hashlib.shake_128(b"seed").digest(size)
+
+
+PLANTED = ("report of a device", "noise of hours", "permanent answer of habit", "token")
+
+
+@pytest.mark.parametrize("fault", [counted(), constant], ids=["hash of a counter", "fixed seed"])
+@pytest.mark.parametrize(
+    "name", ["report of a device", "noise of hours", "permanent answer of habit", "token"]
+)
+def test_a_planted_source_beside_the_systems_is_found(
+    name: str, fault: Source, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(randomness, "os", SimpleNamespace(urandom=fault))
+    assert origin_problems(name, monkeypatch, tmp_path)
+
+
+EXACT: dict[str, tuple[int, Callable[[], Any]]] = {
+    "report id": (16, lambda: perturb_answers(YES_NO, mechanisms_of(YES_NO), {"ever": "yes"}).id),
+    "token": (32 + 48 + 256 + 16, token),
+    "key of an operator": (32, new_key),
+    "seed of a share": (32, lambda: split(bytes(16), 2, "chacha20")),
+}
+
+
+def unused_bytes(name: str, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Which of the bytes that a secret reads last may change without the secret."""
+    size, make = EXACT[name]
+
+    def made(changed: int) -> tuple[Any, int]:
+        source, taken = seeded(name).source, []
+
+        def flipping(count: int) -> bytes:
+            fresh = bytearray(source(count))
+            if 0 <= changed - len(taken) < count:
+                fresh[changed - len(taken)] ^= 1
+            taken.extend(fresh)
+            return bytes(fresh)
+
+        give(monkeypatch, flipping)
+        return make(), len(taken)
+
+    whole, total = made(-1)
+    assert total >= size
+    return [place for place in range(total - size, total) if made(place)[0] == whole]
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_each_byte_of_a_secret_counts(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert unused_bytes(name, monkeypatch) == []
+
+
+def test_a_planted_secret_of_15_of_16_bytes_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = report_id_of
+    monkeypatch.setattr("ldp_client.answering.report_id_of", lambda secret: whole(secret[:15] + b"0"))
+    assert len(unused_bytes("report id", monkeypatch)) == 1
+
+
+def periodic(period: int) -> Source:
+    stream = itertools.cycle(seeded(period)(period))
+    return lambda size: bytes(itertools.islice(stream, size))
+
+
+SHORT = seeded("short")
+UNFIT: dict[str, Callable[[], Source]] = {
+    "short": lambda: lambda size: SHORT(size)[:-1],
+    "stuck": lambda: bytes,
+    "stuck at its start": lambda: constant,
+    "random.Random": lambda: random.Random(3).randbytes,
+    "NumPy's generator": lambda: np.random.default_rng(1).bytes,
+}
+
+
+def accepting(source: Source) -> list[str]:
+    """What is made with an unfit source, or fails for another reason than its being unfit."""
+    ways = {name: partial(m.perturb, ANSWERS[name], source) for name, m in MECHANISMS.items()}
+    ways["report"] = partial(perturb_answers, YES_NO, mechanisms_of(YES_NO), {"ever": "yes"}, source)
+    ways["shares"] = partial(split, bytes(16), 2, "chacha20", source)
+    ways["token"] = partial(draw, study_of("https://issuer.example").channel.tokens.keys[0], source)
+    accepted = []
+    for way, make in ways.items():
+        try:
+            make()
+            accepted.append(way)
+        except RandomnessError:
+            pass
+        except (ValueError, LookupError, ArithmeticError, struct.error) as error:
+            accepted.append(f"{way}: {error}")
+    return accepted
+
+
+@pytest.mark.parametrize("name", UNFIT)
+def test_the_refusal_of_an_unfit_source_holds(name: str) -> None:
+    assert accepting(UNFIT[name]()) == []
+
+
+def test_the_refusal_of_a_short_system_holds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    give(monkeypatch, UNFIT["short"]())
+    with pytest.raises(RandomnessError):
+        report(tmp_path)
+
+
+@pytest.mark.xfail(strict=True, reason='ends with the issue "Device and documents rebuilt"')
+@pytest.mark.parametrize("is_system", [False, True], ids=["passed in, period 60", "the system, period 64"])
+def test_the_refusal_of_a_periodic_source_holds(is_system: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if is_system:
+        give(monkeypatch, periodic(64))
+    source = randomness.urandom if is_system else periodic(60)
+    numbers = (MECHANISMS["hours"].perturb(3, source) for _ in range(100))
+    with pytest.raises(RandomnessError):
+        list(numbers)
+
+
+LACKS = [
+    ("short", "_exactly", lambda source, size: source(size)),
+    ("stuck", "Health.read", lambda health, size: health.source(size)),
+    ("random.Random", "_refuse_simulators", lambda _source: None),
+    ("NumPy's generator", "_refuse_simulators", lambda _source: None),
+]
+
+
+@pytest.mark.parametrize(("name", "where", "instead"), LACKS)
+def test_a_planted_lack_of_a_refusal_is_found(
+    name: str, where: str, instead: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(randomness, "_known", [])
+    monkeypatch.setattr(f"ldp_client.core.randomness.{where}", instead)
+    assert accepting(UNFIT[name]())
+
+
+def twins(folder: Path) -> set[str]:
+    """The secrets that two processes share which begin as copies of this one."""
+    first, second = (json.loads(secrets_of_a_copy(folder / str(next(FOLDERS)))) for _ in range(2))
+    assert first.keys() == second.keys() == SECRETS.keys() | KEYS.keys()
+    return {name for name in first if first[name] == second[name]}
+
+
+@pytest.mark.slow
+@pytest.mark.entropy
+def test_no_two_processes_have_the_same_secret_and_a_planted_hash_of_a_counter_is_found(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    token()
+    assert twins(tmp_path) == set()
+    give(monkeypatch, counted())
+    assert twins(tmp_path) == SECRETS.keys()

@@ -1,0 +1,219 @@
+"""All requests use the device's transport: a spy at the sockets sees no host but those that the study states.
+
+Whoever answers a study with a relay connects to the relay, and to the issuer for a ticket. A redirect, a
+proxy variable or a waking service worker adds no other host.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import urllib.request
+from base64 import b64encode
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace as World
+from typing import Any
+
+import pytest
+
+from collector.oblivious.keys import GatewayKeys
+from ldp_client import Device
+from ldp_client.device import clock, exchange, sending
+from ldp_client.documents.errors import LdpkitError
+from ldp_client.oblivious.encapsulation import REQUEST_TYPE
+from schemas import Study
+from tests import studies
+from tests.collector.conftest import REPOSITORY, log_everything, make_harness  # noqa: F401
+from tests.ldp_client.devices import Server
+from tests.ldp_client.issuers import Issuer, channel_of
+from tests.oblivious.test_device import Relay
+from tests.portable import npm
+from tests.statistics import seed_the_system
+
+YES = {"ever": True}
+NOON = 20_000 * 86_400 + 12 * 3600
+STEP = 1800
+Address = tuple[str, int]
+Spy = list[Address]
+Patch = pytest.MonkeyPatch
+
+
+class RelayBefore(Relay):
+    """A relay that hands on to a collector in this process; `canned`, once set, is its answer."""
+
+    canned: Any = None
+
+    def __init__(self, harness: Any) -> None:
+        self.harness = harness
+        super().__init__()
+
+    @property
+    def answer(self) -> Any:
+        if self.canned is not None:
+            return self.canned
+        client = self.harness.app.test_client()
+        response = client.post("/ohttp", data=self.requests[-1][2], content_type=REQUEST_TYPE)
+        return response.status_code, {"Content-Type": response.headers["Content-Type"]}, response.data
+
+    @answer.setter
+    def answer(self, _answer: Any) -> None:
+        """What the collector answers is handed on instead."""
+
+
+def address_of(url: str) -> Address:
+    host, port = url.split("/")[2].split(":")
+    return host, int(port)
+
+
+@pytest.fixture
+def connected(monkeypatch: Patch) -> Spy:
+    """Each name that is looked up, and each address that is connected to, from now on."""
+    seen: Spy = []
+    connect, look_up = socket.socket.connect, socket.getaddrinfo
+
+    def spied_connect(self: socket.socket, address: Any) -> None:
+        seen.append(address[:2])
+        connect(self, address)
+
+    def spied_look_up(host: Any, port: Any, *more: Any, **options: Any) -> Any:
+        seen.append((host, port))
+        return look_up(host, port, *more, **options)
+
+    monkeypatch.setattr(socket.socket, "connect", spied_connect)
+    monkeypatch.setattr(socket, "getaddrinfo", spied_look_up)
+    return seen
+
+
+@pytest.fixture
+def world(make_harness: Any, tmp_path: Path, monkeypatch: Patch) -> Iterator[World]:  # noqa: F811
+    """A collector, its relay, an issuer, a host that nobody named, and a study with relay and tickets."""
+    seed_the_system(monkeypatch, "one transport")
+    monkeypatch.setattr(clock, "now", lambda: float(world.now))
+    keys = GatewayKeys.generate()
+    keys.save(tmp_path / "ohttp.keys")
+    harness = make_harness(ohttp_keys=str(tmp_path / "ohttp.keys"))
+    with Server() as collector, RelayBefore(harness) as relay, Issuer() as issuer, Server() as elsewhere:
+        stated = b64encode(keys.keys[0].configuration).decode()
+        channel = channel_of(issuer.url, hours=1)
+        channel["oblivious"] = {"relay": relay.url, "keys": stated}
+        study = Study(studies.document(studies.YES_NO, channel=channel))
+        assert harness.publish(study).status_code == 201
+        collector.content = study.to_json().encode()
+        places = {"collector": collector, "relay": relay, "issuer": issuer, "elsewhere": elsewhere}
+        world = World(**places, study=study, now=NOON)
+        world.device = Device(tmp_path / "device", "9", collector.url, require_consent=False)
+        yield world
+
+
+def flush(world: World, hours: int) -> list[Any]:
+    """What comes of a flush every half hour for so many hours."""
+    moments = [world.now + STEP * number for number in range(1, 1 + hours * 3600 // STEP)]
+    return [(setattr(world, "now", moment), world.device.flush(1))[1] for moment in moments]
+
+
+def strangers(world: World, connected: Spy, is_reachable: bool = True) -> list[str]:
+    """Whom a device asks beside relay and issuer, and what it leaves undone."""
+    connected.clear()
+    hours = 8 if is_reachable else 5
+    world.device.answer(world.study, YES, "CODE")
+    sent = sum(flushed.sent for flushed in flush(world, hours))
+    world.device.withdraw(world.study.id)
+    deleted = sum(flushed.deleted for flushed in flush(world, hours))
+    known = {address_of(world.relay.url), address_of(world.issuer.url)}
+    strange = [address for address in dict.fromkeys(connected) if address not in known]
+    problems = [f"asked {host}:{port}" for host, port in strange]
+    if not known <= {*connected}:
+        problems.append("asked no relay or no issuer")
+    if is_reachable and (sent, deleted) != (1, 1):
+        problems.append(f"sent {sent} reports and deleted {deleted}")
+    return problems
+
+
+def test_answering_and_withdrawing_connect_to_relay_and_issuer_alone(world: World, connected: Spy) -> None:
+    assert strangers(world, connected) == []
+
+
+def test_a_withdrawal_that_goes_directly_is_found(world: World, connected: Spy, monkeypatch: Patch) -> None:
+    way = sending.Sender._way
+
+    def plain_way(self: Any, report: Any) -> Any:
+        return way(self, report) if report.body else exchange.exchange
+
+    monkeypatch.setattr(sending.Sender, "_way", plain_way)
+    host, port = address_of(world.collector.url)
+    assert f"asked {host}:{port}" in strangers(world, connected)
+
+
+@pytest.mark.xfail(strict=True, reason='ends with the issue "Device and documents rebuilt"')
+def test_the_study_is_fetched_through_the_relay(world: World, connected: Spy) -> None:
+    connected.clear()
+    assert world.device.fetch(world.study.id) == world.study
+    assert address_of(world.collector.url) not in connected
+
+
+def redirected(world: World, connected: Spy, status: int) -> list[str]:
+    """Whom a device asks that relay and collector redirect to another host."""
+    world.relay.canned = (status, {"Location": world.elsewhere.url}, b"")
+    world.collector.statuses = [status] * 9
+    world.collector.headers = {"Location": f"{world.elsewhere.url}/v1/studies/survey"}
+    problems = strangers(world, connected, is_reachable=False)
+    connected.clear()
+    try:
+        world.device.fetch(world.study.id)
+    except LdpkitError:
+        problems += ["fetched nothing"] if not connected else []
+    strange = {*connected} - {address_of(world.collector.url)}
+    return problems + [f"fetched from {host}:{port}" for host, port in strange]
+
+
+@pytest.mark.parametrize("status", [302, 307])
+def test_no_redirect_leads_to_another_host(world: World, connected: Spy, status: int) -> None:
+    assert redirected(world, connected, status) == []
+
+
+def test_a_followed_redirect_is_found(world: World, connected: Spy, monkeypatch: Patch) -> None:
+    monkeypatch.setattr(exchange, "_stays", lambda _old, _new: True)
+    host, port = address_of(world.elsewhere.url)
+    assert redirected(world, connected, 307) == [f"asked {host}:{port}", f"fetched from {host}:{port}"]
+
+
+def behind_proxy_variables(world: World, connected: Spy, monkeypatch: Patch) -> list[str]:
+    """Whom a device asks where the environment names a proxy, which nothing for this machine goes through."""
+    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, world.elsewhere.url)
+    return strangers(world, connected, is_reachable=False)
+
+
+def test_proxy_variables_change_nothing_on_this_machine(
+    world: World, connected: Spy, monkeypatch: Patch
+) -> None:
+    assert behind_proxy_variables(world, connected, monkeypatch) == []
+
+
+def test_an_obeyed_proxy_variable_is_found(world: World, connected: Spy, monkeypatch: Patch) -> None:
+    monkeypatch.setattr(exchange, "opener_for", lambda _url, _cutoff: urllib.request.build_opener())
+    host, port = address_of(world.elsewhere.url)
+    assert f"asked {host}:{port}" in behind_proxy_variables(world, connected, monkeypatch)
+
+
+def woken(worker: Path) -> Any:
+    """Whom the participant's page's service worker asks when a relayed report is due."""
+    ledger = json.dumps({"hours": 30, "isPlainToo": False, "looked": -12})
+    events = json.dumps([["periodicsync", 31]])
+    command = [*map(str, (npm.newer_node(), "worker_wakes.mjs", worker, ledger, events))]
+    done = subprocess.run(command, cwd=npm.FOLDER, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+@pytest.mark.slow
+@pytest.mark.needs("node")
+def test_the_service_worker_asks_the_relay_alone(tmp_path: Path) -> None:
+    worker = REPOSITORY / "collector" / "assets" / "worker.js"
+    assert woken(worker) == [["relay"]]
+    # A planted fault: the worker looks at the study directly when it wakes.
+    look = 'fetch("https://collector.example/v1/studies/a",{method:"GET"});'
+    faulty = tmp_path / "worker.mjs"
+    faulty.write_text(look + worker.read_text(encoding="utf-8"), encoding="utf-8")
+    assert woken(faulty) == [["GET", "relay"]]

@@ -1,0 +1,185 @@
+"""Withdrawn, expired and deleted reports leave the tables, the summaries and the bytes on disk, for good.
+
+The files are searched before the daily job rewrites them. Each payload of a report is long enough that no
+other bytes are like it.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from sqlalchemy import text
+
+from collector.reports import running_summary, withdrawing
+from ldp_client.cli import main
+from schemas import Report, Study
+from tests.collector import conftest
+from tests.collector.conftest import QUESTIONS, TODAY, Harness, build_report, build_study
+from tests.statistics import seed_the_system
+
+log_everything, make_harness = conftest.log_everything, conftest.make_harness
+commands_know_the_day, postgresql = conftest.commands_know_the_day, conftest.postgresql
+Patch = pytest.MonkeyPatch
+REPORTS, BATCHES = 80, 4
+CHOICES = {
+    **QUESTIONS[1],
+    "choices": {"count": 200},
+    "mechanism": {"name": "sue", "epsilon": "1"},
+}
+WITHDRAWN, DELETED, EXPIRED = "withdrawn", "study deleted", "expired"
+WAYS = (WITHDRAWN, DELETED, EXPIRED)
+
+
+@pytest.fixture(autouse=True)
+def seeded(monkeypatch: Patch) -> None:
+    """The same reports in every run."""
+    seed_the_system(monkeypatch, "deleted is deleted")
+    monkeypatch.setitem(conftest.ANSWERS, "fruit", 7)
+
+
+def study_of(way: str) -> Study:
+    """A study that states how long its reports are kept where they are to expire."""
+    kept = {"closes": (TODAY + timedelta(2)).isoformat(), "retention": {"days": 30}}
+    return build_study(questions=[CHOICES], **(kept if way == EXPIRED else {}))
+
+
+def delete(harness: Harness, way: str, reports: list[Report]) -> list[Report]:
+    """The reports that went: some that were withdrawn, or all."""
+    if way == WITHDRAWN:
+        gone = reports[::2]
+        for number, report in enumerate(gone):
+            secret = report.secret if number % 2 else b""
+            assert harness.withdraw(report.id, secret=secret).status_code == 200
+        return gone
+    if way == DELETED:
+        url = harness.collector.database.url.render_as_string(hide_password=False)
+        assert main(["admin", "delete-study", "habits", "--yes", "--database", url]) == 0
+        return reports
+    harness.day += timedelta(40)
+    response = harness.client.post("/v1/studies/habits/retention", headers=harness.operator)
+    assert response.get_json()["deleted"] == len(reports)
+    return reports
+
+
+def canaries_in(harness: Harness, way: str, reports: list[Report]) -> int:
+    """How many of these reports' secrets, payloads, and ids unless they were withdrawn, the files have."""
+    with closing(sqlite3.connect(harness.path)) as connection:
+        assert connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0
+    files = sorted(harness.path.parent.glob(f"{harness.path.name}*"))
+    content = b"".join(file.read_bytes() for file in files)
+    canaries = [payload for report in reports for payload in (*report.payloads.values(), report.secret)]
+    if way != WITHDRAWN:
+        canaries += [bytes.fromhex(report.id) for report in reports]
+    return sum(canary in content for canary in canaries)
+
+
+def problems(harness: Harness, way: str) -> list[str]:
+    """Where a deleted report is still read, counted or found, or comes back."""
+    study = study_of(way)
+    assert harness.publish(study).status_code == 201
+    reports = [build_report(study) for _ in range(REPORTS)]
+    for number in range(BATCHES):
+        batch = [report.to_document() for report in reports[number::BATCHES]]
+        assert harness.post(batch).get_json()["stored"] == len(batch)
+    is_file = harness.collector.database.url.get_backend_name() == "sqlite"
+    if is_file:
+        assert canaries_in(harness, way, reports) == REPORTS * (1 if way == WITHDRAWN else 2)
+    gone = delete(harness, way, reports)
+    kept = {report.id for report in reports} - {report.id for report in gone}
+    wrong = []
+    if is_file and (left := canaries_in(harness, way, gone)):
+        wrong.append(f"{left} canaries are left in the files")
+    if rows := rows_of(harness, gone):
+        wrong.append(f"{rows} payloads are left in the table")
+    summary = harness.summary()
+    counted = summary.get_json()["questions"]["fruit"]["n"] if summary.status_code == 200 else 0
+    if counted != len(kept):
+        wrong.append(f"the summary counts {counted}, and {len(kept)} are kept")
+    again = {harness.put(report).status_code for report in gone[:10]}
+    harness.post([report.to_document() for report in gone])
+    if again != {410} or {report.id for report in harness.exported()} != kept:
+        wrong.append(f"sent again they got {again}, and {len(harness.exported())} are exported")
+    return wrong
+
+
+def rows_of(harness: Harness, reports: list[Report]) -> int:
+    """How many of these reports' payloads any row of the table has."""
+    with harness.collector.database.read() as session:
+        rows = {bytes(row[0]) for row in session.execute(text("SELECT payloads FROM reports"))}
+    return len(rows & {payload for report in reports for payload in report.payloads.values()})
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_deleted_reports_are_in_no_table_summary_or_file(make_harness: Any, way: str) -> None:
+    assert problems(make_harness(), way) == []
+
+
+@pytest.mark.slow
+@pytest.mark.needs("postgres")
+@pytest.mark.parametrize("way", WAYS)
+def test_deleted_reports_are_in_no_table_or_summary_of_postgresql(
+    make_harness: Any, postgresql: Any, way: str
+) -> None:
+    assert problems(make_harness(database=postgresql.new_database(), busy_timeout=5), way) == []
+
+
+class Forgetful(sqlite3.Connection):
+    """A connection that forgets deleted bytes without overwriting them."""
+
+    def execute(self, statement: str, *more: Any) -> sqlite3.Cursor:
+        return super().execute(re.sub("secure_delete = .*", "secure_delete = OFF", statement), *more)
+
+
+def overwrite_nothing(monkeypatch: Patch) -> None:
+    monkeypatch.setattr(sqlite3.dbapi2, "connect", partial(sqlite3.dbapi2.connect, factory=Forgetful))
+
+
+def keep_counts(monkeypatch: Patch) -> None:
+    add = running_summary.add_sums
+
+    def only_up(session: Any, study: int, version: int, change: Any) -> None:
+        add(session, study, version, np.maximum(change, 0))
+
+    monkeypatch.setattr(running_summary, "add_sums", only_up)
+
+
+def forget_the_id(monkeypatch: Patch) -> None:
+    withdraw = withdrawing.withdraw_report
+
+    def whole(session: Any, study: int, day: Any, report_id: bytes) -> Any:
+        report = withdraw(session, study, day, report_id)
+        session.execute(text("DELETE FROM reports WHERE id = :id"), {"id": report_id})
+        return report
+
+    monkeypatch.setattr(withdrawing, "withdraw_report", whole)
+
+
+@pytest.mark.parametrize(
+    ("way", "fault", "symptom"),
+    [
+        pytest.param(WITHDRAWN, overwrite_nothing, "canaries are left", id="withdrawn bytes not overwritten"),
+        pytest.param(DELETED, overwrite_nothing, "canaries are left", id="deleted bytes not overwritten"),
+        pytest.param(EXPIRED, overwrite_nothing, "canaries are left", id="expired bytes not overwritten"),
+        pytest.param(
+            WITHDRAWN, keep_counts, "the summary counts 80", id="a summary that counts the withdrawn"
+        ),
+        pytest.param(EXPIRED, keep_counts, "the summary counts 80", id="a summary that counts the expired"),
+        pytest.param(
+            WITHDRAWN, forget_the_id, "sent again they got {201}", id="a withdrawal that forgets the id"
+        ),
+    ],
+)
+def test_a_planted_fault_is_found(
+    make_harness: Any, monkeypatch: Patch, way: str, fault: Callable[[Patch], None], symptom: str
+) -> None:
+    fault(monkeypatch)
+    wrong = problems(make_harness(), way)
+    assert [problem for problem in wrong if symptom in problem] == wrong != []

@@ -1,0 +1,219 @@
+"""Nothing stored at the collector links a report to a person or a moment.
+
+There is no address, no time and no token beside a report, and no order of arrival once the daily job is done.
+The audit log is left out: it has what operators did, to the minute, and no report.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import re
+import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from flask import request
+from scipy import stats
+from sqlalchemy import text
+
+from collector.reports import tokens
+from collector.storage import upkeep
+from ldp_client.core.tokens import header_of
+from schemas import Report, Study
+from tests.collector import conftest
+from tests.collector.conftest import Harness, build_report, build_study
+from tests.ldp_client.issuers import channel_of, token_of
+from tests.statistics import seed_the_system
+
+log_everything, make_harness = conftest.log_everything, conftest.make_harness
+Patch, Log = pytest.MonkeyPatch, pytest.LogCaptureFixture
+REPORTS, FEWER, TOKENS = 400, 30, 20
+ADDRESS = "203.0.113.77"
+HEADERS = {
+    "User-Agent": "canary-agent/7.7",
+    "X-Forwarded-For": "198.51.100.177",
+    "Accept-Language": "tlh-x-canary",
+}
+# A time of day in words, and seconds since 1970 from 2017 to 2049 in several units.
+TIME = re.compile(r"\d\d:\d\d|\d{8}T\d{4}")
+UNITS = (1, 10**3, 10**6, 10**9)
+
+
+@pytest.fixture(autouse=True)
+def seeded(monkeypatch: Patch) -> None:
+    """The same reports in every run."""
+    seed_the_system(monkeypatch, "no link")
+
+
+def send(harness: Harness, report: Report, **headers: str) -> None:
+    """Send a report as a device does whose address and program are known."""
+    response = harness.app.test_client().put(
+        f"/v1/studies/{report.study}/reports/{report.id}",
+        json=report.to_document(),
+        headers={**HEADERS, **headers},
+        environ_overrides={"REMOTE_ADDR": ADDRESS},
+    )
+    assert response.status_code == 201
+
+
+def files_of(harness: Harness) -> bytes:
+    """All bytes of the database's file and of its log."""
+    return b"".join(file.read_bytes() for file in sorted(harness.path.parent.glob(f"{harness.path.name}*")))
+
+
+def rows_of(harness: Harness) -> dict[str, list[dict[str, Any]]]:
+    """Each table's rows, in no order that is asked for."""
+    with closing(sqlite3.connect(harness.path)) as connection:
+        connection.row_factory = sqlite3.Row
+        names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        tables = {row["name"]: connection.execute(f"SELECT * FROM {row['name']}").fetchall() for row in names}
+    return {name: [dict(row) for row in rows] for name, rows in tables.items() if name != "audit_log"}
+
+
+def ordered(what: str, places: Sequence[int]) -> list[str]:
+    """Whether the places of reports, in their order of arrival, follow that order."""
+    correlation = float(stats.spearmanr(range(len(places)), places)[0])
+    is_far = abs(correlation) >= 4 / len(places) ** 0.5
+    return [f"{what} follow the arrival: {correlation:.2f}"] if is_far else []
+
+
+def is_time(value: Any) -> bool:
+    """Whether a value is a moment finer than a day."""
+    if isinstance(value, str):
+        return TIME.search(value) is not None
+    return isinstance(value, (int, float)) and any(1.5e9 <= value / unit < 2.5e9 for unit in UNITS)
+
+
+def problems(harness: Harness, log: Log, count: int) -> list[str]:
+    """What links reports to persons or moments, after the daily job and, for addresses, before it too."""
+    study = build_study()
+    assert harness.publish(study).status_code == 201
+    reports = [build_report(study) for _ in range(count + 1)]
+    with log.at_level(logging.DEBUG):
+        for report in reports[:-1]:
+            send(harness, report)
+        before = files_of(harness)
+        # The daily job comes with the first report of the next day.
+        harness.day += timedelta(1)
+        send(harness, reports[-1])
+    content = files_of(harness)
+    ids = [bytes.fromhex(report.id) for report in reports[:-1]]
+    tables = rows_of(harness)
+    stored = [row["id"] for row in tables["reports"]]
+    exported = [report.id for report in harness.exported()]
+    wrong = [
+        *ordered("rows", [stored.index(report_id) for report_id in ids]),
+        *ordered("places in the file", [content.index(report_id) for report_id in ids]),
+        *ordered("last places in the file", [content.rindex(report_id) for report_id in ids]),
+        *ordered("lines of the export", [exported.index(report_id.hex()) for report_id in ids]),
+    ]
+    for canary in (ADDRESS, *HEADERS.values()):
+        wrong += [f"stored: {canary}"] if canary.encode() in before + content else []
+        wrong += [f"logged: {canary}"] if canary in log.text else []
+    cells = [(f"{name}.{key}", row[key]) for name, rows in tables.items() for row in rows for key in row]
+    return wrong + sorted({f"a time in {column}" for column, cell in cells if is_time(cell)})
+
+
+def test_no_address_no_time_and_no_order(make_harness: Any, caplog: Log) -> None:
+    assert problems(make_harness(), caplog, REPORTS) == []
+
+
+def anew(old: str, new: str) -> Callable[[Harness, Patch], None]:
+    """Has another table of reports in which these words are changed."""
+
+    def fault(harness: Harness, _monkeypatch: Patch) -> None:
+        with closing(sqlite3.connect(harness.path)) as connection:
+            (made,) = connection.execute("SELECT sql FROM sqlite_master WHERE name = 'reports'").fetchone()
+            connection.execute("DROP TABLE reports")
+            connection.execute(made.replace(old, new, 1))
+            connection.commit()
+
+    return fault
+
+
+def keep_addresses(harness: Harness, _monkeypatch: Patch) -> None:
+    with harness.collector.database.write() as session:
+        session.execute(text("CREATE TABLE visits (address TEXT)"))
+
+    @harness.app.before_request
+    def note() -> None:
+        with harness.collector.database.write() as session:
+            session.execute(text("INSERT INTO visits VALUES (:address)"), {"address": request.remote_addr})
+
+
+def log_programs(harness: Harness, _monkeypatch: Patch) -> None:
+    harness.app.before_request(lambda: logging.getLogger("collector").info("%s", request.user_agent))
+
+
+def rewrite_nothing(_harness: Harness, monkeypatch: Patch) -> None:
+    monkeypatch.setattr(upkeep, "rewrite_files", lambda _database: None)
+
+
+WORDS, SECONDS = "(at TEXT DEFAULT CURRENT_TIMESTAMP,", "(at INTEGER DEFAULT (strftime('%s')),"
+
+
+@pytest.mark.parametrize(
+    ("fault", "symptom"),
+    [
+        pytest.param(
+            anew("WITHOUT ROWID", ""), "rows follow the arrival", id="rows that are numbered as they come"
+        ),
+        pytest.param(anew("(", WORDS), "a time in reports.at", id="a column with the moment in words"),
+        pytest.param(anew("(", SECONDS), "a time in reports.at", id="a column with the moment in seconds"),
+        pytest.param(keep_addresses, f"stored: {ADDRESS}", id="a table of addresses"),
+        pytest.param(log_programs, "logged: canary-agent", id="a log of the devices' programs"),
+        pytest.param(rewrite_nothing, "places in the file follow", id="a daily job that rewrites no file"),
+    ],
+)
+def test_a_planted_fault_is_found(
+    make_harness: Any, caplog: Log, monkeypatch: Patch, fault: Callable[[Harness, Patch], None], symptom: str
+) -> None:
+    harness = make_harness()
+    fault(harness, monkeypatch)
+    assert any(problem.startswith(symptom) for problem in problems(harness, caplog, FEWER))
+
+
+def joins(harness: Harness, count: int = TOKENS) -> list[str]:
+    """Where a token stands beside its report, is stored whole, or follows the order of arrival."""
+    study: Study = build_study(channel=channel_of("https://issuer.example"))
+    assert harness.publish(study).status_code == 201
+    reports = [build_report(study) for _ in range(count + 1)]
+    nonces = [os.urandom(32) for _ in reports]
+    signed = [token_of(study, nonce=nonce) for nonce in nonces]
+    for number, report in enumerate(reports):
+        harness.day += timedelta(number == count)
+        send(harness, report, Authorization=header_of(signed[number]))
+    content, tables = files_of(harness), rows_of(harness)
+    hashes = [hashlib.sha256(nonce).digest() for nonce in nonces]
+    ids = {bytes.fromhex(report.id) for report in reports}
+    wrong = ordered("tokens", [content.index(digest) for digest in hashes[:-1]])
+    for name, rows in tables.items():
+        if any({*row.values()} & ids and {*row.values()} & {*hashes, *nonces} for row in rows):
+            wrong.append(f"{name} has tokens beside reports")
+    if any(nonce in content or token[-64:] in content for nonce, token in zip(nonces, signed, strict=True)):
+        wrong.append("a token is stored as it came")
+    return wrong
+
+
+def test_no_token_stands_beside_its_report(make_harness: Any) -> None:
+    assert joins(make_harness()) == []
+
+
+def test_a_table_of_tokens_and_reports_is_found(make_harness: Any, monkeypatch: Patch) -> None:
+    """A planted fault: each token is kept with the report that it let in."""
+    spend = tokens.spend_tokens
+
+    def remember(session: Any, study: int, by_nonce: Any) -> Any:
+        session.execute(text("CREATE TABLE IF NOT EXISTS pairs (nonce BLOB, report BLOB)"))
+        for nonce, report in by_nonce.items():
+            values = {"nonce": nonce, "report": report.id}
+            session.execute(text("INSERT INTO pairs VALUES (:nonce, :report)"), values)
+        return spend(session, study, by_nonce)
+
+    monkeypatch.setattr(tokens, "spend_tokens", remember)
+    assert "pairs has tokens beside reports" in joins(make_harness())

@@ -1,0 +1,172 @@
+"""The same seed, machine and versions give the same posterior.
+
+Fits of the same data under one seed repeat their draws to the last bit. Fits of other data, or under another
+seed, draw independently.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from inference import analyse, fit
+from inference.seeds import seed_of
+from ldp_client import mechanisms_of
+from ldp_client.answering import perturb_answers
+from schemas import Report, Study
+from tests import studies
+from tests.statistics import seeded
+
+pytestmark = pytest.mark.programs
+
+REGION = {"id": "region", "choices": ["north", "south"]}
+STUDY = Study(studies.document(studies.with_epsilon(studies.YES_NO, "3"), public=[REGION]))
+# The correlation of 2,000 independent draws is below this.
+CORRELATION = 0.1
+REPOSITORY = Path(__file__).parents[2]
+
+
+@cache
+def reports(data: str) -> list[Report]:
+    """Reports of 300 people, other ones of other data."""
+    source, mechanisms = seeded(data), mechanisms_of(STUDY)
+    people = [
+        {"ever": person % (3 if data == "first" else 4) == 0, "region": REGION["choices"][person % 2]}
+        for person in range(300)
+    ]
+    return [perturb_answers(STUDY, mechanisms, person, source) for person in people]
+
+
+def approximated(data: str, seed: int) -> Any:
+    return fit(STUDY, reports(data), seed, method="laplace", draws=500, false_reports=0)["ever"]
+
+
+def yes_no(data: str, seed: int) -> Any:
+    return fit(STUDY, reports(data), seed, draws=500, false_reports=0)["ever"]
+
+
+def formula(data: str, seed: int) -> Any:
+    return analyse(STUDY, reports(data), "ever ~ region", seed=seed, draws=500, false_reports=0)
+
+
+# Each fit takes two seconds of tracing: the fast tests make six.
+FITS: dict[str, tuple[Callable[[str, int], Any], str]] = {
+    "a yes or no, approximated": (approximated, "inference.fitting"),
+    "a yes or no": (yes_no, "inference.fitting"),
+    "a formula": (formula, "inference.analyses.analysing"),
+}
+NAMES = [name if "approximated" in name else pytest.param(name, marks=pytest.mark.slow) for name in FITS]
+
+
+def draws_of(posterior: Any) -> dict[str, np.ndarray]:
+    return {name: np.asarray(draws) for name, draws in posterior.draws.items()}
+
+
+def correlation(one: Any, other: Any) -> float:
+    """The largest correlation of a parameter's draws in two posteriors, draw by draw."""
+    first, second = draws_of(one), draws_of(other)
+    assert first.keys() == second.keys()
+    count = min(draws.shape[1] for draws in (*first.values(), *second.values()))
+    pairs = [(first[name][:, :count].ravel(), second[name][:, :count].ravel()) for name in first]
+    return max(abs(float(np.corrcoef(*pair)[0, 1])) for pair in pairs)
+
+
+def is_same(one: Any, other: Any) -> bool:
+    """Whether two posteriors have the same draws and the same document."""
+    first, second = draws_of(one), draws_of(other)
+    documents = [json.dumps(posterior.to_document()) for posterior in (one, other)]
+    return documents[0] == documents[1] and all(np.array_equal(first[name], second[name]) for name in first)
+
+
+@cache
+def first_fit(name: str) -> tuple[Any, int]:
+    """The posterior with which others are compared, and the seed of its generators."""
+    make, home = FITS[name]
+    seeds = []
+
+    def noted(*arguments: Any) -> int:
+        seeds.append(seed_of(*arguments))
+        return seeds[-1]
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(f"{home}.seed_of", noted)
+        return make("first", 1), seeds[0]
+
+
+def repeat_problems(name: str) -> list[str]:
+    same = is_same(first_fit(name)[0], FITS[name][0]("first", 1))
+    return [] if same else ["the same seed gives other draws"]
+
+
+def seed_problems(name: str) -> list[str]:
+    alike = correlation(first_fit(name)[0], FITS[name][0]("first", 2))
+    return [] if alike < CORRELATION else [f"another seed draws alike: correlation {alike:.2f}"]
+
+
+def data_problems(name: str) -> list[str]:
+    alike = correlation(first_fit(name)[0], FITS[name][0]("second", 1))
+    return [] if alike < CORRELATION else [f"other data draw alike: correlation {alike:.2f}"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_repeating_a_fit_holds_and_a_planted_generator_without_a_seed_is_found(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert repeat_problems(name) == []
+    calls = itertools.count(7)
+    monkeypatch.setattr(f"{FITS[name][1]}.seed_of", lambda *_arguments: next(calls))
+    assert repeat_problems(name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_fits_of_other_data_are_independent(name: str) -> None:
+    assert data_problems(name) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FITS)
+def test_another_seed_gives_other_draws(name: str) -> None:
+    assert seed_problems(name) == []
+
+
+def test_a_planted_seed_that_ignores_the_data_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "a yes or no, approximated"
+    _, first_seed = first_fit(name)
+    monkeypatch.setattr("inference.fitting.seed_of", lambda *_arguments: first_seed)
+    assert data_problems(name)
+
+
+@pytest.mark.slow
+def test_a_planted_seed_that_ignores_the_stated_one_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "a yes or no, approximated"
+    _, first_seed = first_fit(name)
+    monkeypatch.setattr("inference.fitting.seed_of", lambda *_arguments: first_seed)
+    assert seed_problems(name)
+
+
+def fitted_elsewhere(folder: Path, hash_seed: str) -> Any:
+    """What posterior.json says after a fit in a process whose hashes of texts begin with that seed."""
+    command = ["fit", "study.json", "reports.ndjson", "--out", f"fit-{hash_seed}", "--seed", "5"]
+    environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(REPOSITORY)}
+    program = [sys.executable, "-m", "ldp_client.cli", *command, "--draws", "100", "--quiet"]
+    subprocess.run(program, cwd=folder, env=environment, check=True, capture_output=True)
+    document = json.loads((folder / f"fit-{hash_seed}" / "posterior.json").read_text(encoding="utf-8"))
+    return document["questions"]
+
+
+@pytest.mark.slow
+def test_two_processes_with_other_hashes_give_the_same_posterior(tmp_path: Path) -> None:
+    (tmp_path / "study.json").write_text(STUDY.to_json(), encoding="utf-8")
+    lines = [report.to_json() + "\n" for report in reports("first")]
+    (tmp_path / "reports.ndjson").write_text("".join(lines), encoding="utf-8")
+    assert fitted_elsewhere(tmp_path, "1") == fitted_elsewhere(tmp_path, "2")
