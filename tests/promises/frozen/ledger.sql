@@ -1,0 +1,43 @@
+BEGIN TRANSACTION;
+CREATE TABLE channels (
+  document TEXT PRIMARY KEY, channel TEXT NOT NULL, size INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE consents (
+  study TEXT NOT NULL, publisher TEXT NOT NULL, digest TEXT NOT NULL, day TEXT NOT NULL,
+  PRIMARY KEY (study, publisher)) WITHOUT ROWID;
+INSERT INTO "consents" VALUES('padded','','966bab9198a83e2767a1ee5409000d898562a09f6565a2900ea43fa8c32045b8','2026-11-28');
+INSERT INTO "consents" VALUES('rounds','','0272e1a67f529c03c84fd3bb6b23ea02169ddfe6037f5a112b170fe3cdba1c67','2026-11-28');
+CREATE TABLE holder (id TEXT PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE permanent (
+  study TEXT NOT NULL, publisher TEXT NOT NULL, question TEXT NOT NULL, fingerprint TEXT NOT NULL,
+  answer BLOB NOT NULL, PRIMARY KEY (study, publisher, question)) WITHOUT ROWID;
+INSERT INTO "permanent" VALUES('rounds','','ever','d650f4e99711b5b44ec22a2a3671d090a57993ebbd05bcc3e581c1b22431bd9f:43587d7262b4e3bcccb840b3b8ec35833fef7a97ad6da6a7980bbe45aa3df058',X'01A6630260E37C25FA');
+CREATE TABLE publishers (
+  document TEXT NOT NULL, collector TEXT NOT NULL, identity TEXT NOT NULL,
+  PRIMARY KEY (document, collector)) WITHOUT ROWID;
+CREATE TABLE reports (
+  id TEXT PRIMARY KEY, secret TEXT NOT NULL, collector TEXT NOT NULL, publisher TEXT NOT NULL,
+  study TEXT NOT NULL, version INTEGER NOT NULL, document TEXT NOT NULL, closes TEXT NOT NULL,
+  state TEXT NOT NULL, due INTEGER NOT NULL, digest TEXT NOT NULL, body TEXT NOT NULL,
+  invitation TEXT NOT NULL) WITHOUT ROWID;
+INSERT INTO "reports" VALUES('1708f8f020b1873a87a08bce1cefabcf','b1459964d557606a38b51d3027543863','','','padded',1,'966bab9198a83e2767a1ee5409000d898562a09f6565a2900ea43fa8c32045b8','','queued',0,'bedf9ab2de302c8b138b4cd9d8c31598d39a84a3a9538976cc9aa67485230ca1','{"digest":"966bab9198a83e2767a1ee5409000d898562a09f6565a2900ea43fa8c32045b8","format":"ldpkit.report/1","id":"1708f8f020b1873a87a08bce1cefabcf","payloads":{"occupation":"Bg=="},"public":{"region":"north"},"study":"padded","version":1}        ','');
+INSERT INTO "reports" VALUES('7b214c13fa396032c277868d52ae9c06','5aad7965b625c57764dc156af65ad109','','','rounds',1,'0272e1a67f529c03c84fd3bb6b23ea02169ddfe6037f5a112b170fe3cdba1c67','','queued',0,'b5d29480ea1947a231a90e686111207fbb464464f16214c3dd11dfe2b1b0f0a2','{"digest":"0272e1a67f529c03c84fd3bb6b23ea02169ddfe6037f5a112b170fe3cdba1c67","format":"ldpkit.report/1","id":"7b214c13fa396032c277868d52ae9c06","payloads":{"ever":"AaZjAmDjfCX6jQ==","hours":"AAGpsA=="},"study":"rounds","version":1}','');
+CREATE TABLE seal (id INTEGER PRIMARY KEY CHECK (id = 1), digest TEXT NOT NULL);
+INSERT INTO "seal" VALUES(1,'e383409009679eb0f8d7f194acbb85869c4982928e82edde561d93366ef1638d');
+CREATE TABLE seen (
+  study TEXT NOT NULL, publisher TEXT NOT NULL, version INTEGER NOT NULL, digest TEXT NOT NULL,
+  key TEXT NOT NULL, PRIMARY KEY (study, publisher)) WITHOUT ROWID;
+INSERT INTO "seen" VALUES('padded','',1,'966bab9198a83e2767a1ee5409000d898562a09f6565a2900ea43fa8c32045b8','');
+INSERT INTO "seen" VALUES('rounds','',1,'0272e1a67f529c03c84fd3bb6b23ea02169ddfe6037f5a112b170fe3cdba1c67','');
+CREATE TABLE spent (
+  study TEXT NOT NULL, publisher TEXT NOT NULL, question TEXT NOT NULL, version INTEGER NOT NULL,
+  words TEXT NOT NULL, epsilon TEXT NOT NULL, delta TEXT NOT NULL,
+  PRIMARY KEY (study, publisher, question)) WITHOUT ROWID;
+INSERT INTO "spent" VALUES('padded','','hours',1,'+136a56ec69fa769700d5a260131079dace3b61a0c202947e948e9c92063f44fc =404314b1f4bd8fa2ff42a84cd851ddc011c76fb64e12dfe3748101b03ed8ce7c =ad22a4b7f04f5d22e2da751426d0a05fd410a3ff4fb0167327595c41f8221a8f d748fb6420234fb4b697afb90c4b698bb18bf3c509ed1b151bac1c499c46d7af','0','0');
+INSERT INTO "spent" VALUES('padded','','occupation',1,'+136a56ec69fa769700d5a260131079dace3b61a0c202947e948e9c92063f44fc 972faa3a994c6cb11f7d8755593ce9d19d520b68d996d24032889d694f37ca84 =3d7f19555f1d2f0722c73132767e3d7c9bca45d475f300643d65cf64e1d2d617 =ad22a4b7f04f5d22e2da751426d0a05fd410a3ff4fb0167327595c41f8221a8f','1','0');
+INSERT INTO "spent" VALUES('rounds','','ever',1,'=63212655f2e25a8f89eeb6653853cece8901e24c4a4c1dee70e53b68bad3e19c =ad22a4b7f04f5d22e2da751426d0a05fd410a3ff4fb0167327595c41f8221a8f d650f4e99711b5b44ec22a2a3671d090a57993ebbd05bcc3e581c1b22431bd9f','1','0');
+INSERT INTO "spent" VALUES('rounds','','hours',1,'=404314b1f4bd8fa2ff42a84cd851ddc011c76fb64e12dfe3748101b03ed8ce7c =ad22a4b7f04f5d22e2da751426d0a05fd410a3ff4fb0167327595c41f8221a8f d748fb6420234fb4b697afb90c4b698bb18bf3c509ed1b151bac1c499c46d7af','1','0');
+CREATE TABLE tokens (
+  report TEXT PRIMARY KEY, key INTEGER NOT NULL, turned INTEGER NOT NULL, nonce TEXT NOT NULL,
+  salt TEXT NOT NULL, factor TEXT NOT NULL, token TEXT NOT NULL) WITHOUT ROWID;
+COMMIT;
+PRAGMA user_version = 6;

@@ -1,0 +1,218 @@
+"""A device answers once: after crashes, power loss, a second process and a lost lock too.
+
+A crash is an exception ahead of one SQL statement, at every statement in turn. A second process is a second
+device on the same folder, which lives whole in that moment. Real kills and real processes are slow tests.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from fractions import Fraction
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ldp_client import Device
+from ldp_client.device import ledger as ledger_module
+from ldp_client.documents.errors import AlreadyAnsweredError, LdpkitError, LedgerError
+from ldp_client.mechanisms import MECHANISMS
+from schemas import Report, Study
+from tests import studies
+from tests.ldp_client.devices import Memoized, Server, race
+from tests.ldp_client.faults import killing
+from tests.promises.answer_faults import commit_each_statement, commit_reports_first, look_before_locking
+from tests.promises.watched_ledger import (
+    CHANGES,
+    Arrivals,
+    Crash,
+    Patch,
+    at_statement,
+    bodies_of,
+    close_all,
+    listening,
+    untouched,
+    watch,
+)
+from tests.statistics import seed_the_system
+
+BUDGET = "8"
+COST = Fraction(2)
+ROUNDS = [
+    Study(studies.document(studies.NUMBER, studies.YES_NO, id="rounds")),
+    Study(studies.document(studies.YES_NO, id="rounds", version=2)),
+]
+RACERS = 4
+# Where a device takes the ledger's lock, and where it lets it go.
+TAKEN = ("BEGIN IMMEDIATE", "COMMIT")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    """One collector for all tests of this file."""
+    with listening() as started:
+        yield started
+
+
+@pytest.fixture(autouse=True)
+def watched(monkeypatch: Patch) -> Iterator[None]:
+    """The device's connections are watched, and its permanent answer can be told by its bytes."""
+    seed_the_system(monkeypatch, "one answer")
+    monkeypatch.setitem(MECHANISMS, "randomized_response", Memoized)
+    with monkeypatch.context() as patch:
+        watch(patch)
+        yield
+        close_all()
+        untouched()
+
+
+def live(folder: Path, url: str, hours: int, rounds: int = 1) -> None:
+    """Consent, answer and send; what was answered before is not answered again."""
+    device = Device(folder, BUDGET, url)
+    for study in ROUNDS[:rounds]:
+        with suppress(AlreadyAnsweredError):
+            device.consent(study)
+            answers = {"hours": hours, "ever": hours % 2 == 0}
+            device.answer(study, {question.id: answers[question.id] for question in study.questions})
+        device.flush(attempts=1)
+
+
+def problems(folder: Path, server: Server) -> list[str]:
+    """What is wrong once the device has lived again, with other answers: none or two of what is once."""
+    try:
+        live(folder, server.url, hours=11, rounds=2)
+        left = Device(folder, BUDGET, server.url).epsilon_left
+    except LdpkitError as error:
+        return [f"the device cannot go on: {error}"]
+    reports = [Report.from_json(body) for body in set(bodies_of(server))]
+    first, later = ([report for report in reports if report.version == version] for version in (1, 2))
+    states = {report.payloads["ever"][:9] for report in reports}
+    wrong = [f"{len(first)} reports of version 1"] if len(first) != 1 else []
+    wrong += [f"{len(later)} reports of version 2"] if len(later) != 1 else []
+    wrong += [f"{len(states)} permanent answers"] if len(states) > 1 else []
+    return wrong + ([f"epsilon {left} is left"] if left != Fraction(BUDGET) - COST else [])
+
+
+def at_every_statement(
+    folder: Path, server: Server, act: Callable[[Path], Any], which: tuple[str, ...] = CHANGES
+) -> tuple[int, list[str]]:
+    """How many statements change a ledger in a life, and the first problems that come of acting there."""
+    Device(folder / "0", BUDGET, server.url).consent(ROUNDS[0])
+    for point in count(1):
+        server.requests = Arrivals()
+        device = folder / str(point)
+        shutil.copytree(folder / "0", device)
+        here = at_statement(point, partial(act, device), which)
+        with here as seen, suppress(Crash, LdpkitError):
+            live(device, server.url, hours=2)
+        close_all()
+        if seen[0] < point:
+            return point - 1, []
+        wrong = problems(device, server)
+        close_all()
+        if wrong:
+            return point, wrong
+    raise AssertionError
+
+
+def crash(_folder: Path) -> None:
+    """The process ends."""
+    raise Crash
+
+
+def crash_and_lose_the_lock(folder: Path) -> None:
+    """The process ends, and the lock's file is gone."""
+    (folder / "lock.sqlite3").unlink(missing_ok=True)
+    raise Crash
+
+
+def second_device(server: Server) -> Callable[[Path], None]:
+    """Another process answers and sends in that moment; it may find the ledger busy."""
+
+    def act(folder: Path) -> None:
+        with suppress(LdpkitError):
+            live(folder, server.url, hours=5)
+
+    return act
+
+
+def test_one_answer_after_a_crash_at_any_statement_holds(tmp_path: Path, server: Server) -> None:
+    statements, wrong = at_every_statement(tmp_path, server, crash)
+    assert not wrong
+    assert statements > 20
+
+
+def test_one_answer_after_a_crash_that_lost_the_lock_holds(tmp_path: Path, server: Server) -> None:
+    """Ahead of commits alone, of which there are fewer."""
+    assert not at_every_statement(tmp_path, server, crash_and_lose_the_lock, ("COMMIT",))[1]
+
+
+def test_one_answer_of_two_devices_at_once_holds(tmp_path: Path, server: Server) -> None:
+    assert not at_every_statement(tmp_path, server, second_device(server), TAKEN)[1]
+
+
+@pytest.mark.parametrize("fault", [commit_each_statement, commit_reports_first])
+def test_a_planted_fault_is_found(
+    tmp_path: Path, server: Server, monkeypatch: Patch, fault: Callable[[Patch], None]
+) -> None:
+    fault(monkeypatch)
+    assert at_every_statement(tmp_path, server, crash)[1]
+
+
+def test_a_device_that_locks_too_late_is_found(tmp_path: Path, server: Server, monkeypatch: Patch) -> None:
+    look_before_locking(monkeypatch)
+    assert at_every_statement(tmp_path, server, second_device(server), TAKEN)[1]
+
+
+def answers_without_a_ledger(folder: Path, server: Server) -> bool:
+    """Whether a device answers again that lost its lock, was opened, and then lost its ledger."""
+    live(folder, server.url, hours=3)
+    (folder / "lock.sqlite3").unlink()
+    Device(folder, BUDGET, server.url)
+    (folder / "ledger.sqlite3").unlink()
+    with suppress(LedgerError):
+        live(folder, server.url, hours=4)
+        return True
+    return False
+
+
+def test_a_device_that_lost_lock_and_ledger_in_turn_refuses(tmp_path: Path, server: Server) -> None:
+    assert not answers_without_a_ledger(tmp_path, server)
+
+
+def test_a_lost_lock_that_is_not_made_again_is_found(
+    tmp_path: Path, server: Server, monkeypatch: Patch
+) -> None:
+    monkeypatch.setattr(ledger_module, "is_lost", lambda _folder: False)
+    assert answers_without_a_ledger(tmp_path, server)
+
+
+@pytest.mark.xfail(strict=True, reason='ends with the issue "Device and documents rebuilt"')
+def test_another_path_of_one_host_gets_no_second_answer(tmp_path: Path) -> None:
+    """One blank more in the question's text makes it no other question."""
+    for path, text in (("a", "Did you ever?"), ("b", "Did you  ever?")):
+        study = Study(studies.document({**studies.YES_NO, "text": text}, id="paths"))
+        device = Device(tmp_path, BUDGET, f"http://127.0.0.1/{path}", require_consent=False)
+        if path == "a":
+            device.answer(study, {"ever": True})
+    with pytest.raises(AlreadyAnsweredError):
+        device.answer(study, {"ever": True})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["random", "statement", "power"])
+def test_one_answer_after_real_kills_holds(kind: str) -> None:
+    done = killing.start(kind, 5)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{kind}: 0 lives" not in done.stdout
+
+
+@pytest.mark.slow
+def test_one_of_many_real_processes_answers(tmp_path: Path) -> None:
+    outcomes = race(multiprocessing.get_context("spawn"), str(tmp_path), RACERS)
+    assert outcomes == ["answered"] + ["refused"] * (RACERS - 1)

@@ -1,0 +1,211 @@
+"""Spend, report and permanent answer are durable together before anything is sent.
+
+Whenever a request arrives, the test copies the device's folder, as if the device were killed then. A device
+on that copy must have spent, must send the same bytes, and must repeat the same permanent answer. What
+SQLite flushes at each commit decides what a loss of power leaves; slow tests drop what was not flushed.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ldp_client import Device
+from ldp_client.device import device as device_module
+from ldp_client.device.upload import put_report
+from ldp_client.documents.errors import AlreadyAnsweredError, LdpkitError
+from ldp_client.mechanisms import MECHANISMS
+from schemas import Report, Study
+from tests import studies
+from tests.kit.programs import need
+from tests.ldp_client.devices import Memoized, Server
+from tests.ldp_client.faults import killing
+from tests.promises.watched_ledger import (
+    Arrivals,
+    Patch,
+    Watched,
+    bodies_of,
+    close_all,
+    listening,
+    untouched,
+    watch,
+)
+from tests.statistics import seed_the_system
+
+BUDGET = "8"
+ROUNDS = [
+    Study(studies.document(studies.NUMBER, studies.YES_NO, id="rounds")),
+    Study(studies.document(studies.YES_NO, id="rounds", version=2)),
+]
+ANSWERS = {"hours": 3, "ever": True}
+# What `PRAGMA synchronous` calls FULL and EXTRA. Where a commit is a journal's removal, FULL may lose it.
+FULL, EXTRA = 2, 3
+KEPT_JOURNALS = ("wal", "persist", "truncate")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    """One collector for all tests of this file."""
+    with listening() as started:
+        yield started
+
+
+@pytest.fixture(autouse=True)
+def watched(monkeypatch: Patch) -> Iterator[None]:
+    """The device's connections are watched and flush as they do elsewhere."""
+    seed_the_system(monkeypatch, "durable together")
+    monkeypatch.setitem(MECHANISMS, "randomized_response", Memoized)
+    with monkeypatch.context() as patch:
+        watch(patch)
+        Watched.rewrite = lambda _connection, statement: statement
+        yield
+        close_all()
+        untouched()
+
+
+def unsafe_commits(folder: Path, act: Callable[[], Any]) -> list[str]:
+    """The commits during an act that a loss of power may take back."""
+    wrong: list[str] = []
+    commits = []
+
+    def before(connection: sqlite3.Connection, statement: str) -> None:
+        if not statement.startswith("COMMIT"):
+            return
+        assert isinstance(connection, Watched)
+        file, flush, journal = (
+            connection.run(f"PRAGMA {name}").fetchone()[-1]
+            for name in ("database_list", "synchronous", "journal_mode")
+        )
+        is_ledger = Path(file).name.startswith("ledger.sqlite3")
+        commits.append(is_ledger)
+        least = EXTRA if is_ledger and journal not in KEPT_JOURNALS else FULL
+        if flush < least or journal in ("off", "memory"):
+            wrong.append(f"synchronous is {flush}, the journal {journal} for {Path(file).name}")
+
+    Watched.before = before
+    act()
+    Watched.before = lambda _connection, _statement: None
+    assert sum(commits) > 2, f"the ledger in {folder} was hardly written to"
+    return wrong
+
+
+def live(folder: Path, url: str, rounds: int = 2) -> None:
+    """A device is made, answers rounds and sends each."""
+    device = Device(folder, BUDGET, url)
+    for study in ROUNDS[:rounds]:
+        device.consent(study)
+        device.answer(study, {question.id: ANSWERS[question.id] for question in study.questions})
+        device.flush(attempts=1)
+
+
+def not_yet_durable(folder: Path, server: Server, rounds: int = 2) -> list[str]:
+    """What the folder lacked when a report arrived, found by a device that goes on from a copy of it."""
+    device, copies = folder / "device", []
+
+    def look(request: tuple[str, str, bytes, Any]) -> None:
+        if request[0] == "PUT":
+            copies.append((folder / f"copy-{len(copies)}", request[2]))
+            shutil.copytree(device, copies[-1][0])
+
+    server.requests = Arrivals()
+    server.requests.look = look
+    live(device, server.url, rounds)
+    assert len(copies) >= rounds
+    return [problem for copy, body in copies for problem in lacking(copy, body, server)]
+
+
+def lacking(copy: Path, body: bytes, server: Server) -> list[str]:
+    """What is missing of the report with this body in a copy of the folder."""
+    sent = Report.from_json(body)
+    device = Device(copy, BUDGET, server.url)
+    wrong = [] if device.epsilon_left == Fraction(BUDGET) - 2 else ["the spend is missing"]
+    study = ROUNDS[sent.version - 1]
+    try:
+        device.consent(study)
+        device.answer(study, {question.id: False for question in study.questions if question.ask == "yes_no"})
+        wrong.append("the answer is given again")
+    except AlreadyAnsweredError:
+        pass
+    except LdpkitError as error:
+        wrong.append(f"the answer is not known as given: {error}")
+    server.requests = Arrivals()
+    device.flush(attempts=1)
+    wrong += [] if body in bodies_of(server) else ["the report is missing"]
+    if sent.version == 1:
+        wrong += repeated(device, sent, server)
+    return wrong
+
+
+def repeated(device: Device, sent: Report, server: Server) -> list[str]:
+    """What is wrong with the permanent answer that the next round has to repeat."""
+    try:
+        device.consent(ROUNDS[1])
+        device.answer(ROUNDS[1], {"ever": False})
+    except LdpkitError as error:
+        return [f"the permanent answer is missing: {error}"]
+    device.flush(attempts=1)
+    later = [report for report in map(Report.from_json, bodies_of(server)) if report.version == 2]
+    same = [report for report in later if report.payloads["ever"][:9] == sent.payloads["ever"][:9]]
+    return [] if same else ["the permanent answer is another"]
+
+
+def test_each_commit_of_the_ledger_is_flushed(tmp_path: Path, server: Server) -> None:
+    assert not unsafe_commits(tmp_path, lambda: live(tmp_path, server.url))
+
+
+def test_all_is_durable_when_a_report_arrives(tmp_path: Path, server: Server) -> None:
+    assert not not_yet_durable(tmp_path, server)
+
+
+@pytest.mark.parametrize(
+    ("lost", "instead"),
+    [
+        pytest.param("synchronous = EXTRA", "synchronous = OFF", id="nothing is flushed"),
+        pytest.param("synchronous = EXTRA", "synchronous = FULL", id="the journal's removal is not flushed"),
+        pytest.param("secure_delete = ON", "journal_mode = MEMORY", id="the journal is kept in memory"),
+    ],
+)
+def test_a_ledger_that_does_not_flush_is_found(
+    tmp_path: Path, server: Server, lost: str, instead: str
+) -> None:
+    Watched.rewrite = lambda _connection, statement: statement.replace(lost, instead)
+    assert unsafe_commits(tmp_path, lambda: live(tmp_path, server.url))
+
+
+def test_a_report_that_leaves_before_the_commit_is_found(
+    tmp_path: Path, server: Server, monkeypatch: Patch
+) -> None:
+    """It leaves while it is queued."""
+    enqueue = device_module.enqueue
+
+    def hasty(connection: sqlite3.Connection, report: Any) -> None:
+        enqueue(connection, report)
+        put_report(f"{server.url}/v1/studies/{report.study}/reports/{report.report_id}", report.body)
+
+    monkeypatch.setattr(device_module, "enqueue", hasty)
+    wrong = not_yet_durable(tmp_path, server)
+    assert {"the spend is missing", "the report is missing"} <= set(wrong)
+
+
+def test_a_permanent_answer_that_is_not_kept_is_found(
+    tmp_path: Path, server: Server, monkeypatch: Patch
+) -> None:
+    """A device that remembers nothing of it cannot answer the next round."""
+    monkeypatch.setattr(device_module, "remember", lambda *_: None)
+    wrong = not_yet_durable(tmp_path, server, rounds=1)
+    assert any("permanent answer is missing" in problem for problem in wrong)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("broken", [False, True], ids=["as it is", "nothing is flushed"])
+def test_a_loss_of_power_leaves_all_or_nothing(broken: bool) -> None:
+    need("gcc")
+    done = killing.start("power", 4, broken=broken)
+    assert "power: 0 lives" not in done.stdout
+    assert done.returncode == int(broken), done.stdout + done.stderr

@@ -1,0 +1,201 @@
+"""A retry sends identical bytes, also after the library is updated.
+
+The folder `frozen` has a ledger that an older copy of the library wrote, and the bytes that it has to send.
+`python -m tests.promises.test_06_identical_retry` freezes another; a new layout is no reason to.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ldp_client import Device
+from ldp_client.device import sending
+from ldp_client.documents.errors import AlreadyAnsweredError
+from ldp_client.mechanisms import MECHANISMS, mechanisms_of
+from schemas import Report, Study
+from tests import studies
+from tests.ldp_client.devices import Memoized, Server
+from tests.promises.watched_ledger import Arrivals, Patch, bodies_of, listening
+from tests.statistics import seed_the_system
+
+FROZEN = Path(__file__).parent / "frozen"
+BUDGET = "8"
+PUBLIC = [{"id": "region", "choices": ["north", "a longer name"]}]
+ROUNDS = [
+    Study(studies.document(studies.NUMBER, studies.YES_NO, id="rounds")),
+    Study(studies.document(studies.YES_NO, id="rounds", version=2)),
+]
+# Of one question asked the report has spaces at its end.
+PADDED = Study(studies.document(studies.NUMBER, studies.CHOICE, id="padded", ask_one=True, public=PUBLIC))
+ANSWERED = [
+    (ROUNDS[0], {"hours": 3, "ever": True}),
+    (PADDED, {"hours": 7, "occupation": "worker", "region": "north"}),
+]
+Sent = tuple[str, bytes, str]
+Change = Callable[[str], str]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    """One collector for all tests of this file."""
+    with listening() as started:
+        yield started
+
+
+@pytest.fixture(autouse=True)
+def remembered(monkeypatch: Patch) -> None:
+    """The permanent answer can be told by its bytes."""
+    seed_the_system(monkeypatch, "identical retry")
+    monkeypatch.setitem(MECHANISMS, "randomized_response", Memoized)
+
+
+def thaw(folder: Path) -> None:
+    """The older library's ledger in a folder; its lock was lost on the way."""
+    with closing(sqlite3.connect(folder / "ledger.sqlite3")) as connection:
+        connection.executescript((FROZEN / "ledger.sql").read_text(encoding="utf-8"))
+
+
+def frozen_reports() -> dict[str, bytes]:
+    """The path of each frozen report and the bytes that have to leave."""
+    kept = json.loads((FROZEN / "requests.json").read_text(encoding="utf-8"))
+    return {path: body.encode() for path, body in kept.items()}
+
+
+def sent_in_three_flushes(folder: Path, server: Server) -> list[Sent]:
+    """What leaves for each report: in vain twice, by a device each, and then with success."""
+    server.requests = Arrivals()
+    for statuses in ([503] * 4, [503] * 4, []):
+        server.statuses = list(statuses)
+        flushed = Device(folder, BUDGET, server.url).flush(attempts=1)
+    assert flushed.sent == len(ANSWERED)
+    return [
+        (path, body, headers["Content-Type"])
+        for method, path, body, headers in server.requests
+        if method == "PUT"
+    ]
+
+
+def problems(folder: Path, server: Server, expected: dict[str, bytes]) -> list[str]:
+    """Which reports left in other bytes than these, or not three times."""
+    sent = sent_in_three_flushes(folder, server)
+    wrong = [] if {path for path, _, _ in sent} == set(expected) else ["other reports left"]
+    for path, body in expected.items():
+        bodies = [other for address, other, _ in sent if address == path]
+        kinds = {kind for address, _, kind in sent if address == path}
+        wrong += [] if bodies == [body] * 3 else [f"{path} left in {len(set(bodies) | {body})} forms"]
+        wrong += [] if kinds == {"application/json"} else [f"{path} left as {sorted(kinds)}"]
+    return wrong
+
+
+def fresh_reports(folder: Path) -> dict[str, bytes]:
+    """The same of reports that a device makes now."""
+    device = Device(folder, BUDGET)
+    for study, answers in ANSWERED:
+        device.consent(study)
+        device.answer(study, answers)
+    return {
+        f"/v1/studies/{queued.study}/reports/{queued.report_id}": queued.body.encode()
+        for queued in device.ledger.queued()
+    }
+
+
+def test_a_retry_by_the_library_of_today_is_identical(tmp_path: Path, server: Server) -> None:
+    assert not problems(tmp_path, server, fresh_reports(tmp_path))
+
+
+def test_a_retry_after_an_update_is_identical(tmp_path: Path, server: Server) -> None:
+    thaw(tmp_path)
+    expected = frozen_reports()
+    assert len(expected) == 2
+    assert any(body.endswith(b" ") for body in expected.values())
+    assert not problems(tmp_path, server, expected)
+
+
+def test_an_updated_library_knows_what_was_answered(tmp_path: Path, server: Server) -> None:
+    """It answers nothing again, and repeats the permanent answer in the next round."""
+    thaw(tmp_path)
+    device = Device(tmp_path, BUDGET, server.url)
+    assert device.epsilon_left == 5
+    for study, answers in ANSWERED:
+        with pytest.raises(AlreadyAnsweredError):
+            device.answer(study, answers)
+    device.consent(ROUNDS[1])
+    device.answer(ROUNDS[1], {"ever": False})
+    assert device.epsilon_left == 5
+    server.requests = Arrivals()
+    device.flush(attempts=1)
+    reports = {
+        report.version: report for report in map(Report.from_json, bodies_of(server)) if is_round(report)
+    }
+    first, second = (reports[version].payloads["ever"] for version in (1, 2))
+    assert first[:9] == second[:9]
+
+
+def is_round(report: Report) -> bool:
+    """Whether the report is of the study that asks again."""
+    return report.study == "rounds"
+
+
+def keys_in_another_order(body: str) -> str:
+    """The same document, written by another serialiser."""
+    return json.dumps(dict(reversed(json.loads(body).items())), separators=(",", ":"))
+
+
+def drawn_anew(body: str) -> str:
+    """The same report with fresh noise on the answer."""
+    report = Report.from_json(body)
+    study = next(study for study, _ in ANSWERED if study.id == report.study)
+    for name in report.payloads:
+        mechanism = mechanisms_of(study)[name]
+        if not isinstance(mechanism, Memoized):
+            report.payloads[name] = mechanism.perturb(0 if name == "hours" else "student")
+    return report.to_json() + " " * (len(body) - len(body.rstrip()))
+
+
+def without_spaces(body: str) -> str:
+    """The same report without the spaces that hide which question it answers."""
+    return body.rstrip()
+
+
+@pytest.mark.parametrize("is_older", [False, True], ids=["written today", "written before an update"])
+@pytest.mark.parametrize("change", [keys_in_another_order, drawn_anew, without_spaces])
+def test_a_planted_fault_is_found(
+    tmp_path: Path, server: Server, monkeypatch: Patch, change: Change, is_older: bool
+) -> None:
+    """The first attempt is sound, each later one is changed."""
+    put, tried = sending.put_report, set()
+
+    def changed(url: str, body: str, *more: Any) -> Any:
+        again = url in tried
+        tried.add(url)
+        return put(url, change(body) if again else body, *more)
+
+    if is_older:
+        thaw(tmp_path)
+    expected = frozen_reports() if is_older else fresh_reports(tmp_path)
+    monkeypatch.setattr(sending, "put_report", changed)
+    assert problems(tmp_path, server, expected)
+
+
+def freeze() -> None:
+    """Write the ledger and the requests of a device of today."""
+    with tempfile.TemporaryDirectory() as folder:
+        requests = {path: body.decode() for path, body in fresh_reports(Path(folder)).items()}
+        with closing(sqlite3.connect(Path(folder) / "ledger.sqlite3")) as connection:
+            layout = connection.execute("PRAGMA user_version").fetchone()[0]
+            lines = [*connection.iterdump(), f"PRAGMA user_version = {layout};"]
+    (FROZEN / "ledger.sql").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (FROZEN / "requests.json").write_text(json.dumps(requests, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    MECHANISMS["randomized_response"] = Memoized
+    freeze()

@@ -1,0 +1,220 @@
+"""The lifetime budget holds over studies, versions and collectors.
+
+The test counts what a device's reports reveal, in exact fractions and without the device's own books. Each
+answer to a number costs its epsilon, and so does each permanent answer that differs from those before.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ldp_client import Device
+from ldp_client.cli import main
+from ldp_client.commands import life_budget
+from ldp_client.core.randomness import urandom
+from ldp_client.device import device as device_module
+from ldp_client.device import spending
+from ldp_client.documents.errors import EXIT_REFUSED, BudgetError
+from ldp_client.mechanisms import MECHANISMS
+from ldp_client.mechanisms.memoized import Remembering
+from schemas import Report, Study
+from tests import studies
+from tests.ldp_client.devices import Memoized, Server
+from tests.promises.watched_ledger import Patch, listening
+from tests.statistics import seed_the_system
+
+COLLECTORS = ("https://a.example", "https://b.example")
+BUDGET = "3.3"
+# Ten floats 0.1 sum up to this float; ten tenths are more than this decimal.
+JUST_BELOW_ONE = "0.9999999999999999"
+ANSWERS = {"hours": 3, "ever": True}
+Step = tuple[str, Study]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    """One collector for all tests of this file."""
+    with listening() as started:
+        yield started
+
+
+@pytest.fixture(autouse=True)
+def seeded(monkeypatch: Patch) -> None:
+    """A test that fails does so every time."""
+    seed_the_system(monkeypatch, "lifetime budget")
+
+
+def number(name: str, collector: str, epsilon: str) -> Step:
+    """A study of one number, which is asked in words of its own."""
+    question = {**studies.with_epsilon(studies.NUMBER, epsilon), "text": f"{name} for {collector}"}
+    return collector, Study(studies.document(question, id=name))
+
+
+def round_of(version: int, collector: str, text: str) -> Step:
+    """A round of a study whose answer is memoized, in these words."""
+    question = {**studies.with_epsilon(studies.YES_NO, "0.4"), "text": f"{text} for {collector}"}
+    return collector, Study(studies.document(question, id="rounds", version=version))
+
+
+def life() -> list[Step]:
+    """Studies and versions at two collectors, which ask for more than the budget."""
+    rounds = [
+        round_of(version, collector, text)
+        for version, text in ((1, "Ever?"), (2, "Ever?"), (3, "Never?"), (4, "Never?"))
+        for collector in COLLECTORS
+    ]
+    numbers = [
+        number(f"study-{index}", collector, epsilon)
+        for index, epsilon in enumerate(("0.1", "0.7", "0.3", "0.4", "0.2", "0.1"))
+        for collector in COLLECTORS
+    ]
+    return rounds[:4] + numbers[:6] + rounds[4:] + numbers[6:] + [number("last", COLLECTORS[0], "0.1")]
+
+
+def tenths() -> list[Step]:
+    """Ten studies that cost a tenth each."""
+    return [number(f"tenth-{index}", COLLECTORS[index % 2], "0.1") for index in range(10)]
+
+
+def revealed(device: Device, steps: list[Step]) -> Fraction:
+    """What all reports of the device together cost."""
+    by_digest = {study.digest: study for _, study in steps}
+    costs: dict[tuple[str, object], Fraction] = {}
+    for queued in device.ledger.queued():
+        report = Report.from_json(queued.body)
+        question = by_digest[report.digest].questions[0]
+        payload = report.payloads[question.id]
+        # Of a permanent answer each report has the same first nine bytes.
+        drawn = payload[:9] if question.ask == "yes_no" else report.id
+        epsilon = question.mechanism.epsilon
+        costs[queued.collector, drawn] = Fraction(epsilon.numerator, epsilon.denominator)
+    return sum(costs.values(), Fraction(0))
+
+
+def problems(folder: Path, budget: str, steps: list[Step], monkeypatch: Patch) -> list[str]:
+    """Where a device, opened anew for each study, reveals more than its budget, or tells another rest."""
+    monkeypatch.setitem(MECHANISMS, "randomized_response", Memoized)
+    refused, wrong = 0, []
+    for collector, study in steps:
+        device = Device(folder, budget, collector)
+        device.consent(study)
+        try:
+            device.answer(study, {question.id: ANSWERS[question.id] for question in study.questions})
+        except BudgetError:
+            refused += 1
+        spent = revealed(device, steps)
+        wrong += [f"{study} at {collector}: {spent} of {budget}"] if spent > Fraction(budget) else []
+        wrong += [f"{study}: a wrong rest"] if device.epsilon_left != Fraction(budget) - spent else []
+    assert 0 < refused < len(steps) or wrong
+    return wrong
+
+
+def test_the_budget_of_a_life_holds(tmp_path: Path, monkeypatch: Patch) -> None:
+    assert not problems(tmp_path, BUDGET, life(), monkeypatch)
+
+
+def test_the_budget_holds_to_the_last_digit(tmp_path: Path, monkeypatch: Patch) -> None:
+    assert not problems(tmp_path, JUST_BELOW_ONE, tenths(), monkeypatch)
+
+
+def draw_free_answers(monkeypatch: Patch) -> None:
+    """A repeated question costs nothing, and yet gets a new permanent answer."""
+    recall = device_module.recall
+
+    def forgetting(*arguments: Any) -> dict[str, Remembering]:
+        return {
+            name: Remembering(kept.mechanism, kept.mechanism.permanent(0, urandom)) if kept.answer else kept
+            for name, kept in recall(*arguments).items()
+        }
+
+    monkeypatch.setattr(device_module, "recall", forgetting)
+
+
+def forget_earlier_words(monkeypatch: Patch) -> None:
+    """The cost of a question in other words replaces its cost so far."""
+    monkeypatch.setattr(spending, "_taken_over", lambda *_: [])
+
+
+def count_each_collector_alone(monkeypatch: Patch) -> None:
+    """Each collector has the whole budget for itself."""
+    refuse = device_module.refuse_overspending
+
+    class SpendsAtCollector:
+        def __init__(self, connection: sqlite3.Connection, name: str) -> None:
+            self._connection, self._name = connection, name
+
+        def execute(self, query: str, values: tuple[Any, ...] = ()) -> sqlite3.Cursor:
+            if query.endswith("FROM spent"):
+                return self._connection.execute(f"{query} WHERE publisher = ?", (self._name,))
+            return self._connection.execute(query, values)
+
+    def alone(connection: sqlite3.Connection, terms: Any, publisher: Any, *more: Any) -> None:
+        refuse(SpendsAtCollector(connection, publisher.name), terms, publisher, *more)
+
+    monkeypatch.setattr(device_module, "refuse_overspending", alone)
+
+
+@pytest.mark.parametrize("fault", [draw_free_answers, forget_earlier_words, count_each_collector_alone])
+def test_a_planted_fault_is_found(tmp_path: Path, monkeypatch: Patch, fault: Callable[[Patch], None]) -> None:
+    fault(monkeypatch)
+    wrong = problems(tmp_path, BUDGET, life(), monkeypatch)
+    assert any(f" of {BUDGET}" in problem for problem in wrong)
+
+
+def test_sums_of_floats_are_found(tmp_path: Path, monkeypatch: Patch) -> None:
+    def in_floats(connection: sqlite3.Connection, terms: Any, _: Any, fresh: list[str], limits: Any) -> None:
+        rows = connection.execute("SELECT epsilon FROM spent").fetchall()
+        life = sum([float(Fraction(row[0])) for row in rows], float(terms.total(fresh).epsilon))
+        if life > float(limits.epsilon):
+            raise BudgetError.say("device.costs", what="epsilon", cost=life, left=0.0, limit="")
+
+    monkeypatch.setattr(device_module, "refuse_overspending", in_floats)
+    wrong = problems(tmp_path, JUST_BELOW_ONE, tenths(), monkeypatch)
+    assert any(f" 1 of {JUST_BELOW_ONE}" in problem for problem in wrong)
+
+
+def silent_raises(folder: Path, server: Server, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """How a call of the command got more than the budget of the call before, without a word."""
+    codes, lines = [], []
+    for index, budget in enumerate(("1", None, "2.5", None)):
+        study = Study(studies.document(studies.YES_NO, id=f"study-{index}"))
+        server.content = study.canonical()
+        more = [] if budget is None else ["--max-epsilon", budget]
+        url = f"{server.url}/v1/studies/{study.id}"
+        codes.append(main(["answer", url, "--set", "ever=yes", "--yes", "--folder", str(folder), *more]))
+        lines.append(capsys.readouterr().err)
+    assert main(["budget", "--folder", str(folder), "--json"]) == 0
+    kept = json.loads(capsys.readouterr().out)["max_epsilon"]
+    wrong = [] if codes == [0, EXIT_REFUSED, 0, EXIT_REFUSED] else [f"the calls ended with {codes}"]
+    wrong += [] if "was 1, and is 2.5" in lines[2] else ["a larger budget is taken without a word"]
+    return wrong if kept == "2.5" else [*wrong, f"{kept} is kept"]
+
+
+def test_a_call_with_a_larger_budget_says_so(
+    tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert not silent_raises(tmp_path / "device", server, capsys)
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [("kept_budget", lambda _folder: None), ("keep_budget", lambda _folder, _budget: "")],
+    ids=["what was kept is not looked at", "a larger budget is kept in silence"],
+)
+def test_a_silent_raise_is_found(
+    tmp_path: Path,
+    server: Server,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: Patch,
+    name: str,
+    instead: Any,
+) -> None:
+    monkeypatch.setattr(life_budget, name, instead)
+    assert silent_raises(tmp_path / "device", server, capsys)
