@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
+from urllib.request import OpenerDirector
 
-from ldp_client.device import upload
 from ldp_client.device.ledger import Ledger
 from ldp_client.device.ledger_layout import reseal
 
@@ -39,20 +39,20 @@ def at_statement(point: int) -> None:
 
 def at_request(point: int) -> None:
     """An odd point: before a request; an even one: the collector has it, the device does not know."""
-    seen, opened = [0], upload.exchange
+    seen, opened = [0], OpenerDirector.open
 
     def boundary() -> None:
         seen[0] += 1
         if seen[0] == point:
             os._exit(KILLED)
 
-    def exchange(request: Any) -> Any:
+    def open_(self: OpenerDirector, *arguments: Any, **options: Any) -> Any:
         boundary()
-        response = opened(request)
+        response = opened(self, *arguments, **options)
         boundary()
         return response
 
-    upload.exchange = exchange
+    OpenerDirector.open = open_  # type: ignore[method-assign]
 
 
 def at_write(point: int) -> None:
