@@ -229,13 +229,13 @@ def measured(simulated: Simulated, seed: int = 0, draws: int = DRAWS) -> dict[st
     return rows
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Print a table of each case."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--studies", type=int, default=200)
     parser.add_argument("--case", choices=list(CASES), action="append")
     add_place(parser)
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
     asked = [(name, arguments.studies) for name in arguments.case or CASES]
     for lines in rows_of(arguments, lines_of, asked):
         print(*lines, sep="\n", flush=True)

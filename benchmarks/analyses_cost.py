@@ -1,6 +1,6 @@
 """What analyses cost: many different reports, ten million in 240 cells, and against data augmentation.
 
-    python -m benchmarks.analyses_cost [--only rows cells augmentation] [--people N …]
+    python -m benchmarks.analyses_cost [--only rows cells augmentation] [--people N …] [--tiny]
 
 rows: 10⁵ reports under `oue` of twelve choices with five public columns, which nearly all differ. cells: a
 yes/no in 240 cells, of 10⁴ and of 10⁷ people, from summaries by cell. augmentation: effective draws a second
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Any
 
@@ -24,6 +24,7 @@ import pandas as pd
 from jax import Array
 from numpy.typing import NDArray
 
+from benchmarks.sizes import Size, add_sizes
 from inference.analyses.analysing import analyse_table, model_of
 from inference.analyses.assembling import assemble
 from inference.analyses.reports import private_of, table_of_reports
@@ -40,7 +41,6 @@ from summaries.cells import cell_at
 
 Values = NDArray[np.float64]
 HEAD = {"format": "ldpkit.study/1", "id": "cost", "version": 1, "title": "What analyses cost"}
-CHOICES, REPORTS = 12, 100_000
 ROWS_FORMULA = "job ~ age + income + children + sex + town"
 CELLS_FORMULA = "ever ~ region + sex + age"
 
@@ -58,8 +58,8 @@ def told(found: AnalysisPosterior) -> str:
     return f"{found.method}, least effective draws {least:,.0f}, chains ok: {not found.diagnostics.reasons}"
 
 
-def many_reports(epsilon: str, people: int, seed: int = 0) -> Table:
-    """Twelve choices by softmax of five public columns, reported as bits."""
+def many_reports(epsilon: str, people: int, choices: int, seed: int = 0) -> Table:
+    """A choice by softmax of five public columns, reported as bits."""
     random = np.random.default_rng(seed)
     public = pd.DataFrame(
         {
@@ -72,10 +72,10 @@ def many_reports(epsilon: str, people: int, seed: int = 0) -> Table:
     )
     standard = public.assign(sex=public["sex"].cat.codes, town=public["town"].cat.codes).to_numpy(float)
     standard = (standard - standard.mean(axis=0)) / standard.std(axis=0)
-    eta = random.normal(size=CHOICES) * 0.4 + standard @ (random.normal(size=(5, CHOICES)) * 0.2)
+    eta = random.normal(size=choices) * 0.4 + standard @ (random.normal(size=(5, choices)) * 0.2)
     answers = np.argmax(eta + random.gumbel(size=eta.shape), axis=1)
     mechanism = {"name": "oue", "epsilon": epsilon}
-    question = {"id": "job", "ask": "choice", "choices": {"count": CHOICES}, "mechanism": mechanism}
+    question = {"id": "job", "ask": "choice", "choices": {"count": choices}, "mechanism": mechanism}
     study = Study({**HEAD, "questions": [{**question, "model": {"name": "multinomial"}}]})
     own = study.questions[0]
     payloads = randomise_many(mechanism_for(own), answers, NotForRealAnswers(random.bytes))
@@ -83,12 +83,15 @@ def many_reports(epsilon: str, people: int, seed: int = 0) -> Table:
     return Table(public, {"job": private}, np.ones(people, np.int64), digest=study.digest)
 
 
-def print_rows(people: int) -> None:
+def print_rows(size: Size) -> None:
     """Cost of reports that nearly all differ, by ε."""
-    for epsilon in ("1", "2", "4"):
-        table = many_reports(epsilon, people)
-        for which in ("first", "second"):
-            found, wall, processor = timed(lambda table=table: analyse_table(table, ROWS_FORMULA))
+    people, choices = size.of((100_000, 12), (100_000, 12), (500, 2))
+    formula = size.of(ROWS_FORMULA, ROWS_FORMULA, "job ~ 1")
+    print(f"{people:,} reports of {choices} choices under oue: {formula}")
+    for epsilon in size.of(("1", "2", "4"), ("1", "2", "4"), ("4",)):
+        table = many_reports(epsilon, people, choices)
+        for which in size.of(("first", "second"), ("first", "second"), ("first",)):
+            found, wall, processor = timed(lambda table=table: analyse_table(table, formula))
             print(f"  ε = {epsilon}, {which} fit {wall:6.1f} s (processor {processor:.1f} s): {told(found)}")
         print(f"    {found.form}", flush=True)
 
@@ -121,8 +124,11 @@ def summary_in_cells(study: Study, people: int, seed: int = 0) -> Summary:
     return Summary(study.id, study.version, study.digest, {"ever": whole}, cells)
 
 
-def print_cells(people: tuple[int, int] = (10_000, 10_000_000), repeats: int = 3) -> None:
+def print_cells(size: Size) -> None:
     """Cost of a fit of few and of very many people in the same cells."""
+    people, repeats = size.of(((10_000, 10_000_000), 3), ((10_000, 10_000_000), 3), ((500, 5_000), 0))
+    formula = size.of(CELLS_FORMULA, CELLS_FORMULA, "ever ~ 1")
+    print(f"a yes/no in 240 cells: {formula}")
     study = study_in_cells()
     summaries = [summary_in_cells(study, n) for n in people]
     seconds: list[list[float]] = [[], []]
@@ -130,12 +136,13 @@ def print_cells(people: tuple[int, int] = (10_000, 10_000_000), repeats: int = 3
 
         def fit(summary: Summary = summary) -> AnalysisPosterior:
             table = table_of_reports(study, summary, ["ever", "region", "sex", "age"])
-            return analyse_table(table, CELLS_FORMULA)
+            return analyse_table(table, formula)
 
         found, _, processor = timed(fit)
-        if turn:
+        # The first turn compiles.
+        if turn or not repeats:
             seconds[place].append(processor)
-        else:
+        if not turn:
             print(f"  {people[place]:,} people: {found.form}; {told(found)}")
     few, many = map(min, seconds)
     print(
@@ -221,18 +228,20 @@ def effective(draws: dict[str, Values]) -> float:
     return min(mixing(draws).ess_bulk.values())
 
 
-def print_augmentation(people: list[int], sweeps: int = 400) -> None:
+def print_augmentation(people: Sequence[int], size: Size) -> None:
     """Effective draws a second, of NUTS and of augmentation, on the same reports and the same columns."""
+    sweeps, formula = size.of(400, 400, 40), size.of(CELLS_FORMULA, CELLS_FORMULA, "ever ~ sex")
+    print(f"against data augmentation: {formula}")
     study = study_in_cells()
     for n in people:
         table = table_in_cells(study, n)
-        analysis = assemble(table, CELLS_FORMULA)
+        analysis = assemble(table, formula)
         model = model_of(analysis)
         sample(model, 0)
         drawn, ours, _ = timed(lambda model=model: sample(model, 1))
         own = effective(analysis.parameters(drawn.sites)) / ours
         with jax.enable_x64(True):
-            slow = augmentation_of(analysis, sweeps)
+            slow = augmentation_of(analysis)
             slow.draws(sweeps, 0)
             draws, theirs, _ = timed(lambda slow=slow: slow.draws(sweeps, 1))
         kept = draws[sweeps // 4 :]
@@ -245,9 +254,8 @@ def print_augmentation(people: list[int], sweeps: int = 400) -> None:
         )
 
 
-def augmentation_of(analysis: Any, sweeps: int) -> Augmentation:
+def augmentation_of(analysis: Any) -> Augmentation:
     """The same analysis, report by report, on the same rotated columns."""
-    del sweeps
     cells = analysis.cells
     columns = np.concatenate([analysis.law.rotated[:, 0], np.ones((len(cells.frame), 1))], axis=1)
     rows = np.repeat(np.arange(len(cells.counts)), cells.counts)
@@ -257,22 +265,22 @@ def augmentation_of(analysis: Any, sweeps: int) -> Augmentation:
     return Augmentation(columns[cells.cell[rows]], order[cells.reports["ever"][rows]], channel)
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Print a block of each row."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", choices=["rows", "cells", "augmentation"])
-    parser.add_argument("--people", type=int, nargs="+", default=[2_000, 20_000, 200_000])
-    arguments = parser.parse_args()
+    parser.add_argument(
+        "--people", type=int, nargs="+", default=[2_000, 20_000, 200_000], help="of augmentation"
+    )
+    add_sizes(parser)
+    arguments = parser.parse_args(argv)
     wanted = arguments.only or ["rows", "cells", "augmentation"]
     if "rows" in wanted:
-        print(f"{REPORTS:,} reports of {CHOICES} choices under oue: {ROWS_FORMULA}")
-        print_rows(REPORTS)
+        print_rows(arguments.size)
     if "cells" in wanted:
-        print(f"a yes/no in 240 cells: {CELLS_FORMULA}")
-        print_cells()
+        print_cells(arguments.size)
     if "augmentation" in wanted:
-        print(f"against data augmentation: {CELLS_FORMULA}")
-        print_augmentation(arguments.people)
+        print_augmentation(arguments.people, arguments.size)
 
 
 if __name__ == "__main__":

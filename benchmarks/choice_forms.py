@@ -1,6 +1,6 @@
 """What the count form of a choice's likelihood loses against the exact form: ratios of posterior sds.
 
-python -m benchmarks.choice_forms
+python -m benchmarks.choice_forms [--reports 200000] [--choices 16 256]
 
 For many reports a posterior's covariance is the inverse Fisher information, so the ratio needs no sampling:
 of the exact form by simulated reports of the mechanism's law, of the count form from its normal law.
@@ -8,14 +8,16 @@ of the exact form by simulated reports of the mechanism's law, of the count form
 
 from __future__ import annotations
 
+import argparse
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 Matrix = NDArray[np.float64]
 
-REPORTS, AT_ONCE = 200_000, 20_000
+AT_ONCE = 20_000
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
-SIZES = (16, 256)
 
 
 def shares_of(shape: str, k: int) -> Matrix:
@@ -31,15 +33,15 @@ def unary_reports(shares: Matrix, p: float, q: float, n: int, rng: np.random.Gen
     return (rng.random(chance.shape) < chance).astype(float)
 
 
-def exact_information(shares: Matrix, p: float, q: float, rng: np.random.Generator) -> Matrix:
+def exact_information(shares: Matrix, p: float, q: float, reports: int, rng: np.random.Generator) -> Matrix:
     """Mean outer product of the score of one report (METHODS 3.1)."""
     excess = p * (1 - q) / (q * (1 - p)) - 1
     total = np.zeros((len(shares), len(shares)))
-    for _ in range(REPORTS // AT_ONCE):
-        bits = unary_reports(shares, p, q, AT_ONCE, rng)
+    for at in range(0, reports, AT_ONCE):
+        bits = unary_reports(shares, p, q, min(AT_ONCE, reports - at), rng)
         score = bits * (excess / (1 + excess * bits @ shares))[:, None]
         total += score.T @ score
-    return total / REPORTS
+    return total / reports
 
 
 def count_information(shares: Matrix, p: float, q: float) -> Matrix:
@@ -57,23 +59,27 @@ def posterior_sds(information: Matrix) -> Matrix:
     return np.asarray(np.sqrt(np.diag(covariance)))
 
 
-def ratios(mechanism: str, k: int, shape: str, epsilon: float) -> Matrix:
+def ratios(mechanism: str, k: int, shape: str, epsilon: float, reports: int) -> Matrix:
     """sd of the count form over sd of the exact form, for each choice."""
     p = 0.5 if mechanism == "oue" else 1 / (1 + np.exp(-epsilon / 2))
     q = 1 / (1 + np.exp(epsilon)) if mechanism == "oue" else 1 - p
     shares = shares_of(shape, k)
-    exact = exact_information(shares, p, q, np.random.default_rng(0))
+    exact = exact_information(shares, p, q, reports, np.random.default_rng(0))
     return np.asarray(posterior_sds(count_information(shares, p, q)) / posterior_sds(exact))
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """One row for each mechanism, number of choices and law of the answers."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--reports", type=int, default=200_000, help="more than there are choices")
+    parser.add_argument("--choices", type=int, nargs="+", default=[16, 256])
+    asked = parser.parse_args(argv)
     print("posterior sd of the count form / of the exact form: median (most) over the choices")
     print(f"{'':28}" + "".join(f"{f'epsilon {e:g}':>18}" for e in EPSILONS))
     for mechanism in ("oue", "sue"):
-        for k in SIZES:
+        for k in asked.choices:
             for shape in ("equal", "1 / rank"):
-                found = [ratios(mechanism, k, shape, epsilon) for epsilon in EPSILONS]
+                found = [ratios(mechanism, k, shape, epsilon, asked.reports) for epsilon in EPSILONS]
                 cells = "".join(f"{f'{np.median(r):.3f} ({r.max():.3f})':>18}" for r in found)
                 print(f"{mechanism} k = {k:3}, {shape:12}    {cells}", flush=True)
 

@@ -17,7 +17,7 @@ import multiprocessing
 import os
 import resource
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -156,13 +156,13 @@ def apart(call: Callable[..., Any], *given: Any) -> Any:
         return pool.apply(call, given)
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kind", nargs="+", choices=KINDS, default=list(KINDS))
     parser.add_argument("--n", type=int, default=20_000)
     parser.add_argument("--size", type=int, default=64, help="choices, or features")
     parser.add_argument("--at-once", action="store_true")
-    given = parser.parse_args()
+    given = parser.parse_args(argv)
     print(f"load before: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores", flush=True)
     other = accelerator()
     for kind in given.kind:

@@ -1,4 +1,4 @@
-"""What the device library costs: `python -m benchmarks.client [--peers PYTHON]`.
+"""What the device library costs: `python -m benchmarks.client [--peers PYTHON] [--only TASK …] [--rounds 3]`.
 
 CPU time only, each task in a process of its own, ldpkit and its peers in turns: compare within one run.
 PYTHON is an interpreter that has opendp, diffprivlib, pure-ldp or multi-freq-ldpy; what it lacks is said.
@@ -10,18 +10,20 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
+from lean import make_lean
+
 ROOT = Path(__file__).parents[1]
-# Parts of ldp_client: the browser port, the privacy audit, and batches in NumPy.
-NOT_ON_DEVICES = ("js", "audit", "bulk")
-ROUNDS = 3
-STARTS = 15
+# Of the folder of the device library, where a wheel of it is built.
+NOT_BUILT = ("__pycache__", "*.egg-info", "build")
 BARE = "pass"
 IMPORT = "import ldp_client"
 ONE_REPORT = """
@@ -80,10 +82,10 @@ def start_cost(python: str, code: str, isolated: bool) -> tuple[float, float]:
     return 1000 * (usage.ru_utime + usage.ru_stime), usage.ru_maxrss / 1024
 
 
-def starts(peers: str | None) -> list[str]:
+def starts(peers: str | None, times: int) -> list[str]:
     """Import, and a process that makes one report, over a bare interpreter; medians of paired starts."""
     bare, imported, reported, memory, opendp = [], [], [], [], []
-    for _ in range(STARTS):
+    for _ in range(times):
         bare.append(start_cost(sys.executable, BARE, True)[0])
         imported.append(start_cost(sys.executable, IMPORT, True)[0])
         cost, size = start_cost(sys.executable, ONE_REPORT, True)
@@ -115,12 +117,12 @@ def measured(python: str, module: str, task: str) -> float | None:
     return answer
 
 
-def compare(task: str, peers: str | None) -> list[str]:
+def compare(task: str, peers: str | None, rounds: int) -> list[str]:
     """One task in turns with every peer that has it: medians of times and of ratios within a round."""
     what, target, wanted = TASKS[task]
     own: list[float] = []
     theirs: dict[str, list[float]] = {}
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         mine = measured(sys.executable, "ours", task)
         assert mine is not None, f"{task} cannot run here"
         own.append(mine)
@@ -139,42 +141,37 @@ def compare(task: str, peers: str | None) -> list[str]:
 
 
 def wheel() -> list[str]:
-    """The wheel's size, what the device library is of it, and what of that no Python device loads."""
+    """The size of the device library's wheel as it is published, and of what is in it."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", folder, str(ROOT)]
-        subprocess.run(command, check=True, capture_output=True)
+        # A build leaves folders behind where it is done.
+        sources = Path(folder) / "ldp_client"
+        shutil.copytree(ROOT / "ldp_client", sources, ignore=shutil.ignore_patterns(*NOT_BUILT))
+        make_lean(sources)
+        command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation"]
+        subprocess.run([*command, "-w", folder, str(sources)], check=True, capture_output=True)
         built = next(Path(folder).glob("*.whl"))
         sizes: dict[str, int] = {}
         with zipfile.ZipFile(built) as archive:
             for entry in archive.infolist():
-                package = part_of(entry.filename)
+                package = str(Path(entry.filename).parent)
                 sizes[package] = sizes.get(package, 0) + entry.compress_size
         parts = ", ".join([f"{name} {size / 1000:.0f}" for name, size in sorted(sizes.items())])
-        device = sizes["ldp_client"]
-        beside = sum(sizes[f"ldp_client/{name}"] for name in NOT_ON_DEVICES)
-        return [
-            f"device library in the wheel: {device / 1000:.0f} kB (target 150), and {beside / 1000:.0f} kB "
-            f"that no Python device loads: {', '.join(NOT_ON_DEVICES)}",
-            f"  whole wheel {built.stat().st_size / 1000:.0f} kB: {parts}",
-        ]
+        return [f"device library's wheel: {built.stat().st_size / 1000:.0f} kB (target 150): {parts}"]
 
 
-def part_of(name: str) -> str:
-    """The package that a file of the wheel counts for."""
-    package, _, rest = name.partition("/")
-    inner = rest.partition("/")[0]
-    return f"{package}/{inner}" if package == "ldp_client" and inner in NOT_ON_DEVICES else package
-
-
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--peers", metavar="PYTHON", help="an interpreter that has the peers")
-    peers = parser.parse_args().peers
+    parser.add_argument("--only", nargs="+", choices=TASKS, default=list(TASKS), metavar="TASK")
+    parser.add_argument("--rounds", type=int, default=3, help="of each task")
+    parser.add_argument("--starts", type=int, default=15, help="of each process whose start is measured")
+    given = parser.parse_args(argv)
+    peers = given.peers
     if peers:
         print("\n".join(missing(peers)))
-    print("\n".join([*wheel(), *starts(peers)]), flush=True)
-    for task in TASKS:
-        print("\n".join(compare(task, peers)), flush=True)
+    print("\n".join([*wheel(), *starts(peers, given.starts)]), flush=True)
+    for task in given.only:
+        print("\n".join(compare(task, peers, given.rounds)), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What an upload costs: `python -m benchmarks.collector [--rows 1000000 | --minutes 10]`.
+"""What an upload costs: `python -m benchmarks.collector [--rows 1000000 | --minutes 10] [--share 1]`.
 
 Loopback only, generator and server on one machine, a few minutes. Rates move with the machine and its
 other work: compare within one run. CPU is the server's user and system time for each stored report.
@@ -99,24 +99,32 @@ def in_batches(size: int, count: int, prefix: bytes = b"") -> list[bytes]:
     return [batch_request(fresh_reports(STUDY, size, prefix)) for _ in range(count)]
 
 
-def singles_and_batches() -> None:
+def part_of(count: int, share: float) -> int:
+    """That share of so many uploads, one at least."""
+    return max(1, round(count * share))
+
+
+def singles_and_batches(share: float) -> None:
     """The first rows: one report a request, then batches, then the same again as duplicates."""
     for name, command in (("ordinary Flask", ORDINARY), ("gunicorn", GUNICORN), ("granian", GRANIAN)):
         with serving(command) as server:
-            singles = one_by_one(2000 if command is ORDINARY else 10_000)
+            singles = one_by_one(part_of(2000 if command is ORDINARY else 10_000, share))
             show(f"{name}: one report a request", measure(server, singles, CONNECTIONS))
             if command is not ORDINARY:
                 show(f"{name}: the same again, all duplicates", measure(server, singles, CONNECTIONS))
             for size, count in ((100, 150), (1000, 25)):
-                batches = in_batches(size, count)
+                batches = in_batches(size, part_of(count, share))
                 show(f"{name}: batches of {size}", measure(server, batches, 4, size))
             if command is not ORDINARY:
                 show(f"{name}: the same again, all duplicates", measure(server, batches, 4, size))
 
 
-def raw_sqlite() -> None:
+def raw_sqlite(share: float) -> None:
     """The limit: executemany of sorted rows, 1000 a transaction, nothing else."""
-    batches = [sorted((1, os.urandom(16), 1, "2026-01-01", PAYLOAD) for _ in range(1000)) for _ in range(25)]
+    count = part_of(25, share)
+    batches = [
+        sorted((1, os.urandom(16), 1, "2026-01-01", PAYLOAD) for _ in range(1000)) for _ in range(count)
+    ]
     with tempfile.TemporaryDirectory() as folder, closing(sqlite3.connect(f"{folder}/raw")) as connection:
         connection.isolation_level = None
         connection.execute("PRAGMA journal_mode = WAL")
@@ -130,16 +138,18 @@ def raw_sqlite() -> None:
             connection.executemany("INSERT INTO r VALUES (?, ?, ?, ?, ?)", rows)
             connection.execute("COMMIT")
         cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
-    found = {"rate": 25_000 / wall, "cpu": cpu / 25_000 * 1e6, "p99": 0.0, "kb": 0.0}
+    reports = 1000 * count
+    found = {"rate": reports / wall, "cpu": cpu / reports * 1e6, "p99": 0.0, "kb": 0.0}
     show("limit: sqlite3.executemany, 1000 a transaction", found)
 
 
-def with_rows(rows: int) -> None:
+def with_rows(rows: int, share: float) -> None:
     """Uploads and an export where much is stored already."""
     with serving(GRANIAN, rows=rows) as server:
-        batches = in_batches(1000, 40)
+        count = part_of(40, share)
+        batches = in_batches(1000, count)
         show(f"granian: batches of 1000 onto {rows} rows", measure(server, batches, 4, 1000))
-        batches = in_batches(1000, 40, prefix=os.urandom(2))
+        batches = in_batches(1000, count, prefix=os.urandom(2))
         show("the same where ids begin with their day", measure(server, batches, 4, 1000))
         for form in ("arrow", "ndjson"):
             export(server, form)
@@ -162,14 +172,14 @@ def export(server: Server, form: str) -> None:
     )
 
 
-def memory_over(minutes: float) -> None:
+def memory_over(minutes: float, share: float) -> None:
     """Whether the memory of a server under load stays flat: ten readings."""
     with serving(GRANIAN) as server:
         for reading in range(1, 11):
             end = time.monotonic() + 6 * minutes
             while time.monotonic() < end:
-                measure(server, one_by_one(1000), CONNECTIONS)
-                measure(server, in_batches(100, 20), 4, 100)
+                measure(server, one_by_one(part_of(1000, share)), CONNECTIONS)
+                measure(server, in_batches(100, part_of(20, share)), 4, 100)
             print(
                 f"memory after {reading * minutes / 10:.1f} min: {server.memory_mb():.0f} MB, "
                 f"{server_rows(server)} reports",
@@ -184,44 +194,48 @@ def server_rows(server: Server) -> int:
         return count
 
 
-def postgresql() -> None:
+def postgresql(share: float) -> None:
     """Batches onto PostgreSQL; its own processes' time is not the collector's."""
     cluster = Postgresql(("fsync=on",))
     try:
         with serving(GRANIAN, database=cluster.new_database()) as server:
-            show("granian, PostgreSQL: one report a request", measure(server, one_by_one(4000), CONNECTIONS))
-            show("granian, PostgreSQL: batches of 1000", measure(server, in_batches(1000, 25), 4, 1000))
+            singles = one_by_one(part_of(4000, share))
+            show("granian, PostgreSQL: one report a request", measure(server, singles, CONNECTIONS))
+            batches = in_batches(1000, part_of(25, share))
+            show("granian, PostgreSQL: batches of 1000", measure(server, batches, 4, 1000))
     finally:
         cluster.remove()
 
 
-def slow_flush() -> None:
+def slow_flush(share: float) -> None:
     """The gain of group commit where each flush takes 5 ms more."""
     rates = {}
     for name, command, count in (("ordinary Flask", ORDINARY, 400), ("granian", GRANIAN, 6000)):
         with tempfile.TemporaryDirectory() as folder:
             disk = FailingDisk(Path(folder), delay_us=5000, loses_power=False)
             with serving(command, disk=disk) as server:
-                found = measure(server, one_by_one(count), CONNECTIONS)
+                found = measure(server, one_by_one(part_of(count, share)), CONNECTIONS)
                 show(f"{name}: one report a request, flushes 5 ms slower", found)
                 rates[name] = found["rate"]
     print(f"gain with flushes 5 ms slower: {rates['granian'] / rates['ordinary Flask']:.1f}", flush=True)
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Run everything."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000, help="stored before the large runs")
     parser.add_argument("--minutes", type=float, default=0, help="only watch the memory for so long")
-    arguments = parser.parse_args()
+    parser.add_argument("--share", type=float, default=1, help="of each row's uploads")
+    arguments = parser.parse_args(argv)
+    share = arguments.share
     if arguments.minutes:
-        memory_over(arguments.minutes)
+        memory_over(arguments.minutes, share)
         return
-    raw_sqlite()
-    singles_and_batches()
-    slow_flush()
-    postgresql()
-    with_rows(arguments.rows)
+    raw_sqlite(share)
+    singles_and_batches(share)
+    slow_flush(share)
+    postgresql(share)
+    with_rows(arguments.rows, share)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import gzip
 import random
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import zstandard
@@ -72,17 +72,17 @@ def contract(most: int) -> None:
         harness = Harness(f"sqlite:///{Path(folder) / 'x.sqlite3'}")
         harness.publish(STUDY)
         start = time.perf_counter()
-        sent = run_cases(harness, [build_report(STUDY) for _ in range(20)], most)
+        sent = run_cases(harness, [build_report(STUDY) for _ in range(20)], most).total()
         print(f"contract: {sent} requests, all answered as documented, {time.perf_counter() - start:.0f} s")
         harness.collector.close()
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Run both."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--requests", type=int, default=1000)
     parser.add_argument("--inputs", type=int, default=1_000_000)
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
     contract(arguments.requests)
     fuzz(arguments.inputs)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -73,13 +74,13 @@ def planning(connection: Connection, table: str) -> float:
     return float(line.split()[2])
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Print a line for each layout."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--studies", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--batches", type=int, default=40, help="of 1000 in each round")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
     with cluster("autovacuum=off", "max_locks_per_transaction=200") as server:
         database = make_url(server.new_database()).database
         options: dict[str, Any] = {"host": str(server.folder), "user": "postgres", "dbname": database}

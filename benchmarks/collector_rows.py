@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date
 from typing import NamedTuple
 
@@ -27,7 +27,7 @@ from collector.storage.packing import PackedReport
 from collector.storage.partitions import empty_partition
 from tests.collector.postgresql import Postgresql
 
-SIZE, BATCHES = 1000, 40
+SIZE = 1000
 PAYLOAD = os.urandom(128)
 TODAY = date(2026, 6, 15)
 SIZES = "SELECT pg_table_size('reports_1'), pg_indexes_size('reports_1')"
@@ -40,16 +40,16 @@ class Cost(NamedTuple):
     log: float
 
 
-def measure(server: Postgresql, database: Database, work: Callable[[Session], object], reports: int) -> Cost:
-    """Do something in one transaction after the other, BATCHES in all."""
+def measure(server: Postgresql, database: Database, work: Callable[[Session], object], batches: int) -> Cost:
+    """Do something of SIZE reports in one transaction after the other."""
     with database.engine.execution_options(isolation_level="AUTOCOMMIT").connect() as connection:
         # What is changed for the first time after it is logged as a whole page, as most is at work.
         connection.execute(text("CHECKPOINT"))
     start, cpu = _log(database), cpu_seconds(server)
-    for _ in range(BATCHES):
+    for _ in range(batches):
         with database.write() as session:
             work(session)
-    spent = cpu_seconds(server) - cpu
+    spent, reports = cpu_seconds(server) - cpu, SIZE * batches
     return Cost(spent / reports * 1e6, (_log(database) - start) / reports)
 
 
@@ -74,18 +74,18 @@ def look_up(session: Session) -> None:
     assert not queries.held_reports(session, 1, [os.urandom(16) for _ in range(SIZE)])
 
 
-def show_table(server: Postgresql, rows: int, is_dated: bool) -> None:
+def show_table(server: Postgresql, rows: int, is_dated: bool, batches: int) -> None:
     """One line: what is stored, and what one more costs. Then deletes the study."""
     name = "day, then random" if is_dated else "random"
     database = stocked(server.new_database(), rows, is_dated, PAYLOAD)
     prefix = DAYS.to_bytes(2, "big") if is_dated else b""
     # A connection's first statements read the catalogue.
-    measure(server, database, fresh(prefix), SIZE * BATCHES)
-    cost = measure(server, database, fresh(prefix), SIZE * BATCHES)
-    looking = measure(server, database, look_up, SIZE * BATCHES)
+    measure(server, database, fresh(prefix), batches)
+    cost = measure(server, database, fresh(prefix), batches)
+    looking = measure(server, database, look_up, batches)
     with database.read() as session:
         table, index = session.execute(text(SIZES)).one()
-    held = rows + 2 * SIZE * BATCHES
+    held = rows + 2 * SIZE * batches
     print(
         f"{rows:>10} reports, ids {name:<17}{cost.cpu:>7.1f} µs{cost.log:>8.0f} bytes of log"
         f"{table / held:>8.0f} + {index / held:.0f} bytes stored{looking.cpu:>7.1f} µs to look up",
@@ -118,18 +118,19 @@ def _show_deletion(database: Database, held: int) -> None:
     )
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Print a table for each number of rows."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, nargs="+", default=[0, 1_000_000])
+    parser.add_argument("--batches", type=int, default=40, help=f"of {SIZE} each")
     parser.add_argument("--most", type=int, default=20_000_000, help="more than so many are refused")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
     if max(arguments.rows) > arguments.most:
         parser.error(f"--rows {max(arguments.rows)}: takes some 250 bytes each; raise --most to have it")
     with cluster("max_wal_size=4GB", "autovacuum=off") as server:
         for rows in arguments.rows:
             for is_dated in (False, True):
-                show_table(server, rows, is_dated)
+                show_table(server, rows, is_dated, arguments.batches)
 
 
 if __name__ == "__main__":

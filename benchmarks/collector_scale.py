@@ -83,10 +83,12 @@ def _wait_until_idle(servers: Sequence[Server]) -> None:
         now = sum(server.cpu_seconds() for server in servers)
 
 
-def compare(postgresql: Postgresql, kind: str, requests: Sequence[bytes], size: int) -> None:
+def compare(
+    postgresql: Postgresql, kind: str, requests: Sequence[bytes], size: int, workers_of_one: Sequence[int]
+) -> None:
     """A line for each number of processes; each sends the same requests to a database of its own."""
     first = None
-    for machines, workers in ((1, 1), (1, 2), (1, 4), (2, 1)):
+    for machines, workers in (*((1, workers) for workers in workers_of_one), (2, 1)):
         with collectors(postgresql, workers, machines) as (servers, url):
             cost = measure(postgresql, servers, url, requests, size)
         first = first or cost.rate
@@ -100,20 +102,26 @@ def compare(postgresql: Postgresql, kind: str, requests: Sequence[bytes], size: 
         )
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Compare."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--reports", type=int, default=6000, help=f"one by one; at most {MOST}")
-    parser.add_argument("--batches", type=int, default=40, help=f"of {SIZE} each; at most {MOST // SIZE}")
-    arguments = parser.parse_args()
-    if not (0 < arguments.reports <= MOST and 0 < arguments.batches <= MOST // SIZE):
+    parser.add_argument("--reports", type=int, default=6000, help=f"one by one; at most {MOST}; 0: none")
+    parser.add_argument(
+        "--batches", type=int, default=40, help=f"of {SIZE} each; at most {MOST // SIZE}; 0: none"
+    )
+    text = "of one collector, before two of one each"
+    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4], help=text)
+    arguments = parser.parse_args(argv)
+    if not (0 <= arguments.reports <= MOST and 0 <= arguments.batches <= MOST // SIZE):
         parser.error("out of bounds")
     print(f"{os.cpu_count()} cores, which the load generator shares", flush=True)
     with cluster("max_wal_size=4GB") as postgresql:
         singles = [put_request(report) for report in fresh_reports(STUDY, arguments.reports)]
-        compare(postgresql, "one by one", singles, 1)
         batches = [batch_request(fresh_reports(STUDY, SIZE)) for _ in range(arguments.batches)]
-        compare(postgresql, f"batches of {SIZE}", batches, SIZE)
+        if singles:
+            compare(postgresql, "one by one", singles, 1, arguments.workers)
+        if batches:
+            compare(postgresql, f"batches of {SIZE}", batches, SIZE, arguments.workers)
 
 
 if __name__ == "__main__":

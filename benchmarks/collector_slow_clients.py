@@ -1,4 +1,4 @@
-"""Slow clients behind nginx: `python -m benchmarks.collector_slow_clients [--clients 300]`.
+"""Slow clients behind nginx: `python -m benchmarks.collector_slow_clients [--clients 300] [--uploads 8000]`.
 
 nginx runs with the directives of docs/operating.md, without TLS. So many clients send a byte of a body
 now and then, while others upload as usual; these must be served as if the slow ones were not there.
@@ -26,7 +26,6 @@ from benchmarks.collector_load.servers import REPOSITORY, Server, collector_comm
 STUDY = load_study()
 DRIP_SECONDS = 0.5
 CONNECTIONS = 16
-UPLOADS = 8000
 START_SECONDS = 20
 TLS = re.compile(r"\s*(ssl_certificate|listen|server_name|error_log)")
 
@@ -121,11 +120,12 @@ def slow_clients(url: str, count: int) -> Iterator[None]:
             connection.close()
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Upload with and without slow clients."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--clients", type=int, default=300)
-    arguments = parser.parse_args()
+    parser.add_argument("--uploads", type=int, default=8000)
+    arguments = parser.parse_args(argv)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         command = [*collector_command("granian"), "--database", f"sqlite:///{folder / 'x.sqlite3'}"]
@@ -134,10 +134,10 @@ def main() -> None:
             with proxied(folder, server.url) as url:
                 for clients in (0, arguments.clients):
                     with slow_clients(url, clients):
-                        requests = [put_request(report) for report in fresh_reports(STUDY, UPLOADS)]
+                        requests = [put_request(report) for report in fresh_reports(STUDY, arguments.uploads)]
                         load = run_load(url, requests, CONNECTIONS)
                     print(
-                        f"{clients} slow clients: {len(load.answered)} of {UPLOADS} served, "
+                        f"{clients} slow clients: {len(load.answered)} of {arguments.uploads} served, "
                         f"p99 {load.quantile(0.99):.0f} ms, worst {load.quantile(1):.0f} ms",
                         flush=True,
                     )

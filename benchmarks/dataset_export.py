@@ -1,6 +1,6 @@
 """What a report costs on its way into a dataset, beside the one stream that an export over HTTP is made of.
 
-python -m benchmarks.dataset_export [--reports 200000] [--days 10] [--buckets 16]
+python -m benchmarks.dataset_export [--reports 200000] [--days 10] [--buckets 16] [--processes N]
 
 Reports of one question with 1024 choices (128 bytes each) are put straight into an SQLite file. The stream is
 written into one file; the dataset into a folder by one process, and by one for each processor. CPU is that of
@@ -15,7 +15,7 @@ import resource
 import sqlite3
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from datetime import date, timedelta
 from pathlib import Path
@@ -70,13 +70,15 @@ def spent(work: Callable[[], object]) -> tuple[float, float]:
     return used() - before, time.monotonic() - began
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Print a line for each way."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--reports", type=int, default=200_000)
     parser.add_argument("--days", type=int, default=10)
     parser.add_argument("--buckets", type=int, default=16)
-    asked = parser.parse_args()
+    processors = len(os.sched_getaffinity(0))
+    parser.add_argument("--processes", type=int, default=processors, help="by default one a processor")
+    asked = parser.parse_args(argv)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         url = fill(folder / "benchmark.sqlite3", asked.reports, asked.days)
@@ -86,12 +88,11 @@ def main() -> None:
             fields = {"buckets": asked.buckets, "processes": processes}
             return lambda: export_dataset(Order(url, WAIT_SECONDS, STUDY_ID, place, date.max, **fields))
 
-        processors = len(os.sched_getaffinity(0))
         # What the packages take to load is no part of any.
         stream(url, folder / "all.parquet")
         ways = {"one stream": lambda: stream(url, folder / "all.parquet"), "dataset, 1 process": dataset(1)}
-        if processors > 1:
-            ways[f"dataset, {processors} processes"] = dataset(processors)
+        if asked.processes > 1:
+            ways[f"dataset, {asked.processes} processes"] = dataset(asked.processes)
         first = None
         for way, work in ways.items():
             cpu, seconds = spent(work)

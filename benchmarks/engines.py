@@ -22,7 +22,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
@@ -303,7 +303,7 @@ def measure(kind: str, folder: Path, reports: int, engines: list[str], workers: 
             _print(f"{kind}, {engine} {many}", costs(study, roots, engine, many), decode, base)
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Measure all kinds of reports."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -313,7 +313,7 @@ def main() -> None:
     parser.add_argument("--engines", default="local,dask,spark")
     parser.add_argument("--workers", default="2,4")
     parser.add_argument("--folder", help="where datasets are written; a temporary one is removed")
-    given = parser.parse_args()
+    given = parser.parse_args(argv)
     with tempfile.TemporaryDirectory(dir=given.folder) as folder:
         for kind in given.kinds.split(","):
             engines = [one for one in given.engines.split(",") if one]

@@ -14,7 +14,7 @@ Posteriors are those of maximum likelihood with a normal law, which a test holds
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
@@ -290,13 +290,13 @@ def measured(case: Case, share: float, runs: int, seed: int) -> Iterator[tuple[s
         )
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--only", nargs="*", default=list(CASES))
     parser.add_argument("--share", type=float, default=0.01)
     parser.add_argument("--runs", type=int, default=1000)
     add_place(parser)
-    given = parser.parse_args()
+    given = parser.parse_args(argv)
     for lines in rows_of(given, lines_of, [(name, given.share, given.runs) for name in given.only]):
         print(*lines, sep="\n", flush=True)
 

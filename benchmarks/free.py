@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -193,7 +193,7 @@ def _each(shares: list[float]) -> str:
     return f"{np.mean(shares):.2f} ({' '.join(f'{share:.2f}' for share in shares)})"
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", choices=LAWS, default=list(LAWS), metavar="LAW")
     parser.add_argument("--epsilon", nargs="+", default=["1", "4"])
@@ -202,7 +202,7 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=2_000, help="of each of four chains")
     parser.add_argument("--seed", type=int, default=0)
     add_place(parser)
-    given = parser.parse_args()
+    given = parser.parse_args(argv)
     use_compile_cache()
     asked = [(law, epsilon, n) for law in given.only for epsilon in given.epsilon for n in given.people]
     for line in rows_of(given, row, [(*one, given.studies, given.seed, given.draws) for one in asked]):

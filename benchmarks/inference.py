@@ -1,4 +1,4 @@
-"""What a posterior costs: `python -m benchmarks.inference [--only ROW …]`.
+"""What a posterior costs: `python -m benchmarks.inference [--only ROW …] [--tiny]`.
 
 Rates move with the machine and its other work: ratios are taken within one run. Seconds without compilation
 are those on the wall less those that JAX reports for tracing and compiling. All rows: about 15 minutes.
@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from benchmarks.inference_rows import accelerators, fits, fresh, gradients, literal, signs, summarising
 from benchmarks.inference_rows.row import Row
+from benchmarks.sizes import Size, add_sizes
 
-ROWS: Mapping[str, Callable[[], Iterator[Row]]] = {
+ROWS: Mapping[str, Callable[[Size], Iterator[Row]]] = {
     "summarise": summarising.rates,
     "literal-normal": literal.normal_numbers,
     "literal-unary": literal.unary_choices,
@@ -27,18 +28,19 @@ ROWS: Mapping[str, Callable[[], Iterator[Row]]] = {
 }
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Measure the rows that were asked for, or all."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--only", nargs="+", choices=ROWS, default=list(ROWS), metavar="ROW", help=", ".join(ROWS)
     )
-    arguments = parser.parse_args()
+    add_sizes(parser)
+    arguments = parser.parse_args(argv)
     # Some rows are measured in processes of their own, which need an accelerator's memory too.
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     print(f"load before: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores", flush=True)
     for name in arguments.only:
-        for row in ROWS[name]():
+        for row in ROWS[name](arguments.size):
             print(row, flush=True)
 
 

@@ -15,7 +15,7 @@ prior: then 90 % hold, whatever the prior is, unless the posterior is wrong.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any, cast
 
@@ -164,7 +164,7 @@ def row_of(truth: Values, draws: Values) -> str:
     )
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--studies", type=int, default=200)
     parser.add_argument("--people", type=int, nargs="+", default=[20_000, 200_000])
@@ -173,7 +173,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=POPULATIONS, default=list(POPULATIONS))
     parser.add_argument("--truths", choices=["fixed", "prior"], default="fixed")
     add_place(parser)
-    given = parser.parse_args()
+    given = parser.parse_args(argv)
     print("population         people slope            truth    mean     sd  its sd  covered")
     asked = [(name, n, settings_of(given)) for n in given.people for name in given.only]
     for lines in rows_of(given, lines_of, asked):

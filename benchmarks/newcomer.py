@@ -13,17 +13,18 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).parents[1]
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Print the seconds of each step, and what the newcomer saw last."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--dist", type=Path, default=ROOT / "dist")
-    dist = parser.parse_args().dist.resolve()
+    dist = parser.parse_args(argv).dist.resolve()
     wheels = sorted(dist.glob("*.whl"))
     if len(wheels) != 2:
         parser.error(f"{dist} has {len(wheels)} wheels where two belong: run make release")

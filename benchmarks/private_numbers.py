@@ -1,6 +1,6 @@
 """Private numbers in analyses: coverage where one is a predictor, and false alarms of checks of outcomes.
 
-    python -m benchmarks.private_numbers [--studies 60] [--case NAME …] [--cluster ADDRESS]
+    python -m benchmarks.private_numbers [--studies 60] [--people N] [--case NAME …] [--cluster ADDRESS]
 
 Of every case so many studies are simulated, with reports of a number of 0 to 12 under Laplace noise, and
 fitted by a Gaussian at the posterior's mode. It prints how many of the 90 % intervals contain the truth, and
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -69,47 +69,50 @@ def reported(question: Question, answers: Values, random: np.random.Generator) -
 
 @dataclass(frozen=True)
 class Case:
-    """formula: what is fitted. truth: of parameters whose intervals are counted. people: a study's table."""
+    """formula: what is fitted. truth: of parameters whose intervals are counted.
+
+    people: how many, unless others are asked for. table: a study's, of so many people.
+    """
 
     formula: str
     truth: Mapping[str, float]
-    people: Callable[[np.random.Generator], Table]
+    people: int
+    table: Callable[[np.random.Generator, int], Table]
 
 
-def by_hours(skewed: bool) -> Callable[[np.random.Generator], Table]:
-    """1,500 people at ε = 4, who die more the more hours they have."""
+def by_hours(skewed: bool) -> Callable[[np.random.Generator, int], Table]:
+    """People at ε = 4, who die more the more hours they have."""
 
-    def people(random: np.random.Generator) -> Table:
-        n = 1500
+    def table(random: np.random.Generator, n: int) -> Table:
         hours = np.clip(random.lognormal(1.0, 0.8, n) if skewed else random.normal(5, 2, n), LOW, HIGH)
         died = (random.random(n) < 1 / (1 + np.exp(2 - 0.4 * hours))).astype(int)
         return table_of(pd.DataFrame({"died": died}), [reported(question_of("4"), hours, random)])
 
-    return people
+    return table
 
 
-def of_hours(skewed: bool) -> Callable[[np.random.Generator], Table]:
-    """3,000 people at ε = 4, of two kinds whose hours differ by one on average."""
+def of_hours(skewed: bool) -> Callable[[np.random.Generator, int], Table]:
+    """People at ε = 4, of two kinds whose hours differ by one on average."""
 
-    def people(random: np.random.Generator) -> Table:
-        n = 3000
+    def table(random: np.random.Generator, n: int) -> Table:
         kind = np.where(np.arange(n) % 2, "a", "b")
         hours = random.lognormal(1.0, 0.8, n) if skewed else random.normal(4.5, 2, n)
         column = reported(question_of("4"), hours + (kind == "b"), random)
         return table_of(pd.DataFrame({"kind": kind}), [column])
 
-    return people
+    return table
 
 
 CASES: Mapping[str, Case] = {
     "predictor": Case(
         "died ~ hours",
         {"Intercept": -2.0, "hours": 0.4, "hours_Intercept": 5.0, "hours_sigma": 2.0},
+        1500,
         by_hours(False),
     ),
-    "predictor-skewed": Case("died ~ hours", {}, by_hours(True)),
-    "outcome": Case("hours ~ kind", {"Intercept": 4.5, "kind[b]": 1.0, "sigma": 2.0}, of_hours(False)),
-    "outcome-skewed": Case("hours ~ kind", {}, of_hours(True)),
+    "predictor-skewed": Case("died ~ hours", {}, 1500, by_hours(True)),
+    "outcome": Case("hours ~ kind", {"Intercept": 4.5, "kind[b]": 1.0, "sigma": 2.0}, 3000, of_hours(False)),
+    "outcome-skewed": Case("hours ~ kind", {}, 3000, of_hours(True)),
 }
 
 
@@ -157,11 +160,11 @@ def one_by_one(analysis: Assembled, table: Table) -> Assembled:
     return replace(analysis, cells=cells, values=values, **parts)
 
 
-def measured(case: Case, studies: int, seed: int = 0) -> tuple[dict[str, float], float]:
+def measured(case: Case, studies: int, people: int, seed: int = 0) -> tuple[dict[str, float], float]:
     """{parameter: coverage} of 90 % intervals, and the share of fits that are called wrong."""
     with jax.enable_x64(True):
         random = np.random.default_rng(seed)
-        tables = [case.people(random) for _ in range(studies)]
+        tables = [case.table(random, people) for _ in range(studies)]
         first = one_by_one(assemble(tables[0], case.formula), tables[0])
         fits = Fits(first)
         held = dict.fromkeys(case.truth, 0)
@@ -178,22 +181,23 @@ def measured(case: Case, studies: int, seed: int = 0) -> tuple[dict[str, float],
     return {name: count / studies for name, count in held.items()}, wrong / studies
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Print a row for each parameter of each case."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--studies", type=int, default=60)
+    parser.add_argument("--people", type=int, help="of each study; by default as many as its case has")
     parser.add_argument("--case", choices=list(CASES), action="append")
     add_place(parser)
-    arguments = parser.parse_args()
-    asked = [(name, arguments.studies) for name in arguments.case or CASES]
+    arguments = parser.parse_args(argv)
+    asked = [(name, arguments.studies, arguments.people) for name in arguments.case or CASES]
     for lines in rows_of(arguments, lines_of, asked):
         print(*lines, sep="\n", flush=True)
 
 
-def lines_of(name: str, studies: int) -> list[str]:
+def lines_of(name: str, studies: int, people: int | None) -> list[str]:
     """What is printed of one case."""
-    begin = time.time()
-    coverage, wrong = measured(CASES[name], studies)
+    begin, case = time.time(), CASES[name]
+    coverage, wrong = measured(case, studies, people or case.people)
     return [
         f"{name}: {studies} studies in {time.time() - begin:.0f} s, {wrong:.1%} called wrong",
         *[f"  {parameter:20} {share:6.1%}" for parameter, share in coverage.items()],

@@ -11,6 +11,7 @@ law. Printed are the same columns.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import cast
 
 import numpy as np
@@ -65,7 +66,7 @@ def cell_law(mechanism: SampledProducts, names: list[str], added: float) -> NDAr
     return cell_probabilities(mechanism, {"second": (entries.T * shares) @ entries})
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--studies", type=int, default=60)
     parser.add_argument("--people", type=int, nargs="+", default=[20_000])
@@ -73,7 +74,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", nargs="+", choices=POPULATIONS, default=list(POPULATIONS))
     add_place(parser)
-    given = parser.parse_args()
+    given = parser.parse_args(argv)
     print("population         people slope            truth    mean     sd  its sd  covered")
     asked = [(name, n, settings_of(given)) for n in given.people for name in given.only]
     for lines in rows_of(given, lines_of, asked):

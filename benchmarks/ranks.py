@@ -10,6 +10,7 @@ the Kolmogorov–Smirnov p-value of its ranks, how far their mean lies from the 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -89,13 +90,13 @@ def question_of(row: Row) -> Question:
     ]
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", choices=ROWS, default=list(ROWS), metavar="ROW")
     parser.add_argument("--studies", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
     add_place(parser)
-    given = parser.parse_args()
+    given = parser.parse_args(argv)
     with place_of(given) as many:
         for name in given.only:
             row = ROWS[name]

@@ -14,7 +14,7 @@ records' moments, sums as exact sums and the noise's sd. Slopes are the same in 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -230,13 +230,13 @@ def settings(people: list[int]) -> Iterator[Setting]:
                 yield Setting(law, d, epsilon, n)
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repetitions", type=int, default=60)
     parser.add_argument("--people", type=int, nargs="+", default=[100_000, 1_000_000])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--several", action="store_true")
-    given = parser.parse_args()
+    given = parser.parse_args(argv)
     if given.several:
         print_several(given.people, given.repetitions, given.seed)
         return

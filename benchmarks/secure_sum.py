@@ -213,7 +213,7 @@ def measure(d: int, clients: int, folder: Path) -> None:
         stored.key_file.unlink()
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Run the grid, a part of it, or one cell."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--d", type=int, choices=sorted(PAPER), help="numbers a device sends")
@@ -221,7 +221,7 @@ def main() -> None:
     parser.add_argument(
         "--all", action="store_true", help="the whole grid, with d = 10,000 and 100,000 clients"
     )
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
     dimensions, sizes = (sorted(PAPER), sorted(PAPER[10])) if arguments.all else SMALLER
     dimensions = [arguments.d] if arguments.d else dimensions
     sizes = [arguments.clients] if arguments.clients else sizes

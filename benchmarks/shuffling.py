@@ -1,6 +1,7 @@
 """What the set of reports tells about one person: figures, agreement with brute force, time, and monotony.
 
-python -m benchmarks.shuffling [--cells 10000] [--most 100000000]
+python -m benchmarks.shuffling [--people 1000 …] [--reports 100000] [--enumerated 12] [--most 100000000]
+    [--cells 10000]
 
 Printed: ε towards the set for any mechanism of a device's ε, at δ = 1e-6; the same of whole reports;
 the largest difference to the exact divergence of the dominating pair, by enumeration; the time of the largest
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import random
 import time
+from collections.abc import Sequence
 from fractions import Fraction
 
 from ldp_client.shuffling import slots
@@ -27,14 +29,14 @@ PEOPLE = (1000, 10_000, 100_000, 1_000_000)
 LEAST_DELTA = 1e-15
 
 
-def print_general() -> None:
+def print_general(sets: Sequence[int]) -> None:
     """The table of docs/shuffling.md."""
-    print("any mechanism" + "".join(f"{people:>12,}" for people in PEOPLE))
+    print("any mechanism" + "".join(f"{people:>12,}" for people in sets))
     for own in DEVICES:
-        print(f"  ε = {own:<7}" + "".join(f"{shuffled_epsilon(own, people):>12.4g}" for people in PEOPLE))
+        print(f"  ε = {own:<7}" + "".join(f"{shuffled_epsilon(own, people):>12.4g}" for people in sets))
 
 
-def print_reports(people: int = 100_000) -> None:
+def print_reports(people: int) -> None:
     """Studies of each mechanism, and of several questions, beside the general bound of the same ε."""
     print(f"\nof {people:,} reports: towards the set, for any mechanism of that ε, and the device's own")
     choice = {**studies.CHOICE, "choices": {"count": 20}}
@@ -49,7 +51,7 @@ def print_reports(people: int = 100_000) -> None:
         print(f"  {name:20}{found.epsilon:>10.4g}{general:>10.4g}{found.device_epsilon:>10.4g}")
 
 
-def print_enumerated(most: int = 12) -> None:
+def print_enumerated(most: int) -> None:
     """The largest difference to the dominating pair's divergence."""
     largest, growth = Fraction(0), Fraction(5, 2)
     for choices in (2, 3):
@@ -89,17 +91,20 @@ def print_monotony(cells: int) -> None:
     print(f"\n{wrong} of {cells:,} random cells are not monotone in n, ε₀ and ε")
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Print all of it."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("--people", type=int, nargs="+", default=PEOPLE, help="of any mechanism")
+    parser.add_argument("--reports", type=int, default=100_000, help="of each mechanism")
     parser.add_argument("--cells", type=int, default=10_000)
-    parser.add_argument("--most", type=int, default=10**8)
-    arguments = parser.parse_args()
-    print_general()
-    print_reports()
-    print_enumerated()
+    parser.add_argument("--most", type=int, default=10**8, help="reports of which an ε is timed")
+    parser.add_argument("--enumerated", type=int, default=12, help="people at most")
+    arguments = parser.parse_args(argv)
+    print_general(arguments.people)
+    print_reports(arguments.reports)
+    print_enumerated(arguments.enumerated)
     print_times(arguments.most)
     print_monotony(arguments.cells)
 

@@ -9,30 +9,34 @@ import sys
 import time
 import urllib.request
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from benchmarks.collector_load.bodies import load_study
-from collector.storage.database import Database
-from collector.storage.migrating import make
-from ldp_client.documents.errors import InputError
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 TOKEN = "token-of-the-benchmark"
 START_SECONDS = 60
 TICKS = os.sysconf("SC_CLK_TCK")
+# The server makes its own tables where there are none. Another process would open the file beside a simulated
+# disk, which then forgets what that process wrote.
 SERVE = """
 import argparse
+from contextlib import suppress
 from collector.cli import add_commands
+from collector.operator.init_cli import make_database
+from collector.settings import Settings
+from ldp_client.documents.errors import InputError
 parser = argparse.ArgumentParser()
 add_commands(parser.add_subparsers(required=True))
 arguments = parser.parse_args()
+with suppress(InputError):
+    make_database(Settings(database=arguments.database))
 arguments.run(arguments)
 """
 
 
 def collector_command(server: str) -> list[str]:
-    """`ldpkit serve` without what the other packages' commands load."""
+    """`ldpkit serve` without what the other packages' commands load, on a database made if need be."""
     return [sys.executable, "-c", SERVE, "serve", "--server", server]
 
 
@@ -40,7 +44,6 @@ class Server:
     """A collector that listens on loopback, with the study of the benchmarks published."""
 
     def __init__(self, folder: Path, command: Sequence[str], environment: Mapping[str, str]) -> None:
-        _make_database(command)
         ready = folder / "ready"
         ready.unlink(missing_ok=True)
         self.folder = folder
@@ -96,7 +99,8 @@ class Server:
 
     def _wait_for(self, ready: Path) -> str:
         deadline = time.monotonic() + START_SECONDS
-        while not ready.exists():
+        # A server may have made the file and not yet written to it.
+        while not ready.exists() or not ready.read_text():
             if self.process.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError(self._log.read_text()[-2000:])
             time.sleep(0.02)
@@ -109,14 +113,6 @@ class Server:
     def _stats(self) -> list[list[str]]:
         group = str(self.process.pid)
         return [fields[1:] for fields in _all_stats() if fields[3] == group]
-
-
-def _make_database(command: Sequence[str]) -> None:
-    """Make the database that a collector's command names, unless it is there."""
-    if "--database" in command:
-        database = Database(command[command.index("--database") + 1], 10)
-        with suppress(InputError):
-            make(database)
 
 
 def _all_stats() -> list[list[str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import csv
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ from benchmarks.dca import experiment
 from benchmarks.dca.noise import ASSUMED, SHARE, Budget, Constants, Matrix
 from benchmarks.ldpbi.data import table
 from benchmarks.ldpbi.showing import headline, show_table, verdict
+from benchmarks.sizes import add_sizes
 from inference.likelihoods.holders.statistics import HolderStatistics
 
 # Training and test rows, as in the paper.
@@ -116,22 +118,22 @@ def authors(name: str, epsilon: float) -> dict[str, float]:
     return {row["paper_name"]: unit * float(row["MAE_median"]) for row in rows}
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Print the medians, for the authors' constants and for the right ones."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", nargs="+", choices=list(SIZES), default=list(SIZES))
     parser.add_argument("--epsilon", nargs="+", type=float, default=list(EPSILONS))
-    parser.add_argument("--quick", action="store_true", help="10 runs, ε = 1 and 10")
-    arguments = parser.parse_args()
+    add_sizes(parser, "10 runs, ε = 1 and 10")
+    arguments = parser.parse_args(argv)
     start = time.process_time()
-    runs = 10 if arguments.quick else 25
+    runs = arguments.size.of(25, 10, 2)
     for name in arguments.data:
         unit = "rings" if name == "abalone" else "points"
         headline(
             f"Figure 2: {name}, median over runs of the mean absolute error in {unit}",
             "projection is markedly better",
         )
-        for epsilon in (1.0, 10.0) if arguments.quick else arguments.epsilon:
+        for epsilon in arguments.size.of(arguments.epsilon, (1.0, 10.0), (10.0,)):
             _show(name, epsilon, runs)
     print(f"  {time.process_time() - start:.0f} s of processor time")
 

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from benchmarks.ddplr.constants import Constants
 from benchmarks.ddplr.estimates import PUBLISHED, SAME_PRIOR, draws_of
-from benchmarks.ddplr.releases import Setting, paper_prior
+from benchmarks.ddplr.releases import NUTS, Setting, paper_prior
 from benchmarks.ddplr.tables import Simulated, simulated
 from benchmarks.ldpbi.showing import COLOURS, headline, save, show_table, verdict
+from benchmarks.sizes import Size
 from inference.published.conjugate import ConjugatePrior
 
 Matrix = NDArray[np.float64]
@@ -20,39 +21,42 @@ Matrix = NDArray[np.float64]
 WIDTH = 0.1
 DRAWS = 500
 # adaSSP is a point, and posteriors under another prior do not come to the non-private one.
-WITH_POSTERIOR = (*(name for name in PUBLISHED if name != "ada_ssp"), SAME_PRIOR)
+WITH_POSTERIOR = tuple(name for name in PUBLISHED if name != "ada_ssp")
 
 
-def run(out: Path, constants: Constants, runs: int, quick: bool) -> None:
+def run(out: Path, constants: Constants, runs: int, size: Size, methods: tuple[str, ...]) -> None:
     """Print and draw it."""
     headline(
         f"Figure 4: MMD² to the non-private posterior, n = 10⁵, d = 2, {runs} runs, {constants} constants",
         "all methods come to the non-private posterior as ε grows",
     )
-    epsilons = (0.1, 1.0, 10.0) if quick else (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
-    holders = (5,) if quick else (1, 5, 10)
-    made = simulated(100_000, 2, seed=2)
+    methods = (*(name for name in WITH_POSTERIOR if name in methods), SAME_PRIOR)
+    epsilons = size.of((0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0), (0.1, 1.0, 10.0), (1.0,))
+    holders = size.of((1, 5, 10), (5,), (1,))
+    made = simulated(size.of(100_000, 100_000, 500), 2, seed=2)
     prior = paper_prior(made.scatter)
     plain = without_privacy(made, prior)
     found = {}
     for count in holders:
         for epsilon in epsilons:
             setting = Setting(
-                *(made.table, count, epsilon, constants, prior, runs), iterations=2000 if quick else 10_000
+                *(made.table, count, epsilon, constants, prior, runs),
+                iterations=size.of(10_000, 2000, 100),
+                nuts=size.of(NUTS, NUTS, 50),
             )
-            for method in WITH_POSTERIOR:
+            for method in methods:
                 found[count, epsilon, method] = float(
                     np.mean([mmd(plain, each) for each in draws_of(method, setting)])
                 )
-        rows = [[epsilon, *(found[count, epsilon, name] for name in WITH_POSTERIOR)] for epsilon in epsilons]
-        show_table([f"J = {count}, ε", *WITH_POSTERIOR], rows)
+        rows = [[epsilon, *(found[count, epsilon, name] for name in methods)] for epsilon in epsilons]
+        show_table([f"J = {count}, ε", *methods], rows)
     falling = [
         name
-        for name in WITH_POSTERIOR
+        for name in methods
         if all(found[count, epsilons[-1], name] < found[count, epsilons[0], name] for count in holders)
     ]
     verdict(f"falls from the smallest to the largest ε for {', '.join(falling)}")
-    save(draw(found, holders, epsilons), out, "figure_4")
+    save(draw(found, methods, holders, epsilons), out, "figure_4")
 
 
 def without_privacy(made: Simulated, prior: ConjugatePrior) -> Matrix:
@@ -81,12 +85,15 @@ def mmd(first: Matrix, second: Matrix) -> float:
 
 
 def draw(
-    found: dict[tuple[int, float, str], float], holders: tuple[int, ...], epsilons: tuple[float, ...]
+    found: dict[tuple[int, float, str], float],
+    methods: tuple[str, ...],
+    holders: tuple[int, ...],
+    epsilons: tuple[float, ...],
 ) -> Figure:
     """MMD² against ε, a panel for each J."""
     figure = Figure(figsize=(3.2 * len(holders), 2.8), layout="constrained")
     for axis, count in zip(figure.subplots(1, len(holders), squeeze=False)[0], holders, strict=True):
-        for colour, name in zip(COLOURS, WITH_POSTERIOR, strict=False):
+        for colour, name in zip(COLOURS, methods, strict=False):
             values = [found[count, epsilon, name] for epsilon in epsilons]
             axis.semilogx(epsilons, values, ".-", color=colour, label=name)
         axis.set(title=f"J = {count}", xlabel="ε", ylabel="MMD²")

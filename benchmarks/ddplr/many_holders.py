@@ -1,4 +1,4 @@
-"""`python -m benchmarks.ddplr.many_holders [--holders J] [--features d]`: the time of a fit of many holders.
+"""`python -m benchmarks.ddplr.many_holders [--holders J] [--features d] [--tiny]`: a fit of many holders.
 
 All holders have different numbers of records (50 to 500, as far as there are so many), which is the slowest
 case. Records are of the model itself, without clipping: that changes no time.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -15,6 +16,7 @@ import numpy as np
 
 from benchmarks.ddplr.ours import question_of
 from benchmarks.ldpbi.showing import headline, verdict
+from benchmarks.sizes import add_sizes
 from inference.likelihoods.holders.statistics import HolderStatistics, exact
 from inference.models.holder_regression import holder_regression
 from inference.results.diagnostics import mixing
@@ -38,18 +40,20 @@ class Measured(NamedTuple):
     slopes: np.ndarray
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Measure one fit and print it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--holders", type=int, default=10_000)
     parser.add_argument("--features", type=int, default=10)
-    asked = parser.parse_args()
+    add_sizes(parser)
+    asked = parser.parse_args(argv)
     headline(
         f"A fit of {asked.holders:,} holders, d = {asked.features}, ε = 1 for each",
         f"none; target {TARGET_S} s",
     )
     question = question_of(asked.features, intercept=True)
-    found = measure(question, releases(question, asked.holders), WARMUP, KEPT)
+    lengths = asked.size.of((WARMUP, KEPT), (WARMUP, KEPT), ((100,), 100))
+    found = measure(question, releases(question, asked.holders), *lengths)
     verdict(
         f"{found.wall:.1f} s on the wall, {found.processors:.0f} s of processors; "
         f"least ESS {found.ess:,.0f}, largest R-hat {found.r_hat:.3f}"

@@ -13,6 +13,7 @@ from benchmarks.ddplr.published import INTERVALS, MEANS
 from benchmarks.ddplr.releases import Setting, paper_prior
 from benchmarks.ddplr.tables import FILES, real
 from benchmarks.ldpbi.showing import headline, show_table, verdict
+from benchmarks.sizes import Size
 
 HOLDERS = (1, 5, 10)
 # Chains whose halves disagree more than this had not converged.
@@ -33,12 +34,13 @@ class Scored(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """Which cells, how often each table is released, and whether chains are short."""
+    """Which cells, how often each table is released, how long chains are, and by which methods."""
 
     datasets: list[str]
     holders: tuple[int, ...]
     runs: int
-    quick: bool
+    size: Size
+    methods: tuple[str, ...] = METHODS
 
 
 def run(numbers: list[str], constants: Constants, asked: Asked) -> None:
@@ -47,13 +49,13 @@ def run(numbers: list[str], constants: Constants, asked: Asked) -> None:
         f"Table {' and '.join(numbers)}: prediction error, ε = 1, {asked.runs} runs, {constants} constants",
         "MCMC-fixedS and Bayes-fixedS-fast are the most stable, and better than the last two for J > 1",
     )
-    at_least_as_good: dict[str, list[bool]] = {name: [] for name in OURS}
+    at_least_as_good: dict[str, list[bool]] = {name: [] for name in OURS if name in asked.methods}
     for dataset in asked.datasets:
         for holders in asked.holders:
-            cell = score(dataset, holders, constants, asked.runs, asked.quick)
+            cell = score(dataset, holders, constants, asked.runs, asked.size, asked.methods)
             rows = [row for number in numbers for row in rows_of(number, dataset, holders, cell)]
             stuck = [f"{found.stuck:.0%}" if found.stuck else "" for found in cell.values()]
-            show_table([f"{dataset}, J = {holders}", *METHODS], [*rows, ["not converged", *stuck]])
+            show_table([f"{dataset}, J = {holders}", *cell], [*rows, ["not converged", *stuck]])
             for name, found in at_least_as_good.items():
                 found.append(as_good(name, cell))
     for name, found in at_least_as_good.items():
@@ -68,7 +70,7 @@ def score(
     holders: int,
     constants: Constants,
     runs: int,
-    quick: bool,
+    size: Size,
     methods: tuple[str, ...] = METHODS,
 ) -> dict[str, Scored]:
     """Every method's errors in one cell."""
@@ -76,8 +78,8 @@ def score(
     root = np.random.default_rng(0).normal(size=(trained.x.shape[1],) * 2)
     setting = Setting(
         *(trained, holders, 1.0, constants, paper_prior(root.T @ root), runs),
-        iterations=2000 if quick else 10_000,
-        nuts=500 if quick else 1000,
+        iterations=size.of(10_000, 2000, 100),
+        nuts=size.of(1000, 500, 50),
     )
     cell = {}
     for method in methods:
@@ -90,13 +92,14 @@ def score(
 
 def rows_of(number: str, dataset: str, holders: int, cell: dict[str, Scored]) -> list[list[object]]:
     """What the paper prints, and what was found here."""
-    nothing = [""] * (len(METHODS) - len(PUBLISHED))
     key = dataset, holders
     if number == "1":
-        means = [float(found.errors.mean()) for found in cell.values()]
-        return [["published", *MEANS[key], *nothing], ["here", *means]]
+        means = dict(zip(PUBLISHED, MEANS[key], strict=True))
+        here = [float(found.errors.mean()) for found in cell.values()]
+        return [["published", *(means.get(name, "") for name in cell)], ["here", *here]]
+    intervals = dict(zip(PUBLISHED, map(interval, INTERVALS[key]), strict=True))
     return [
-        ["published", *(interval(pair) for pair in INTERVALS[key]), *nothing],
+        ["published", *(intervals.get(name, "") for name in cell)],
         ["here", *(interval(found.interval) for found in cell.values())],
     ]
 
@@ -108,7 +111,7 @@ def interval(pair: tuple[float, float]) -> str:
 
 def as_good(ours: str, cell: dict[str, Scored]) -> bool:
     """Whether our interval is not above that of the published method with the smallest mean."""
-    best = min((cell[name] for name in PUBLISHED), key=lambda found: found.errors.mean())
+    best = min((cell[name] for name in PUBLISHED if name in cell), key=lambda found: found.errors.mean())
     return cell[ours].interval[0] <= best.interval[1]
 
 

@@ -14,6 +14,8 @@ from inference.likelihoods.holders.statistics import HolderStatistics, exact
 from inference.published.conjugate import ConjugatePrior
 
 Matrix = NDArray[np.float64]
+# Draws of `marginal` for each release.
+NUTS = 300
 
 
 class Setting(NamedTuple):
@@ -26,7 +28,7 @@ class Setting(NamedTuple):
     prior: ConjugatePrior
     runs: int
     iterations: int = 10_000
-    nuts: int = 300
+    nuts: int = NUTS
     seed: int = 0
 
     @property

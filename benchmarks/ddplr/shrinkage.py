@@ -1,11 +1,13 @@
-"""`python -m benchmarks.ddplr.shrinkage`: what a prior of slopes does where noise drowns the sums, simulated.
+"""`python -m benchmarks.ddplr.shrinkage [--tiny]`: what a prior of slopes does where noise drowns the sums.
 
-Truths are not drawn from any of the priors. d = 8 features of equal or of geometrically falling variances,
-E‖x‖² = 0.1, E[y²] = 0.05 within bounds of 1, of which the features explain 90 %.
+All is simulated, and truths are not drawn from any of the priors. d = 8 features of equal or of geometrically
+falling variances, E‖x‖² = 0.1, E[y²] = 0.05 within bounds of 1, of which the features explain 90 %.
 """
 
 from __future__ import annotations
 
+import argparse
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -16,6 +18,7 @@ from numpy.typing import NDArray
 from benchmarks.ddplr.constants import Bounds, cross_noise, svec_noise
 from benchmarks.ddplr.ours import question_of
 from benchmarks.ldpbi.showing import show_table
+from benchmarks.sizes import add_sizes
 from inference.design.simulated_posteriors import posterior_draws
 from inference.likelihoods.holders.statistics import HolderStatistics, exact
 from inference.models.holder_regression import holder_regression
@@ -24,7 +27,7 @@ from inference.published import ada_ssp
 from schemas import Question
 
 Matrix = NDArray[np.float64]
-FEATURES, RECORDS, TRUTHS, RELEASES, DRAWS = 8, 8000, 4, 6, 150
+FEATURES, RECORDS = 8, 8000
 SQUARES, RESPONSE, EXPLAINED = 0.1, 0.05, 0.9
 # 38 I of DDPLR in AirQuality's bounds.
 WIDE = 74.0
@@ -43,6 +46,14 @@ SETTINGS = (
 )
 
 
+class Counts(NamedTuple):
+    """Truths of each setting, releases of each truth, draws of each posterior."""
+
+    truths: int = 4
+    releases: int = 6
+    draws: int = 150
+
+
 class World(NamedTuple):
     """A truth, and its releases: of `table_statistics` and of DDPLR's S and z."""
 
@@ -57,26 +68,32 @@ class World(NamedTuple):
         return float(np.einsum("ri,ij,rj->r", off, self.covariance, off).mean() / RESPONSE)
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Print all settings."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    add_sizes(parser)
+    size = parser.parse_args(argv).size
+    counts = size.of(Counts(), Counts(), Counts(1, 1, 50))
     print("\nPart of the response's variance that is predicted wrongly, ε = 1", flush=True)
     random = np.random.default_rng(3)
-    for variances, slopes in SETTINGS:
-        for holders in (1, 10):
-            found = errors([world(variances, slopes, holders, random) for _ in range(TRUTHS)])
+    for variances, slopes in size.of(SETTINGS, SETTINGS, SETTINGS[:1]):
+        for holders in size.of((1, 10), (1, 10), (1,)):
+            truths = range(counts.truths)
+            worlds = [world(variances, slopes, holders, random, counts.releases) for _ in truths]
+            found = errors(worlds, counts.draws)
             show_table([f"{variances}, {slopes}, J = {holders}", *found], [["error", *found.values()]])
 
 
-def errors(worlds: list[World]) -> dict[str, float]:
+def errors(worlds: list[World], draws: int) -> dict[str, float]:
     """Of each estimate, over all worlds."""
     question = question_of(FEATURES)
     law = {"distribution": "normal", "loc": 0, "scale": WIDE}
     wide = with_priors(question, {"coefficients": {feature.id: law for feature in question.features}})
     found = {
-        "nothing": [np.zeros((1, FEATURES))] * TRUTHS,
+        "nothing": [np.zeros((1, FEATURES))] * len(worlds),
         "adaSSP": [np.stack([ridge_of(one) for one in each.theirs]) for each in worlds],
-        "marginal": posterior_means(question, worlds),
-        "wide prior": posterior_means(wide, worlds),
+        "marginal": posterior_means(question, worlds, draws),
+        "wide prior": posterior_means(wide, worlds, draws),
     }
     return {
         name: float(np.mean([each.error(one) for each, one in zip(worlds, lines, strict=True)]))
@@ -84,7 +101,9 @@ def errors(worlds: list[World]) -> dict[str, float]:
     }
 
 
-def world(variances: str, slopes: str, holders: int, random: Generator) -> World:
+def world(
+    variances: str, slopes: str, holders: int, random: Generator, releases: int = Counts().releases
+) -> World:
     """One truth and its releases."""
     spectrum = VARIANCES[variances]
     axes = np.linalg.qr(random.normal(size=(FEATURES, FEATURES)))[0]
@@ -98,7 +117,7 @@ def world(variances: str, slopes: str, holders: int, random: Generator) -> World
         tables.append((x, x @ theta + sd * random.normal(size=len(x))))
     budget, bounds, truth = (1.0, 1 / RECORDS), Bounds(1.0, 1.0), exact(tables)
     own, theirs = (
-        [noised(truth, noise_of(bounds, FEATURES, budget, "right"), random) for _ in range(RELEASES)]
+        [noised(truth, noise_of(bounds, FEATURES, budget, "right"), random) for _ in range(releases)]
         for noise_of in (svec_noise, cross_noise)
     )
     return World(covariance, theta, own, theirs)
@@ -116,10 +135,10 @@ def ridge_of(statistics: HolderStatistics) -> Matrix:
     return ada_ssp.estimate(statistics.gram, statistics.cross, ada_ssp.ridges(statistics))
 
 
-def posterior_means(question: Question, worlds: list[World]) -> list[Matrix]:
+def posterior_means(question: Question, worlds: list[World], draws: int) -> list[Matrix]:
     """marginal's, of each world (releases, d)."""
     models = [holder_regression(question, one) for each in worlds for one in each.own]
-    found = posterior_draws(models, seed=0, draws=DRAWS)
+    found = posterior_draws(models, seed=0, draws=draws)
     names = [f"coefficient[{feature.id}]" for feature in question.features]
     return np.split(np.stack([found[name].mean(1) for name in names], axis=-1), len(worlds))
 

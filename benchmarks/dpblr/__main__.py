@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.dpblr import calibration, convergence, run_times, utility
 from benchmarks.dpblr.posteriors import METHODS, Lengths
 from benchmarks.ldpbi.showing import headline
+from benchmarks.sizes import add_sizes
 
 FIGURES = {
     "4": ("Figure 4: squared MMD to the non-private posterior", "naive is the farthest"),
@@ -20,15 +22,16 @@ FIGURES = {
         "naive is the fastest, Gibbs-SS-Update the slowest, MCMC-Ind grows",
     ),
 }
-QUICK = Lengths(gibbs=(1000, 2500), exact=(200, 400))
+QUICK, TINY = Lengths((1000, 2500), (200, 400)), Lengths((20, 50), (20, 50), tables=2)
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Run the figures that were asked for, or all."""
-    arguments = _arguments()
-    lengths = QUICK if arguments.quick else Lengths()
-    noise, methods, epsilon = arguments.noise, arguments.methods, arguments.epsilon
-    by_records = [(records, epsilon) for records in (10, 100, 1000)]
+    arguments = _arguments(argv)
+    size, noise, methods = arguments.size, arguments.noise, arguments.methods
+    lengths = size.of(Lengths(), QUICK, TINY)
+    sizes = size.of((10, 100, 1000), (10, 100, 1000), (10,))
+    by_records = [(records, arguments.epsilon) for records in sizes]
     for figure in arguments.figure:
         title, claim = FIGURES[figure]
         headline(f"{title} ({noise} noise)", claim)
@@ -38,25 +41,25 @@ def main() -> None:
         elif figure == "5":
             calibration.run_settings(by_records, noise, lengths, methods, arguments.out, "by_records")
         elif figure == "6":
-            by_epsilon = [(10, value) for value in (0.01, 0.1, 1.0)]
+            by_epsilon = [(10, value) for value in size.of((0.01, 0.1, 1.0), (0.01, 0.1, 1.0), (0.1,))]
             calibration.run_settings(by_epsilon, noise, lengths, methods, arguments.out, "by_epsilon")
         elif figure == "10":
-            sizes = (10, 100, 1000, 10_000, 100_000, 1_000_000)
-            convergence.run(sizes[: 5 if arguments.quick else 6], (0.01, 0.1, 1.0), noise)
+            growing = [10**power for power in range(1, size.of(7, 6, 2))]
+            convergence.run(growing, (0.01, 0.1, 1.0), noise)
         else:
-            run_times.run((10, 100, 1000), epsilon, noise, lengths, methods)
+            run_times.run(sizes, arguments.epsilon, noise, lengths, methods)
         print(f"  {time.process_time() - start:.0f} s of processor time", flush=True)
 
 
-def _arguments() -> argparse.Namespace:
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--figure", nargs="+", choices=list(FIGURES), default=list(FIGURES))
     parser.add_argument("--noise", choices=["published", "laplace", "gaussian"], default="laplace")
     parser.add_argument("--epsilon", type=float, default=0.1, help="of figures 4, 5 and 13")
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
-    parser.add_argument("--quick", action="store_true", help="shorter chains")
+    add_sizes(parser, "shorter chains")
     parser.add_argument("--out", type=Path, default=Path("dpblr-figures"), help="folder for the pictures")
-    return parser.parse_args()
+    return parser.parse_args(argv)
 
 
 if __name__ == "__main__":

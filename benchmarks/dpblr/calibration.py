@@ -13,7 +13,6 @@ from benchmarks.dpblr.scores import PARAMETERS, ranks, uniformity
 from benchmarks.dpblr.worlds import Matrix, Noise, Release, World, draw_world, release
 from benchmarks.ldpbi.showing import COLOURS, save, show_table, verdict
 
-REPLICATES = 100
 # What the issue calls calibrated.
 LIMIT = 0.01
 Ranks = dict[str, dict[str, Matrix]]
@@ -31,40 +30,42 @@ def run_settings(
     found = {}
     for records, epsilon in settings:
         found[records, epsilon] = all_ranks(records, epsilon, noise, lengths, methods)
-        _print(records, epsilon, found[records, epsilon])
-    save(_draw(found), out, f"{name}_{noise}")
+        print(f"\n  n = {records}, ε = {epsilon:g}, {lengths.tables} tables", flush=True)
+        _print(found[records, epsilon])
+    save(_draw(found, lengths.tables), out, f"{name}_{noise}")
 
 
-def worlds_and_releases(records: int, epsilon: float, noise: Noise) -> tuple[list[World], list[Release]]:
-    """REPLICATES tables and what is released of them; the same tables for all ε and noises."""
-    randoms = np.random.default_rng([7, records]).spawn(REPLICATES)
+def worlds_and_releases(
+    records: int, epsilon: float, noise: Noise, tables: int
+) -> tuple[list[World], list[Release]]:
+    """So many tables and what is released of them; the same tables for all ε and noises."""
+    randoms = np.random.default_rng([7, records]).spawn(tables)
     worlds = [draw_world(records, random) for random in randoms]
-    noises = np.random.default_rng([8, records, round(1000 * epsilon)]).spawn(REPLICATES)
+    noises = np.random.default_rng([8, records, round(1000 * epsilon)]).spawn(tables)
     return worlds, [release(w, epsilon, noise, r) for w, r in zip(worlds, noises, strict=True)]
 
 
 def all_ranks(records: int, epsilon: float, noise: Noise, lengths: Lengths, methods: Sequence[str]) -> Ranks:
-    """{method: {parameter: ranks (REPLICATES,)}}."""
-    worlds, releases = worlds_and_releases(records, epsilon, noise)
+    """{method: {parameter: ranks (tables,)}}."""
+    worlds, releases = worlds_and_releases(records, epsilon, noise, lengths.tables)
     chosen = [method for method in methods_for(noise) if method in methods]
     return {method: ranks(draws_of(method, releases, lengths), worlds) for method in chosen}
 
 
-def _print(records: int, epsilon: float, found: Ranks) -> None:
+def _print(found: Ranks) -> None:
     rows: list[list[object]] = []
     for method, parameters in found.items():
         scores = [uniformity(parameters[name]) for name in PARAMETERS]
         rows.append([method, *(value for score in scores for value in score)])
-    print(f"\n  n = {records}, ε = {epsilon:g}, {REPLICATES} tables", flush=True)
     show_table(["method", *(f"{text} {name}" for name in PARAMETERS for text in ("KS", "p"))], rows)
     good = [str(row[0]) for row in rows if all(float(str(p)) > LIMIT for p in row[2::2])]
     verdict(f"calibrated (p > {LIMIT} for all three): {', '.join(good) or 'none'}")
 
 
-def _draw(found: dict[tuple[int, float], Ranks]) -> Figure:
+def _draw(found: dict[tuple[int, float], Ranks], tables: int) -> Figure:
     figure = Figure(figsize=(9, 2.8 * len(found)), layout="constrained")
     axes = figure.subplots(len(found), len(PARAMETERS), squeeze=False)
-    positions = (np.arange(REPLICATES) + 0.5) / REPLICATES
+    positions = (np.arange(tables) + 0.5) / tables
     for row, ((records, epsilon), methods) in zip(axes, found.items(), strict=True):
         for axis, name in zip(row, PARAMETERS, strict=True):
             axis.plot([0, 1], [0, 1], "--", color="#cccccc")

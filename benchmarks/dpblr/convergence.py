@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from benchmarks.dpblr.worlds import PRIOR, Matrix, Noise, draw_world, release
@@ -11,7 +13,7 @@ from inference.likelihoods.holders.statistics import HolderStatistics
 TABLES = 20
 
 
-def run(sizes: tuple[int, ...], epsilons: tuple[float, ...], noise: Noise) -> None:
+def run(sizes: Sequence[int], epsilons: tuple[float, ...], noise: Noise) -> None:
     """Print the median distance of posterior means of θ, as it is and in non-private posterior sds."""
     rows: list[list[object]] = []
     for records in sizes:

@@ -38,10 +38,14 @@ class Drawn(NamedTuple):
 
 
 class Lengths(NamedTuple):
-    """Steps of a Gibbs chain thrown away and kept (every fifth of them), and of MCMC-Ind and NUTS."""
+    """Steps of a Gibbs chain thrown away and kept (every fifth of them), and of MCMC-Ind and NUTS.
+
+    tables: of each setting.
+    """
 
     gibbs: tuple[int, int] = (2000, 5000)
     exact: tuple[int, int] = (300, 1000)
+    tables: int = 100
 
 
 def methods_for(noise: Noise) -> tuple[str, ...]:

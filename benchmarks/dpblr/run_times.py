@@ -28,11 +28,10 @@ def run(sizes: Sequence[int], epsilon: float, noise: Noise, lengths: Lengths, me
 
 
 def _timed(method: str, records: int, epsilon: float, noise: Noise, lengths: Lengths) -> tuple[float, float]:
-    _, releases = worlds_and_releases(records, epsilon, noise)
-    some = releases[:TABLES]
-    draws_of(method, some, lengths)
+    _, releases = worlds_and_releases(records, epsilon, noise, min(lengths.tables, TABLES))
+    draws_of(method, releases, lengths)
     start = time.process_time()
-    drawn = draws_of(method, some, lengths)
-    spent = (time.process_time() - start) / TABLES
+    drawn = draws_of(method, releases, lengths)
+    spent = (time.process_time() - start) / len(releases)
     effective = np.mean([float(effective_sample_size(draws[None])) for draws in drawn.theta[..., 1]])
     return 1000 * spent, float(effective / spent)

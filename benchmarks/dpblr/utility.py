@@ -21,7 +21,7 @@ def run(
 ) -> None:
     """Print the median squared MMD for each method and parameter, right and as published."""
     for records, epsilon in settings:
-        _, releases = worlds_and_releases(records, epsilon, noise)
+        _, releases = worlds_and_releases(records, epsilon, noise, lengths.tables)
         exact = draws_of("non_private", releases, lengths)
         rows: list[list[object]] = []
         for method in methods_for(noise):

@@ -15,6 +15,7 @@ from benchmarks.chunked_likelihood import apart, begin_on, cost_of
 from benchmarks.compiling import timed
 from benchmarks.inference_rows.row import Row
 from benchmarks.ldpbi.surveys import choice_study
+from benchmarks.sizes import Size
 from inference.models import model_for
 from inference.samplers import CHAINS
 from inference.sampling.chains import Chains, Moved, State
@@ -43,26 +44,27 @@ class Drawn(NamedTuple):
     far: float
 
 
-def accelerator() -> Iterator[Row]:
+def accelerator(size: Size) -> Iterator[Row]:
     """One gradient, a posterior on both, and one that takes a CPU long."""
-    what = f"exact unary encoding, n = 10⁶, k = {CHOICES}"
+    people, choices = size.of((PEOPLE, CHOICES), (PEOPLE, CHOICES), (FEW, FEWER_CHOICES))
+    what = f"exact unary encoding, n = {people:,}, k = {choices}"
     other = platform_beside()
     if other is None:
         yield Row(f"{what}, accelerator", "no accelerator", "≥ 20 times", None)
         return
     cores = os.cpu_count() or 1
-    ours, cpu = (apart(cost_of, "oue", PEOPLE, CHOICES, False, one) for one in (other, "cpu"))
+    ours, cpu = (apart(cost_of, "oue", people, choices, False, one) for one in (other, "cpu"))
     agree = abs(ours.value - cpu.value) <= 1e-9 * abs(cpu.value)
     print(f"  log densities {ours.value:.12g}, {cpu.value:.12g}; gradients {ours.slope:.9g}, {cpu.slope:.9g}")
     shown = f"{1000 * cpu.wall:.0f} / {1000 * ours.wall:.1f} ms = {cpu.wall / ours.wall:.0f} times one core"
     yield Row(f"{what}: a gradient", shown, "≥ 20 times", agree and cpu.wall >= 20 * ours.wall)
     gain = cpu.side_by_side / ours.wall
     yield Row(f"{what}: against {cores} cores at once", f"{gain:.1f} times", "", agree)
-    yield from _posteriors(other, cpu.wall * max(1.0, CHAINS / cores))
+    yield from _posteriors(other, cpu.wall * max(1.0, CHAINS / cores), people, choices)
 
 
-def _posteriors(other: str, gradient: float) -> Iterator[Row]:
-    """gradient: seconds of the CPU for one of each chain."""
+def _posteriors(other: str, gradient: float, people: int, choices: int) -> Iterator[Row]:
+    """gradient: seconds of the CPU for one of each chain, of so many people and choices."""
     few = [apart(posterior_of, FEW, FEWER_CHOICES, one) for one in (other, "cpu")]
     differ = float(np.max(np.abs(few[0].mean - few[1].mean) / few[1].sd))
     shown = f"{few[1].seconds:.0f} / {few[0].seconds:.0f} s; means differ by {differ:.2f} sd at most"
@@ -70,12 +72,12 @@ def _posteriors(other: str, gradient: float) -> Iterator[Row]:
     yield Row(
         f"posterior of {FEW:,} reports, k = {FEWER_CHOICES}", shown, "≤ 0.2 sd", sound and differ <= 0.2
     )
-    many = apart(posterior_of, PEOPLE, CHOICES, other)
+    many = apart(posterior_of, people, choices, other)
     would = many.gradients * gradient
     seen = f"{many.seconds:.0f} s, shares {many.far:.1f} sd off at most"
     shown = f"{seen}; the CPU's {many.gradients:,} gradients {would:,.0f} s"
     met = not many.reasons and many.far < 5 and would >= 20 * many.seconds
-    yield Row(f"exact posterior of 10⁶ reports, k = {CHOICES}", shown, "≥ 20 times", met)
+    yield Row(f"exact posterior of {people:,} reports, k = {choices}", shown, "≥ 20 times", met)
     for reason in many.reasons:
         print(f"  {reason}")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import reduce
 from typing import NamedTuple
 
@@ -19,6 +19,7 @@ from benchmarks.ldpbi.surveys import (
     yes_no_study,
     yes_no_summary,
 )
+from benchmarks.sizes import Size
 from schemas import Question, Study
 from summaries import QuestionSummary
 
@@ -103,3 +104,9 @@ CASES: dict[str, Case] = {
     "linear d = 10": linear(10),
     "logistic d = 10": Case(record_study(10, 2.0, "logistic_regression"), _logistic),
 }
+
+
+def cases_of(size: Size) -> Iterable[tuple[str, Case]]:
+    """Of a tiny run the quickest alone."""
+    names = size.of(list(CASES), list(CASES), ["bernoulli"])
+    return [(name, CASES[name]) for name in names]

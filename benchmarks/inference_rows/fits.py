@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from benchmarks.compiling import Timed, timed
-from benchmarks.inference_rows.cases import CASES, Case, linear, multinomial
+from benchmarks.inference_rows.cases import Case, cases_of, linear, multinomial
 from benchmarks.inference_rows.row import Row
 from benchmarks.ldpbi.surveys import summary_of
+from benchmarks.sizes import Size
 from inference.fitting import fit
 from inference.results.posterior import Posterior
 
 PEOPLE = 100_000
+
+
+def _people(size: Size) -> int:
+    return size.of(PEOPLE, PEOPLE, 500)
 
 
 def fitted(case: Case, people: int) -> tuple[Posterior, Timed]:
@@ -26,28 +31,33 @@ def _shown(posterior: Posterior, cost: Timed) -> str:
     return f"{cost.working:.1f} s (+ {cost.compiling:.1f} s compiling), {verdict}"
 
 
-def _row(what: str, case: Case, limit: float) -> Row:
-    posterior, cost = fitted(case, PEOPLE)
+def _row(what: str, case: Case, limit: float, people: int) -> Row:
+    posterior, cost = fitted(case, people)
     met = cost.working <= limit and posterior.diagnostics.ok
     return Row(what, _shown(posterior, cost), f"≤ {limit:g} s, ok", met)
 
 
-def whole_fits() -> Iterator[Row]:
+def whole_fits(size: Size) -> Iterator[Row]:
     """Each built-in model from a summary of 100,000 reports."""
-    for name, case in CASES.items():
+    for name, case in cases_of(size):
         limit = 8.0 if case.question.ask == "record" else 3.0
-        yield _row(f"whole fit without compilation: {name}", case, limit)
+        yield _row(f"whole fit without compilation: {name}", case, limit, _people(size))
 
 
-def large_fits() -> Iterator[Row]:
+def large_fits(size: Size) -> Iterator[Row]:
     """The two largest that issue 5 names."""
-    yield _row("multinomial k = 1024 from counts", multinomial(1024), 20.0)
-    yield _row("linear d = 50", linear(50), 90.0)
+    choices = size.of(1024, 1024, 2)
+    yield _row(f"multinomial k = {choices} from counts", multinomial(choices), 20.0, _people(size))
+    # Of a tiny run the gradient's row has the linear model.
+    for features in size.of((50,), (50,), ()):
+        yield _row(f"linear d = {features}", linear(features), 90.0, _people(size))
 
 
-def size_of_n() -> Iterator[Row]:
+def size_of_n(size: Size) -> Iterator[Row]:
     """The same fit from 10⁷ and from 10⁴ reports."""
-    for name, case in CASES.items():
-        few, many = (fitted(case, people)[1].working for people in (10**4, 10**7))
+    powers = size.of((4, 7), (4, 7), (2, 3))
+    for name, case in cases_of(size):
+        few, many = (fitted(case, 10**power)[1].working for power in powers)
         measured = f"{many:.1f} s / {few:.1f} s = {many / few:.2f}"
-        yield Row(f"n = 10⁷ against n = 10⁴: {name}", measured, "≤ 1.2 times", many <= 1.2 * few)
+        what = f"n = 10^{powers[1]} against n = 10^{powers[0]}: {name}"
+        yield Row(what, measured, "≤ 1.2 times", many <= 1.2 * few)

@@ -13,6 +13,7 @@ from jax import Array
 
 from benchmarks.baselines import DenseLinearStatistics
 from benchmarks.inference_rows.row import Row
+from benchmarks.sizes import Size
 from inference.likelihoods import SummedLinearStatistics
 
 PEOPLE = 100_000
@@ -21,11 +22,11 @@ Parameters = dict[str, Array]
 LogDensity = Callable[[Parameters, Array], Array]
 
 
-def linear_gradients() -> Iterator[Row]:
+def linear_gradients(size: Size) -> Iterator[Row]:
     """Linear regression at d = 10, 20 and 50 both ways, and at d = 100 ours alone."""
     densities = [partial(log_density, law) for law in (SummedLinearStatistics, DenseLinearStatistics)]
     with jax.enable_x64(True):
-        for d in (10, 20, 50):
+        for d in size.of((10, 20, 50), (10, 20, 50), (2,)):
             at, total = _example(d)
             ours, dense = (_seconds(density, at, total) for density in densities)
             difference = float(densities[0](at, total) - densities[1](at, total))
@@ -33,8 +34,9 @@ def linear_gradients() -> Iterator[Row]:
             measured = f"{1000 * dense:.1f} ms / {1000 * ours:.2f} ms = {dense / ours:.0f} times"
             met = dense >= 100 * ours if d == 50 else None
             yield Row(f"linear d = {d}: log-density and gradient", measured, "≥ 100 times at d = 50", met)
-        large = _seconds(densities[0], *_example(100))
-        yield Row("linear d = 100: log-density and gradient", f"{1000 * large:.1f} ms", "runs", True)
+        large = size.of(100, 100, 2)
+        alone = _seconds(densities[0], *_example(large))
+        yield Row(f"linear d = {large}: log-density and gradient", f"{1000 * alone:.1f} ms", "runs", True)
 
 
 def log_density(law: type[SummedLinearStatistics], at: Parameters, total: Array) -> Array:

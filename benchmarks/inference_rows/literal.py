@@ -19,10 +19,11 @@ from benchmarks.compiling import timed
 from benchmarks.inference_rows.row import Row
 from benchmarks.ldpbi.literal import normal_model, unary_model
 from benchmarks.ldpbi.surveys import choice_study, number_study
+from benchmarks.sizes import Size
 from inference.models import model_for
 from inference.models.base import TARGET_ACCEPTANCE, Model
 from inference.results.diagnostics import mixing
-from inference.sampling import KEPT, sample
+from inference.sampling import KEPT, nuts, sample
 from ldp_client import mechanism_for
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.number import Laplace
@@ -45,29 +46,31 @@ class Chain(NamedTuple):
     seconds: float
 
 
-def normal_numbers() -> Iterator[Row]:
+def normal_numbers(size: Size) -> Iterator[Row]:
     """The normal model of 100,000 numbers at ε = 1."""
     study = number_study("normal", 1.0)
     mechanism = cast(Laplace, mechanism_for(study.questions[0]))
     random = np.random.default_rng(0)
-    answers = np.clip(random.normal(0.45, 0.15, PEOPLE), 0, 1)
-    reports = np.rint(answers * mechanism.levels + random.laplace(0, mechanism.scale, PEOPLE))
+    people = _people(size)
+    answers = np.clip(random.normal(0.45, 0.15, people), 0, 1)
+    reports = np.rint(answers * mechanism.levels + random.laplace(0, mechanism.scale, people))
     payloads = reports.astype(">i4").view(np.uint8).reshape(-1, 4)
     program = partial(normal_model, study.questions[0], mechanism.scale / mechanism.levels)
-    yield _compare("normal, n = 10⁵", study, payloads, program, reports / mechanism.levels, 500)
+    yield _compare(f"normal, n = {people:,}", study, payloads, program, reports / mechanism.levels, 500, size)
 
 
-def unary_choices() -> Iterator[Row]:
+def unary_choices(size: Size) -> Iterator[Row]:
     """The multinomial model of 100,000 unary-encoded choices of 8 at ε = 1."""
     study = choice_study(CHOICES, 1.0)
     mechanism = cast(ChoiceMechanism, mechanism_for(study.questions[0]))
     p, q = float(mechanism.p), float(mechanism.q)
-    random = np.random.default_rng(0)
-    true = random.integers(0, CHOICES, PEOPLE)[:, None] == np.arange(CHOICES)
-    bits = random.random((PEOPLE, CHOICES)) < np.where(true, p, q)
+    random, people = np.random.default_rng(0), _people(size)
+    true = random.integers(0, CHOICES, people)[:, None] == np.arange(CHOICES)
+    bits = random.random((people, CHOICES)) < np.where(true, p, q)
     payloads = np.packbits(bits, axis=1, bitorder="little")
     program = partial(unary_model, study.questions[0], p, q)
-    yield _compare("unary encoding k = 8, n = 10⁵", study, payloads, program, bits.astype(float), 50)
+    what = f"unary encoding k = {CHOICES}, n = {people:,}"
+    yield _compare(what, study, payloads, program, bits.astype(float), 50, size)
 
 
 def _compare(
@@ -77,13 +80,15 @@ def _compare(
     literal: Callable[..., None],
     reports: np.ndarray,
     target: float,
+    size: Size,
 ) -> Row:
     question = study.questions[0]
     values = REDUCTIONS[question.mechanism.name].reduce(mechanism_for(question), payloads)
-    model = model_for(question, QuestionSummary(PEOPLE, values))
-    rate, good = _our_rate(model)
-    counted = _chain(model.program, model.data, model.initial, WARMUP, KEPT)
-    short = _chain(literal, {"reports": reports}, model.initial, SHORT, SHORT)
+    model = model_for(question, QuestionSummary(len(payloads), values))
+    rate, good = _our_rate(model, size)
+    lengths, steps = size.of((WARMUP, KEPT), (WARMUP, KEPT), (20, 20)), size.of(SHORT, SHORT, 2)
+    counted = _chain(model.program, model.data, model.initial, *lengths)
+    short = _chain(literal, {"reports": reports}, model.initial, steps, steps)
     effective = min(mixing(model.parameters(counted.draws)).ess_bulk.values())
     a_gradient = short.seconds / short.gradients
     literal_rate = effective / (counted.gradients * a_gradient)
@@ -96,9 +101,14 @@ def _compare(
     return Row(f"effective draws per second: {what}", measured, f"≥ {target:g} times", met)
 
 
-def _our_rate(model: Model) -> tuple[float, bool]:
+def _people(size: Size) -> int:
+    return size.of(PEOPLE, PEOPLE, 200)
+
+
+def _our_rate(model: Model, size: Size) -> tuple[float, bool]:
     """Effective draws of the worst parameter per second without compilation; whether the chains mixed."""
-    drawn, cost = timed(lambda: sample(model, seed=1).sites)
+    warmup, kept = size.of((nuts.WARMUP, KEPT), (nuts.WARMUP, KEPT), ((100,), 100))
+    drawn, cost = timed(lambda: sample(model, 1, warmup, kept).sites)
     found = mixing(model.parameters(drawn))
     return min(found.ess_bulk.values()) / cost.working, not found.reasons()
 

@@ -16,6 +16,7 @@ import numpy as np
 from benchmarks.inference_rows.fresh import seconds_of
 from benchmarks.inference_rows.row import Row
 from benchmarks.ldpbi.surveys import summary_of
+from benchmarks.sizes import Size
 from ldp_client import mechanism_for
 from ldp_client.mechanisms.sampled_products import SampledProducts
 from schemas import Study
@@ -74,17 +75,19 @@ CASES = {
     "logistic, 12 yes/no": Signs(12, True, "2", 200_000, 25, 15),
     "logistic, 16 yes/no": Signs(16, True, "2", 200_000, 130, 120),
 }
+TINY = {"linear d = 1": Signs(1, False, "4", 1000, 12, 5)}
 
 
-def signs() -> Iterator[Row]:
+def signs(size: Size) -> Iterator[Row]:
     """Each twice, the second time with the programs that the first left in the cache."""
-    for name, case in CASES.items():
+    for name, case in size.of(CASES, CASES, TINY).items():
         with TemporaryDirectory(prefix="ldpkit-") as folder:
             place = Path(folder)
             (place / "study.json").write_text(case.study.to_json(), encoding="utf-8")
             summary = summary_of(case.study, case.summary())
             (place / "summary.json").write_text(summary.to_json(), encoding="utf-8")
-            for what, target in (("fresh", case.fresh), ("second", case.second)):
+            both = [("fresh", case.fresh), ("second", case.second)]
+            for what, target in size.of(both, both, both[:1]):
                 before = _processors()
                 wall = seconds_of(place, f"out-{what}")
                 shown = f"{wall:.1f} s, {_processors() - before:.1f} s of processors"

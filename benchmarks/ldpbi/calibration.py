@@ -14,6 +14,7 @@ from scipy import stats
 
 from benchmarks.baselines.noise_naive import noise_naive_model_for
 from benchmarks.ldpbi.showing import COLOURS, headline, save, show_table, verdict
+from benchmarks.sizes import Size
 from inference.design.simulated_posteriors import posterior_draws
 from inference.models import model_for
 from inference.models.base import Draws, Model
@@ -41,11 +42,11 @@ class Experiment:
     shown: Sequence[str]
 
 
-def run(experiment: Experiment, out: Path, quick: bool) -> None:
+def run(experiment: Experiment, out: Path, size: Size) -> None:
     """Print and draw the coverage of central intervals, ours and the noise-naive posterior's."""
     headline(experiment.title, experiment.claim)
-    epsilons = (0.3, 1.0) if quick else (0.1, 0.3, 1.0, 3.0)
-    repeats, people = (100, 500) if quick else (500, 1000)
+    epsilons = size.of((0.1, 0.3, 1.0, 3.0), (0.3, 1.0), (1.0,))
+    repeats, people = size.of((500, 1000), (100, 500), (4, 100))
     found = {}
     for epsilon in epsilons:
         found[epsilon] = ranks(experiment, epsilon, repeats, people, model_for)

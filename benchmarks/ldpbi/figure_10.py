@@ -8,6 +8,7 @@ from numpy.random import Generator
 
 from benchmarks.ldpbi import calibration
 from benchmarks.ldpbi.surveys import choice_study, choice_summary
+from benchmarks.sizes import Size
 from inference.models.base import Draws
 from schemas import Question
 from summaries import QuestionSummary
@@ -20,7 +21,7 @@ def _collect(question: Question, truth: Draws, people: int, random: Generator) -
     return choice_summary(question, random.multinomial(people, shares), random)
 
 
-def run(out: Path, quick: bool) -> None:
+def run(out: Path, size: Size) -> None:
     """Print and draw it."""
     experiment = calibration.Experiment(
         title=f"Figure 10: calibration, histogram of {CHOICES} choices, unary encoding",
@@ -30,4 +31,4 @@ def run(out: Path, quick: bool) -> None:
         collect=_collect,
         shown=[f"p[{choice}]" for choice in range(CHOICES)],
     )
-    calibration.run(experiment, out, quick)
+    calibration.run(experiment, out, size)

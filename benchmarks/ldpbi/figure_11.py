@@ -8,6 +8,7 @@ from numpy.random import Generator
 
 from benchmarks.ldpbi import calibration
 from benchmarks.ldpbi.surveys import number_study, number_summary
+from benchmarks.sizes import Size
 from inference.models.base import Draws
 from schemas import Question
 from summaries import QuestionSummary
@@ -17,7 +18,7 @@ def _collect(question: Question, truth: Draws, people: int, random: Generator) -
     return number_summary(question, random.exponential(1 / truth["rate"], people), random)
 
 
-def run(out: Path, quick: bool) -> None:
+def run(out: Path, size: Size) -> None:
     """Print and draw it."""
     experiment = calibration.Experiment(
         title="Figure 11: calibration, exponential model, Laplace noise",
@@ -27,4 +28,4 @@ def run(out: Path, quick: bool) -> None:
         collect=_collect,
         shown=("rate",),
     )
-    calibration.run(experiment, out, quick)
+    calibration.run(experiment, out, size)

@@ -12,6 +12,7 @@ from benchmarks.baselines.simplex import norm_sub
 from benchmarks.ldpbi.data import kosarak
 from benchmarks.ldpbi.showing import COLOURS, headline, save, show_table, verdict
 from benchmarks.ldpbi.surveys import choice_study, choice_summary
+from benchmarks.sizes import Size
 from inference.models import model_for
 from inference.models.choice_forms import form_of
 from inference.priors import with_priors
@@ -27,14 +28,14 @@ LEARNT = {
 }
 
 
-def run(out: Path, quick: bool) -> None:
+def run(out: Path, size: Size) -> None:
     """Print and draw it."""
     headline(
         "Figure 2: cumulative shares of Kosarak's items, private posterior against non-private",
         "the private posteriors are quite close to the non-private ones (50 repeats, 10,000 items)",
     )
-    items, people, repeats = (64, 10**6, 2) if quick else (1024, 10**6, 5)
-    epsilons = (0.5, 2.0) if quick else (0.5, 1.0, 2.0, 4.0)
+    items, people, repeats = size.of((1024, 10**6, 5), (64, 10**6, 2), (4, 1000, 1))
+    epsilons = size.of((0.5, 1.0, 2.0, 4.0), (0.5, 2.0), (2.0,))
     occurring = kosarak()[:items]
     print(f"  the {items} most frequent of 2,605 items here (filtered data), n = {people}, {repeats} repeats")
     found = {

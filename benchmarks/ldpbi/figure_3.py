@@ -18,6 +18,7 @@ from benchmarks.baselines.simplex import norm, norm_mul, norm_sub
 from benchmarks.baselines.unbiased import unbiased_frequencies
 from benchmarks.ldpbi.showing import COLOURS, headline, save, show_table, verdict
 from benchmarks.ldpbi.surveys import choice_study, choice_summary
+from benchmarks.sizes import Size
 from inference.likelihoods import UnaryEncodingPatterns
 from ldp_client import mechanism_for
 from ldp_client.mechanisms.choice import ChoiceMechanism
@@ -75,16 +76,16 @@ def errors(
     return {name: float(np.mean((found - truth) ** 2)) for name, found in estimates.items()}
 
 
-def run(out: Path, quick: bool) -> None:
+def run(out: Path, size: Size) -> None:
     """Print and draw it."""
     headline(
         "Figure 3: squared error of a histogram of three choices, posterior mean against least squares",
         "the error of the posterior mean is 10 to 30 % lower, especially where n is small",
     )
-    epsilons = (0.5, 1.0) if quick else (0.25, 0.5, 1.0, 2.0)
-    sizes = (100, 1000, 10_000) if quick else (100, 300, 1000, 3000, 10_000, 30_000)
-    repeats = 300 if quick else 500
-    grid = simplex_grid(CELLS_A_SIDE)
+    epsilons = size.of((0.25, 0.5, 1.0, 2.0), (0.5, 1.0), (1.0,))
+    sizes = size.of((100, 300, 1000, 3000, 10_000, 30_000), (100, 1000, 10_000), (100,))
+    repeats = size.of(500, 300, 10)
+    grid = simplex_grid(size.of(CELLS_A_SIDE, CELLS_A_SIDE, 20))
     found = {
         (truth, epsilon, n): errors(truth, epsilon, n, repeats, grid)
         for truth in TRUTHS

@@ -20,6 +20,7 @@ from benchmarks.ldpbi.regressions import (
     with_constant,
 )
 from benchmarks.ldpbi.showing import headline, save, show_table, verdict
+from benchmarks.sizes import Size
 
 COMPONENTS = 4
 # The bounds 4 to 8 hold for all but 35 wines; reports count those as the nearest bound.
@@ -33,7 +34,7 @@ def rmse(line: NDArray[np.float64], part: Split) -> float:
     return float(HALF * np.sqrt(np.mean((with_constant(part.test_x) @ line - part.test_y) ** 2)))
 
 
-def run(out: Path, quick: bool) -> None:
+def run(out: Path, size: Size) -> None:
     """Print and draw it."""
     headline(
         "Figure 4: linear regression on Wine, root mean squared error on test wines",
@@ -41,14 +42,15 @@ def run(out: Path, quick: bool) -> None:
     )
     features, quality = wine()
     x = principal_components(features, COMPONENTS)
-    parts = splits(x, (quality - MIDDLE) / HALF, 8 if quick else 10)
-    epsilons = (0.5, 2.0) if quick else (0.5, 1.0, 2.0, 4.0, 8.0)
+    parts = splits(x, (quality - MIDDLE) / HALF, size.of(10, 8, 2))
+    epsilons = size.of((0.5, 1.0, 2.0, 4.0, 8.0), (0.5, 2.0), (2.0,))
+    scales = size.of(SCALES, SCALES, SCALES[:1])
     exact = float(np.mean([rmse(_least_squares(part), part) for part in parts]))
     constant = float(np.mean([rmse(np.r_[part.y.mean(), np.zeros(COMPONENTS)], part) for part in parts]))
     ours, signs, sgd = [], [], []
     for epsilon in epsilons:
         for arm, by_signs in ((ours, False), (signs, True)):
-            arm.append(_noise_aware(epsilon, parts, by_signs))
+            arm.append(_noise_aware(epsilon, parts, by_signs, scales))
         sgd.append(best_sgd(squared_loss_gradient, epsilon, parts, rmse))
     rows = [
         [e, *(float(f(arm)) for arm in arms for f in (np.mean, np.std))]
@@ -70,10 +72,12 @@ def run(out: Path, quick: bool) -> None:
     )
 
 
-def _noise_aware(epsilon: float, parts: Sequence[Split], by_signs: bool) -> NDArray[np.float64]:
+def _noise_aware(
+    epsilon: float, parts: Sequence[Split], by_signs: bool, scales: Sequence[str]
+) -> NDArray[np.float64]:
     """The score on each split under the prior that suits test data best, as LDP-SGD's learning rate does."""
     found = []
-    for scale in SCALES:
+    for scale in scales:
         lines = posterior_lines("linear_regression", epsilon, parts, by_signs, scale)
         found.append(np.array([rmse(line, part) for line, part in zip(lines, parts, strict=True)]))
     return min(found, key=lambda scores: float(scores.mean()))

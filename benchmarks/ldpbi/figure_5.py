@@ -21,6 +21,7 @@ from benchmarks.ldpbi.regressions import (
     with_constant,
 )
 from benchmarks.ldpbi.showing import headline, save, show_table, verdict
+from benchmarks.sizes import Size
 
 COMPONENTS = 6
 
@@ -33,7 +34,7 @@ def auc(line: NDArray[np.float64], part: Split) -> float:
     return float((ranks[yes].sum() - positives * (positives + 1) / 2) / (positives * negatives))
 
 
-def run(out: Path, quick: bool) -> None:
+def run(out: Path, size: Size) -> None:
     """Print and draw it."""
     headline(
         "Figure 5: logistic regression on Adult, area under the curve on test records",
@@ -41,8 +42,8 @@ def run(out: Path, quick: bool) -> None:
     )
     features, rich, _ = adult()
     x = principal_components(features, COMPONENTS)
-    parts = splits(x, np.where(rich, 1.0, -1.0), 8 if quick else 10)
-    epsilons = (0.25, 1.0) if quick else (0.125, 0.25, 0.5, 1.0, 2.0)
+    parts = splits(x, np.where(rich, 1.0, -1.0), size.of(10, 8, 2))
+    epsilons = size.of((0.125, 0.25, 0.5, 1.0, 2.0), (0.25, 1.0), (1.0,))
     exact = float(np.mean([auc(_maximum_likelihood(part), part) for part in parts]))
     ours, signs, sgd = [], [], []
     for epsilon in epsilons:

@@ -17,6 +17,7 @@ from benchmarks.inference_rows.cases import CASES
 from benchmarks.inference_rows.row import Row
 from benchmarks.ldpbi.literal import normal_log_density, unary_log_density
 from benchmarks.ldpbi.surveys import number_study
+from benchmarks.sizes import Size
 from inference.design.simulated_posteriors import posterior_draws
 from inference.likelihoods import (
     BinnedPerturbed,
@@ -125,4 +126,6 @@ def test_what_an_accelerator_is_measured_by_is_a_posterior():
 
 def test_a_machine_without_an_accelerator_says_so(monkeypatch):
     monkeypatch.setattr(accelerators, "platform_beside", lambda: None)
-    assert [(row.measured, row.met) for row in accelerators.accelerator()] == [("no accelerator", None)]
+    assert [(row.measured, row.met) for row in accelerators.accelerator(Size.WHOLE)] == [
+        ("no accelerator", None)
+    ]

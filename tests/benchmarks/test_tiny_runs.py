@@ -1,0 +1,394 @@
+"""Every program of `benchmarks` runs to its end in its smallest size, and prints what it is there for.
+
+Most of the time goes into programs that JAX compiles, one for each model that is fitted. Where a benchmark
+has several fits alike, one is made: the others have a row with stand-ins for what fits, which runs all else.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from benchmarks.collector import ORDINARY
+from benchmarks.collector_load.bodies import fresh_reports, load_study, put_request
+from benchmarks.collector_load.generator import run_load
+from benchmarks.collector_load.servers import Server
+from benchmarks.compiling import Timed
+from benchmarks.inference_rows.row import Row
+from tests.kit.programs import need
+
+ROOT = Path(__file__).parents[2]
+# It serves until it is killed.
+SERVER = "collector_baselines.ordinary_flask"
+NUMBER = r"-?\d[\d.,]*(e-?\d+)?"
+# Of the census records.
+NUMBERS = ("age", "education_num", "capital_gain", "capital_loss", "hours_per_week")
+KINDS = ("workclass", "marital_status", "occupation", "relationship", "race", "sex")
+# The interpreter that made this environment: it has no peers of the device library, which is said of each.
+BARE_PYTHON = sys._base_executable  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True)
+class Run:
+    """Arguments of the least that runs a program, and a regular expression of what it prints.
+
+    needs: programs and packages. reads: whether it reads data, which are then made. apart: whether it is one
+    that others start, in a process. code: its exit code. stand_ins: {name within benchmarks: what is called}.
+    """
+
+    arguments: str
+    prints: str
+    needs: tuple[str, ...] = ()
+    reads: bool = False
+    apart: bool = False
+    code: int = 0
+    stand_ins: Mapping[str, object] = field(default_factory=dict)
+
+
+def some_draws(models, seed, draws, thin=1):
+    """What `posterior_draws` would give, out of the blue."""
+    del thin
+    random = np.random.default_rng(seed)
+    found = {name: random.random((len(models), draws)) for name in ("mean", "sd", "rate", "variance")}
+    return {**found, "theta": random.random((len(models), draws, 2))}
+
+
+def some_lines(_model, _epsilon, parts, *_more):
+    """What `posterior_lines` would give."""
+    return [np.ones(1 + part.x.shape[1]) for part in parts]
+
+
+NO_FIT = SimpleNamespace(
+    form="5 patterns",
+    method="nuts",
+    rows=lambda: {"p": {"ess_bulk": 1.0}},
+    diagnostics=SimpleNamespace(reasons=(), ok=True),
+)
+RUNS: dict[str, tuple[Run, ...]] = {
+    # test_analyses.py has a formula.
+    "analyses": (Run("--studies 2 --case crossing", r"crossing: 2 studies in .*%   ranks p = [\d.]+\n"),),
+    "analyses_cost": (
+        Run("--tiny --only rows", r"500 reports of 2 choices .*  ε = 4, first fit .*: (nuts|laplace), "),
+        Run("--tiny --only augmentation --people 200", rf"NUTS {NUMBER} effective .*, augmentation .* ×"),
+        Run(
+            "--tiny --only cells",
+            rf"500 people: 5 patterns; nuts, .* {NUMBER} s of 500, {NUMBER} s of 5,000: ",
+            stand_ins={"analyses_cost.analyse_table": lambda *_given: NO_FIT},
+        ),
+    ),
+    "audit_false_alarms": (
+        Run("--batches 2 --reports 200 --epsilon 1 --choices 5", r"hadamard ε 1 k 5: 0 of 2 fail, [\d.]+\n"),
+    ),
+    "choice_forms": (Run("--reports 200 --choices 8", r"sue k =   8, 1 / rank +([\d.]+ \([\d.]+\) *){4}"),),
+    "chunked_likelihood": (
+        Run("--kind oue --n 200 --size 8 --at-once", r"size +8 cpu +at once: CPU [\d.]+ s, .*; peak"),
+        Run("--kind records --n 200 --size 2", r"size +2 cpu +chunks : CPU [\d.]+ s, .*; peak"),
+    ),
+    "client": (
+        Run(
+            f"--rounds 1 --starts 1 --only rr16 --peers {BARE_PYTHON}",
+            rf"wheel: \d+ kB .*\nimport ldp_client: [^ ]+ ms.* 16 choices: {NUMBER} µs, ",
+        ),
+    ),
+    # The other kinds look for a life's last point first, and are in tests/ldp_client/test_faults.py.
+    "client_faults": (
+        Run(
+            "--only random request --kills 1 --points 1 --races 1",
+            r"random: 1 lives cut short, 0 problems.*request: .* 0 problems.*race: 8 processes .*, 1 times",
+        ),
+    ),
+    "client_tasks.ours": (Run("rr16", rf"^{NUMBER}\n$", apart=True),),
+    "client_tasks.peers": (
+        Run("opendp:rr16", rf"^{NUMBER}\n$", ("opendp",), apart=True),
+        Run("opendp:signs", "^null\n$", apart=True),
+    ),
+    "collector": (
+        Run(
+            "--share 0.001 --rows 500",
+            r"ordinary Flask: one report.*gain with flushes .*PostgreSQL.*export of \d+ reports as ndjson: ",
+            ("gcc", "postgres"),
+        ),
+        Run("--share 0.001 --minutes 0.001", r"memory after 0.0 min: \d+ MB, \d+ reports\n"),
+    ),
+    "collector_faults": (
+        Run(
+            "--kills 0 --powers 2 --restarts 0 --failovers 0 --reports 2000",
+            r"loss of power × 2: [1-9]\d+ acknowledged, [1-9]\d+ exported, 0 lost, ",
+            ("gcc",),
+        ),
+        Run(
+            "--kills 0 --powers 0 --restarts 0 --failovers 1 --on-postgresql 500",
+            r"failover × 1: [1-9]\d+ acknowledged, [1-9]\d+ exported, 0 lost, ",
+            ("postgres",),
+        ),
+    ),
+    "collector_hostile": (
+        Run(
+            "--requests 1 --inputs 50",
+            r"contract: [1-9]\d* requests, all answered as documented.*gzip: 10 inputs",
+            ("schemathesis",),
+        ),
+    ),
+    "collector_layouts": (
+        Run(
+            "--studies 2 --rounds 1 --batches 1",
+            rf"2 partitions, foreign key +{NUMBER} µs a report +{NUMBER} ms to plan a page",
+            ("postgres",),
+        ),
+    ),
+    "collector_rows": (
+        Run("--rows 100 --batches 1", r"ids day, then random .* µs to look up\n +emptying", ("postgres",)),
+    ),
+    "collector_scale": (
+        Run(
+            "--reports 50 --batches 0 --workers 1",
+            rf"1 worker +{NUMBER}/s  ×1.00.*2 machines behind nginx +{NUMBER}/s",
+            ("postgres", "nginx"),
+        ),
+    ),
+    "collector_slow_clients": (
+        Run("--clients 2 --uploads 50", r"0 slow clients: 50 of 50 .*2 slow clients: 50 of 50 ", ("nginx",)),
+    ),
+    "dataset_export": (
+        Run("--reports 100 --days 2 --buckets 2 --processes 2", rf"dataset, 2 processes +{NUMBER} reports "),
+    ),
+    "dca": (Run("--tiny --data red_wine", r"proj DDP .*proj, marginal .*  ours: best", reads=True),),
+    "ddplr": (
+        Run(
+            "--tiny --table 1 --table 2 --figure 2 --runs 2 --data PowerPlant --holders 1 --out {folder} "
+            "--methods mcmc_fixeds bayes_fixeds_fast ada_ssp marginal",
+            r"Table 1 and 2.* published constants.* in \d of 1 cells.* right constants.*figure_2.png",
+            reads=True,
+        ),
+        Run(
+            "--tiny --figure 3 --figure 4 --runs 2 --constants right --out {folder}",
+            r"target: 5\).*marginal, published prior.*figure_4.png",
+            stand_ins={
+                "ddplr.speed.seconds_of": lambda *_given: 0.1,
+                "ddplr.speed.rate_of": lambda _draw: 2.0,
+                "ddplr.discrepancy.draws_of": lambda *_given: np.ones((2, 50, 2)),
+            },
+        ),
+    ),
+    "ddplr.many_holders": (
+        Run("--holders 20 --features 1 --tiny", r"s of processors; least ESS [\d,]+, largest R-hat [\d.]+\n"),
+    ),
+    "ddplr.shrinkage": (Run("--tiny", rf"equal, anywhere, J = 1 .* wide prior\n +error( +{NUMBER}){{4}}\n"),),
+    "dpblr": (
+        Run(
+            "--tiny --noise gaussian --out {folder} --methods non_private gibbs_ss_noisy bayes_fixeds_fast",
+            r"median MMD².*calibrated.*by_epsilon_gaussian.png.*records.*Figures 11 and 13",
+        ),
+        Run(
+            "--tiny --figure 4 --methods marginal",
+            "posterior of θ: marginal\n",
+            stand_ins={"dpblr.posteriors.posterior_draws": some_draws},
+        ),
+    ),
+    # Dask and Spark take long to start, and are in tests/summaries.
+    "engines": (
+        Run(
+            "--reports 1024 --kinds number,olh --engines local --workers 1",
+            r"number, local 1 .*, the same\n.*olh, reducing: .* 1,000,000 choices",
+            ("pyspark",),
+        ),
+    ),
+    "false_reports": (
+        Run(
+            "--runs 2 --only '6 choices, oue, ε = 1' 'a mean, laplace, ε = 1' "
+            "'the mean of a normal law, laplace, ε = 2'",
+            rf"6 choices.*a mean.*a normal law, laplace, ε = 2 +adaptive +set +{NUMBER} %  interval",
+        ),
+    ),
+    "formula_plans": (
+        Run("--studies 2 --people 500 --case outcome", rf"age +planned +{NUMBER}  fitted +{NUMBER} .* power"),
+    ),
+    "free": (
+        Run(
+            "--only normal --epsilon 4 --people 200 --studies 2 --draws 100",
+            r"normal +epsilon 4 n +200: mean .*; R-hat [\d.]+ diverged",
+        ),
+    ),
+    "inference": (
+        Run(
+            "--tiny --only summarise linear-gradient accelerator fits size",
+            r"summarise numbers .*linear d = 2.*accelerator .*bernoulli .*"
+            r"\nn = 10\^3 against n = 10\^2: bernoulli .* (met|MISSED)\n",
+        ),
+        Run(
+            "--tiny --only literal-unary",
+            r"per second: unary encoding k = 8, n = 200 .*times",
+        ),
+        Run("--tiny --only signs", r"signs, fresh process: linear d = 1 .* s of processors"),
+        Run(
+            "--tiny --only literal-normal large fresh",
+            r"normal, n = 200 .*multinomial k = 2 from counts .*fresh process, .*: bernoulli .*1.0 s ",
+            stand_ins={
+                "inference_rows.literal._compare": lambda what, *_given: Row(what, "", "", None),
+                "inference_rows.fits.fitted": lambda *_given: (NO_FIT, Timed(1.0, 0.0)),
+                "inference_rows.fresh.seconds_of": lambda *_given: 1.0,
+            },
+        ),
+    ),
+    "ldpbi": (
+        Run(
+            "3 10 --tiny --out {folder}",
+            r"n = 100: lower .*figure_3.png.*rank histograms.*figure_10.png",
+        ),
+        Run(
+            "1 2 4 5 11 --tiny --out {folder}",
+            r"figure_1.png.*figure_2.png.*2 splits of 120 wines.*2 splits of 60 records.*figure_11.png",
+            reads=True,
+            stand_ins={
+                "ldpbi.calibration.posterior_draws": some_draws,
+                "ldpbi.figure_2._draws": lambda *_given: np.full((50, 4), 0.25),
+                "ldpbi.figure_4.posterior_lines": some_lines,
+                "ldpbi.figure_5.posterior_lines": some_lines,
+            },
+        ),
+    ),
+    "leveled_slopes": (
+        Run("--studies 2 --people 2000 --only yes/no", r"covered\nyes/no +2,000 smokes .*%\n"),
+        Run("--studies 2 --people 2000 --only yes/no --truths prior", r"covered\nyes/no +2,000 smokes .*%\n"),
+    ),
+    # What follows are an environment, an installation from an index, and README's first study.
+    "newcomer": (Run("--dist {folder}", r"0 wheels where two belong: run make release\n$", code=2),),
+    "oblivious": (Run("--requests 200", r"gateway: \d+ µs of CPU a request, median \d+ µs\n"),),
+    "private_numbers": (
+        Run(
+            "--studies 1 --people 60 --case outcome",
+            r"1 studies in .* called wrong\n  Intercept +\d",
+        ),
+    ),
+    "public_slopes": (Run("--studies 2 --people 2000 --only yes/no", r"yes/no +2,000 region=south .*%\n"),),
+    "ranks": (Run("--studies 20 --only 'sparse shares'", r"20 studies\n  p\[0\] +KS [\d.]+ .*90 %: "),),
+    "sampled_products": (
+        Run("--repetitions 1 --people 2000", r"beyond, .* means 4: median [\d.]+, largest [\d.]+\n"),
+        Run("--repetitions 1 --people 2000 --several", r"skewed +5 +8 +2,000 ( +[\d.]+){5}\n"),
+    ),
+    "secure_sum": (Run("--d 10 --clients 100", r"d +10  N +100  all 10 nodes .* %; sent 848 of 856\n"),),
+    "shuffling": (
+        Run(
+            "--people 1000 --reports 3 --enumerated 2 --most 1000 --cells 2",
+            r"any mechanism.*8 yes/no.*never below.*0 of 2 random cells are not monotone",
+        ),
+    ),
+    "tokens": (Run("--reports 20", rf"unblind and verify +\d+ µs CPU\n.*ratio {NUMBER}\n"),),
+}
+
+
+def test_every_program_of_benchmarks_is_run():
+    folder = ROOT / "benchmarks"
+    programs = {
+        ".".join(path.relative_to(folder).with_suffix("").parts).removesuffix(".__main__")
+        for path in folder.rglob("*.py")
+        if path.name == "__main__.py" or '__name__ == "__main__"' in path.read_text(encoding="utf-8")
+    }
+    assert programs == {*RUNS, SERVER}
+
+
+@pytest.fixture(autouse=True)
+def nothing_outside(monkeypatch, tmp_path):
+    """No program finds data but where a test makes them."""
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("LDPKIT_DATA", str(tmp_path))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("module", "run"),
+    [
+        pytest.param(module, run, id=f"{module}-{place}")
+        for module, runs in RUNS.items()
+        for place, run in enumerate(runs)
+    ],
+)
+def test_a_program_runs_and_prints_what_it_found(module, run, tmp_path, monkeypatch, capfd):
+    need(*run.needs)
+    if run.reads:
+        make_tables(tmp_path)
+    for name, stand_in in run.stand_ins.items():
+        monkeypatch.setattr(f"benchmarks.{name}", stand_in)
+    code = exit_code(module, shlex.split(run.arguments.format(folder=tmp_path / "out")), run.apart)
+    said = "".join(capfd.readouterr())
+    assert code == run.code, said
+    assert re.search(run.prints, said, re.DOTALL), said
+
+
+def exit_code(module: str, words: list[str], apart: bool = False) -> int | str:
+    """Of a program that runs here, or in a process. A text is what it says in the end, with exit code 1."""
+    if apart:
+        return subprocess.run([sys.executable, "-m", f"benchmarks.{module}", *words], check=False).returncode
+    is_package = (ROOT / "benchmarks" / module).is_dir()
+    program = import_module(f"benchmarks.{module}{'.__main__' * is_package}")
+    try:
+        return program.main(words) or 0
+    except SystemExit as end:
+        return end.code or 0
+
+
+@pytest.mark.slow
+def test_an_ordinary_server_stores_what_it_is_sent(tmp_path):
+    server = Server(tmp_path, [*ORDINARY, "--database", f"sqlite:///{tmp_path / 'x.sqlite3'}"], {})
+    try:
+        requests = [put_request(report) for report in fresh_reports(load_study(), 5)]
+        assert run_load(server.url, requests, 2).statuses == {201: 5}
+    finally:
+        server.kill()
+
+
+@pytest.mark.parametrize(
+    ("module", "words"),
+    [
+        ("dca", ["--data", "red_wine"]),
+        ("ddplr", ["--table", "1"]),
+        ("ddplr", ["--table", "2", "--data", "PowerPlant"]),
+        ("ldpbi", ["2"]),
+        ("ldpbi", ["4"]),
+        ("ldpbi", ["5"]),
+    ],
+)
+def test_a_program_without_its_data_ends_with_one_line_that_says_so(module, words):
+    """Which Python writes to standard error, with exit code 1."""
+    said = exit_code(module, [*words, "--tiny"])
+    assert isinstance(said, str)
+    assert "LDPKIT_DATA" in said
+    assert "\n" not in said
+
+
+def make_tables(folder: Path) -> None:
+    """The papers' files with few rows, drawn at random: their columns, and nothing else of them."""
+    random = np.random.default_rng(1)
+    for colour in ("red", "white"):
+        measured = random.normal(size=(60, 4))
+        quality = np.clip(np.rint(6 + measured[:, 0] + random.normal(size=60) / 2), 3, 9)
+        columns = {f"property_{place}": column for place, column in enumerate(measured.T)}
+        write(folder / f"wine_{colour}.csv.gz", {**columns, "quality": quality})
+    numbers = {name: random.integers(20, 60, 60) for name in NUMBERS}
+    kinds = {name: random.choice(["a", "b"], 60) for name in KINDS}
+    rich = np.where(numbers["age"] + random.normal(0, 10, 60) > 40, ">50K", "<=50K")
+    split = random.choice(["train", "test"], 60)
+    write(folder / "adult.csv.gz", {**numbers, **kinds, "income": rich, "split": split})
+    write(folder / "kosarak_5_25_item_counts.csv.gz", {"item": np.arange(8), "count": 800 // np.arange(1, 9)})
+    heat, vacuum, noise = random.normal(size=(3, 100))
+    write(folder / "power_plant.csv.gz", {"AT": heat, "V": vacuum, "PE": heat - vacuum + noise})
+
+
+def write(file: Path, columns: Mapping[str, np.ndarray]) -> None:
+    """A gzipped CSV file with a header."""
+    with gzip.open(file, "wt", encoding="utf-8", newline="") as out:
+        rows = csv.writer(out)
+        rows.writerow(columns)
+        rows.writerows(zip(*columns.values(), strict=True))
