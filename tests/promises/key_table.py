@@ -1,0 +1,129 @@
+"""What each address of the collector answers to each kind of key, and how a request with a key is sent."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from collector.storage import keys
+from collector.storage.keys import Role, add_key
+from schemas import Report
+from tests.collector.conftest import TOKEN, Harness, build_report, build_study
+
+WRONG = "a-word-that-is-no-key"
+STUDY, DO = "/v1/studies/<study_id>", "/do/studies/<study_id>"
+# Keys for one study, but for the last three; "elsewhere" may do everything to another study.
+KINDS = ("none", "wrong", "expired", "read", "publish", "operate", "elsewhere", "reader", "operator", "token")
+# fmt: off
+ANSWERS = {
+    # In the order of KINDS.
+    f"DELETE {STUDY}/reports/<report_id>":        "401 401 401 403 403 200 403 403 200 200",
+    "DELETE /v1/keys/<name>":                     "401 401 401 403 403 403 403 403 403 200",
+    "GET /":                                      "401 401 401 200 403 200 200 200 200 200",
+    "GET /do/audit-log":                          "401 401 401 403 403 200 200 403 200 200",
+    "GET /do/keys":                               "401 401 401 403 403 403 403 403 403 200",
+    "GET /do/keys/<name>":                        "401 401 401 403 403 403 403 403 403 200",
+    f"GET {DO}/close":                            "401 401 401 403 200 200 403 403 200 200",
+    f"GET {DO}/open":                             "401 401 401 403 200 200 403 403 200 200",
+    f"GET {DO}/retention":                        "401 401 401 403 403 200 403 403 200 200",
+    "GET /metrics":                               "401 401 401 403 403 403 403 200 200 200",
+    "GET /v1/audit-log":                          "401 401 401 403 403 200 200 403 200 200",
+    "GET /v1/keys":                               "401 401 401 403 403 403 403 403 403 200",
+    "GET /v1/retention":                          "401 401 401 200 403 200 200 200 200 200",
+    "GET /v1/studies":                            "401 401 401 200 403 200 200 200 200 200",
+    f"GET {STUDY}/export":                        "401 401 401 200 403 200 403 200 200 200",
+    f"GET {STUDY}/status":                        "401 401 401 200 403 200 403 200 200 200",
+    f"GET {STUDY}/summary":                       "401 401 401 200 403 200 403 200 200 200",
+    "POST /do/keys":                              "401 401 401 403 403 403 403 403 403 200",
+    "POST /do/keys/<name>":                       "401 401 401 403 403 403 403 403 403 200",
+    f"POST {DO}/close":                           "401 401 401 403 200 200 403 403 200 200",
+    f"POST {DO}/open":                            "401 401 401 403 200 200 403 403 200 200",
+    f"POST {DO}/retention":                       "401 401 401 403 403 200 403 403 200 200",
+    "POST /sign-in":                              "401 401 401 303 403 303 303 303 303 303",
+    "POST /v1/keys":                              "401 401 401 403 403 403 403 403 403 201",
+    "POST /v1/studies":                           "401 401 401 403 200 200 403 403 200 200",
+    f"POST {STUDY}/close":                        "401 401 401 403 200 200 403 403 200 200",
+    f"POST {STUDY}/export/lost":                  "401 401 401 200 403 200 403 200 200 200",
+    f"POST {STUDY}/open":                         "401 401 401 403 200 200 403 403 200 200",
+    f"POST {STUDY}/retention":                    "401 401 401 403 403 200 403 403 200 200",
+    f"GET {DO}/invite":                           "401 401 401 403 403 200 403 403 200 200",
+    f"POST {DO}/invite":                          "401 401 401 403 403 200 403 403 200 200",
+    f"POST {STUDY}/invitations":                  "401 401 401 403 403 200 403 403 200 200",
+}
+# fmt: on
+# What needs no key is answered alike to all; that address of a file, a signature and a gateway are absent.
+ALIKE = {
+    200: ["GET /healthz", "GET /readyz", "GET /openapi.json", "GET /s/<study_id>", f"GET {STUDY}"],
+    201: [f"PUT {STUDY}/reports/<report_id>"],
+    303: ["POST /sign-out"],
+    404: ["GET /.well-known/ohttp-gateway", "POST /ohttp", f"GET {STUDY}/signed", "GET /assets/<name>"],
+}
+ALIKE[200] += [f"POST {STUDY}/reports"]
+ALIKE[404] += ["GET /assets/ldpkit/<path:name>", "GET /assets/operator/<path:filename>"]
+for status, requests in ALIKE.items():
+    ANSWERS |= {request: " ".join([str(status)] * len(KINDS)) for request in requests}
+BODIES: dict[str, Callable[[str], Any]] = {
+    "POST /v1/studies": lambda _kind: build_study().document,
+    f"POST {STUDY}/invitations": lambda _kind: {"count": 1},
+    "POST /v1/keys": lambda kind: {"name": f"new-{kind}", "role": "read"},
+    f"POST {STUDY}/reports": lambda _kind: {"reports": []},
+    f"POST {STUDY}/export/lost": lambda _kind: {"ids": ["00" * 16]},
+}
+# What the operator's page can do to a study.
+ACTIONS = ("close", "open", "invite", "retention")
+FORM_TOKEN = re.compile(r'name="token" value="([0-9a-f]+)"')
+
+
+def words_of(harness: Harness) -> dict[str, str]:
+    """A key of each kind."""
+    with harness.collector.database.write() as session:
+        made = {role.value: add_key(session, role.value, role, ["habits"]) for role in Role}
+        made["elsewhere"] = add_key(session, "elsewhere", Role.OPERATE, ["other"])
+        made["reader"] = add_key(session, "reader", Role.READ)
+        made["operator"] = add_key(session, "operator", Role.OPERATE)
+        yesterday = harness.day.replace(day=harness.day.day - 1)
+        made["expired"] = add_key(session, "expired", Role.OPERATE, None, yesterday)
+    return {"none": "", "wrong": WRONG, "token": TOKEN, **made}
+
+
+def requests_of(harness: Harness) -> list[str]:
+    """Every method and address that the application has, those last that end what others need."""
+    made = []
+    for rule in harness.app.url_map.iter_rules():
+        for method in sorted((rule.methods or set()) - {"HEAD", "OPTIONS"}):
+            actions = ACTIONS if "<action>" in rule.rule else ("",)
+            made += [f"{method} {rule.rule.replace('<action>', action)}" for action in actions]
+    return sorted(made, key=lambda request: ("invit" in request, "report_id" not in request, request))
+
+
+def status_of(harness: Harness, request: str, kind: str, word: str) -> int:
+    """The status of one request with a key, sent as a program or as a browser sends it."""
+    method, rule = request.split(" ")
+    report = build_report(build_study())
+    prepare(harness, request, report)
+    names = {"study_id": "habits", "report_id": report.id, "name": "spare"}
+    path = re.sub(r"<(?:path:)?(\w+)>", lambda match: names.get(match[1], "absent"), rule)
+    client = harness.app.test_client()
+    options: dict[str, Any] = {}
+    if rule.startswith("/v1") or rule == "/metrics":
+        options["headers"] = {"Authorization": f"Bearer {word}"} if word else {}
+    elif word:
+        client.set_cookie("ldpkit-key", word)
+    if request in BODIES or method == "PUT":
+        options["json"] = BODIES[request](kind) if request in BODIES else report.to_document()
+    elif method == "POST":
+        shown = FORM_TOKEN.search(client.get(path).text) if rule.startswith("/do") else None
+        form = {"key": word, "name": f"form-{kind}", "role": "read", "count": "1"}
+        options["data"] = {**form, "token": shown[1] if shown else ""}
+    return client.open(path, method=method, **options).status_code
+
+
+def prepare(harness: Harness, request: str, report: Report) -> None:
+    """Have what the request deletes: a report, or a key."""
+    if request.startswith("DELETE") and "report_id" in request:
+        assert harness.put(report).status_code == 201
+    if "<name>" in request:
+        with harness.collector.database.write() as session:
+            if "spare" not in [key.name for key in keys.list_keys(session)]:
+                add_key(session, "spare", Role.READ)

@@ -1,0 +1,220 @@
+"""No answer, payload, code or report id in any log, error, metric, header or traceback.
+
+Canaries go to every address of the collector, in good and in wrong requests, and through the commands.
+What a sender names itself, such as a study or a media type, is no canary.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import has_request_context, request
+from sqlalchemy.exc import DataError
+
+from collector import bounding
+from collector.metrics import Metrics
+from collector.problems import MALFORMED_JSON, ProblemError
+from collector.storage import queries
+from collector.views import reports
+from ldp_client.cli import main
+from ldp_client.documents.errors import AnswerError
+from ldp_client.mechanisms.choice import ChoiceMechanism
+from tests import studies
+from tests.collector import conftest
+from tests.collector.conftest import INVITATION_KEY, QUESTIONS, Harness, build_report, build_study
+from tests.ldp_client.devices import Server
+from tests.promises.canaries import ANSWERS, CHOICES, CODE, REPORTS, TABLES, TRUE, requests_of, within
+from tests.statistics import seed_the_system
+
+log_everything, make_harness = conftest.log_everything, conftest.make_harness
+Patch, Log, Captured = pytest.MonkeyPatch, pytest.LogCaptureFixture, pytest.CaptureFixture[str]
+LIMIT = 20_000
+PEOPLE = studies.document(studies.NUMBER, studies.CHOICE, studies.YES_NO)
+
+
+@pytest.fixture(autouse=True)
+def all_is_logged(monkeypatch: Patch, caplog: Log) -> None:
+    """The same reports in every run, and each line of every logger."""
+    seed_the_system(monkeypatch, "no answers in logs")
+    monkeypatch.setitem(conftest.ANSWERS, "fruit", 7)
+    caplog.set_level(logging.DEBUG)
+
+
+def problems(harness: Harness, log: Log, only: str = "") -> list[str]:
+    """Where a canary came out. only: what the addresses have that are asked; all without it."""
+    study = build_study(questions=[CHOICES, QUESTIONS[0]])
+    assert harness.publish(study).status_code == 201
+    report = build_report(study)
+    harness.app.testing = False
+    answers = []
+    for method, path, body, headers in requests_of(harness, report):
+        if only in path:
+            client = harness.app.test_client()
+            response = client.open(path, method=method, data=body, headers=headers)
+            answers.append((f"{method} {path.split('?')[0]}: {response.status_code}", response))
+    texts = [(f"headers of {name}", str(response.headers)) for name, response in answers]
+    texts += [(name, response.text) for name, response in answers if response.status_code > 399]
+    assert len({response.status_code for _, response in answers}) > 5
+    texts.append(("metrics", harness.client.get("/metrics", headers=harness.operator).text))
+    texts.append(("log", log.text + "".join(str(vars(record)) for record in log.records)))
+    return [f"{name} has {secret}" for name, text in texts for secret in within(text, report)]
+
+
+def fail_inside(monkeypatch: Patch) -> None:
+    """Have the database refuse a statement, in words that quote the report."""
+
+    genuine = queries.insert_reports
+
+    def insert(session: Any, number: int, day: Any, rows: Any) -> Any:
+        for row in rows:
+            raise DataError(f"INSERT {row.id.hex()}", {"id": row.id}, ValueError(row.id.hex()))
+        return genuine(session, number, day, rows)
+
+    monkeypatch.setattr(queries, "insert_reports", insert)
+
+
+def test_no_canary_leaves_the_collector(make_harness: Any, caplog: Log) -> None:
+    harness = make_harness(body_limit=LIMIT, invitation_key=INVITATION_KEY)
+    assert problems(harness, caplog) == []
+
+
+def test_no_canary_is_in_a_traceback(make_harness: Any, caplog: Log, monkeypatch: Patch) -> None:
+    fail_inside(monkeypatch)
+    assert problems(make_harness(body_limit=LIMIT), caplog, REPORTS) == []
+    assert "DataError" in caplog.text
+
+
+def log_paths(harness: Harness, _monkeypatch: Patch) -> None:
+    harness.app.before_request(lambda: logging.getLogger("collector").debug("%s", request.path))
+
+
+def quote_bodies(_harness: Harness, monkeypatch: Patch) -> None:
+    parse = reports.parse_reports
+
+    def quoting(body: bytes) -> Any:
+        try:
+            return parse(body)
+        except ProblemError:
+            raise ProblemError(MALFORMED_JSON, f"cannot read {body.decode()}") from None
+
+    monkeypatch.setattr(reports, "parse_reports", quoting)
+
+
+def label_by_path(_harness: Harness, monkeypatch: Patch) -> None:
+    observe = Metrics.observe_request
+
+    def labelled(metrics: Metrics, route: str | None, seconds: float) -> None:
+        observe(metrics, request.path if has_request_context() else route, seconds)
+
+    monkeypatch.setattr(Metrics, "observe_request", labelled)
+
+
+def tell_causes(_harness: Harness, monkeypatch: Patch) -> None:
+    fail_inside(monkeypatch)
+    monkeypatch.setattr(bounding, "_way_of", repr)
+
+
+def add_header(harness: Harness, _monkeypatch: Patch) -> None:
+    @harness.app.after_request
+    def locate(response: Any) -> Any:
+        response.headers["Content-Location"] = request.path
+        return response
+
+
+@pytest.mark.parametrize(
+    ("fault", "symptom"),
+    [
+        pytest.param(log_paths, "log has an id", id="a log line with the report's id"),
+        pytest.param(quote_bodies, "PUT .*: 400 has a payload", id="an error that quotes the body"),
+        pytest.param(label_by_path, "metrics has an id", id="a metric that is labelled by id"),
+        pytest.param(tell_causes, "log has an id", id="a log line that says what an exception says"),
+        pytest.param(add_header, "headers of .* has an id", id="a header with the address"),
+    ],
+)
+def test_a_planted_fault_is_found(
+    make_harness: Any, caplog: Log, monkeypatch: Patch, fault: Callable[[Harness, Patch], None], symptom: str
+) -> None:
+    harness = make_harness(body_limit=LIMIT)
+    fault(harness, monkeypatch)
+    assert any(re.match(symptom, problem) for problem in problems(harness, caplog, REPORTS))
+
+
+def run(captured: Captured, arguments: Sequence[object]) -> str:
+    """All that a command says, whatever becomes of it."""
+    code: object = None
+    try:
+        code = main(list(map(str, arguments)))
+    except SystemExit as error:
+        code = error.code
+    out, err = captured.readouterr()
+    return f"{code}: {out}{err}"
+
+
+def commands_say(folder: Path, captured: Captured, log: Log) -> list[str]:
+    """Where a command or its log says a true answer, a code, or what a report holds."""
+    study, people = folder / "study.json", folder / "dev"
+    study.write_text(json.dumps(PEOPLE))
+    texts = {}
+    for name, table in TABLES.items():
+        (folder / "answers.csv").write_text(table)
+        command = ("perturb", study, folder / "answers.csv", "--out", folder / "out.ndjson")
+        texts[f"perturb, {name}"] = run(captured, command)
+    with Server(study.read_bytes()) as server:
+        url = f"{server.url}/v1/studies/survey"
+        for answers in ANSWERS:
+            options = ("--folder", people, "--yes", "--max-epsilon", "9", "--invitation", CODE)
+            given = [part for answer in answers for part in ("--set", answer)]
+            texts[f"answer {answers}"] = run(captured, ("answer", url, *options, *given))
+        body = next(body for method, _, body, _ in server.requests if method == "PUT")
+        texts["budget"] = run(captured, ("budget", "--folder", people))
+        server.refusals = {422: ("application/problem+json", "{}")}
+        server.statuses = [422] * 9
+        texts["withdraw"] = run(captured, ("withdraw", url, "--folder", people, "--now"))
+        for command in (("publish", study), ("export", "survey", "--out", folder / "export.ndjson")):
+            to = "--to" if command[0] == "publish" else "--from"
+            server.statuses = [422] * 9
+            texts[f"{command[0]}"] = run(captured, (*command, to, server.url, "--token", CODE))
+    report = json.loads(body)
+    texts |= reading(folder, captured, study, report) | {"log": log.text}
+    # A person is given the id of the report that was just made.
+    texts[f"answer {ANSWERS[-1]}"] = texts[f"answer {ANSWERS[-1]}"].replace(f"report {report['id']};", "")
+    wanted = [CODE, *TRUE, report["id"], *report["payloads"].values()]
+    return [f"{name} has {word}" for name, text in texts.items() for word in wanted if word in text]
+
+
+def reading(folder: Path, captured: Captured, study: Path, report: dict[str, Any]) -> dict[str, str]:
+    """What `summarize` says to files in which the report stands twice, cut, and with a damaged payload."""
+    payloads = report["payloads"]
+    damaged = {**report, "payloads": {**payloads, "ever": payloads["occupation"] + payloads["hours"]}}
+    line, texts = json.dumps(report), {}
+    for name, lines in {"twice": [line, line], "cut": [line[:-9]], "damaged": [json.dumps(damaged)]}.items():
+        (folder / "reports.ndjson").write_text("\n".join(lines))
+        command = ("summarize", study, folder / "reports.ndjson", "--out", folder / "summary.json")
+        texts[f"summarize, {name}"] = run(captured, command)
+    return texts
+
+
+def test_no_command_says_a_canary(tmp_path: Path, capsys: Captured, caplog: Log) -> None:
+    assert commands_say(tmp_path, capsys, caplog) == []
+
+
+def test_a_command_that_quotes_an_answer_is_found(
+    tmp_path: Path, capsys: Captured, caplog: Log, monkeypatch: Patch
+) -> None:
+    """A planted fault: the error of a choice names what was answered."""
+    genuine = ChoiceMechanism.quantise
+
+    def quoting(mechanism: ChoiceMechanism, answer: Any) -> int:
+        try:
+            return genuine(mechanism, answer)
+        except AnswerError as error:
+            raise AnswerError(error.field, f"{answer} is none of its choices") from None
+
+    monkeypatch.setattr(ChoiceMechanism, "quantise", quoting)
+    assert any("-canary" in problem for problem in commands_say(tmp_path, capsys, caplog))

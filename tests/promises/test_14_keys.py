@@ -1,0 +1,192 @@
+"""Keys do what they say: a read key cannot delete, and wrong keys cost a bounded amount.
+
+One table has every address of the collector, and what it answers to each kind of key.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import count
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from sqlalchemy import event
+
+from collector import bounding
+from collector.operator import key_checks
+from collector.reports.limits import TokenBucket
+from collector.storage import keys
+from collector.storage.keys import Key, Role, add_key
+from collector.views import auth, operating
+from tests.collector import conftest
+from tests.collector.conftest import INVITATION_KEY, Harness, build_report, build_study
+from tests.promises.key_table import ANSWERS, KINDS, STUDY, WRONG, requests_of, status_of, words_of
+from tests.statistics import seed_the_system
+
+log_everything, make_harness = conftest.log_everything, conftest.make_harness
+Patch, Log = pytest.MonkeyPatch, pytest.LogCaptureFixture
+REQUESTS = 200
+# Fifty wrong keys at once are looked up one by one.
+MOST_STATEMENTS = 2 * 50 + REQUESTS // 5
+MOST_HASHES = 3 * REQUESTS
+MOST_LINES = 3
+
+
+@pytest.fixture(autouse=True)
+def clocks(monkeypatch: Patch) -> None:
+    """Clocks that tick when they are read, and one that stands still."""
+    seed_the_system(monkeypatch, "keys")
+    monkeypatch.setattr(key_checks, "TokenBucket", partial(TokenBucket, clock=lambda: 0.0))
+    ticks = count(1)
+    monkeypatch.setattr(bounding, "time", SimpleNamespace(monotonic=lambda: float(next(ticks))))
+
+
+@pytest.fixture
+def harness(make_harness: Any) -> Harness:
+    """Two studies at a collector that makes invitations."""
+    made: Harness = make_harness(invitation_key=INVITATION_KEY)
+    for study in (build_study(), build_study(id="other")):
+        assert made.publish(study).status_code == 201
+    return made
+
+
+def problems(harness: Harness, requests: Sequence[str]) -> list[str]:
+    """The requests that another key opens than the table says, or that the table lacks."""
+    words, wrong = words_of(harness), []
+    for request in requests:
+        seen = [status_of(harness, request, kind, words[kind]) for kind in KINDS]
+        if ANSWERS.get(request) != " ".join(map(str, seen)):
+            wrong.append(f"{request}: {dict(zip(KINDS, seen, strict=True))}")
+    return wrong + withdrawals(harness)
+
+
+def withdrawals(harness: Harness) -> list[str]:
+    """What is wrong where a device withdraws: only the secret of a report is the key to it."""
+    study = build_study(id="other")
+    kept, other = build_report(study), build_report(study)
+    assert [harness.put(report).status_code for report in (kept, other)] == [201, 201]
+    seen = [
+        harness.withdraw(kept.id, "other", secret=secret).status_code
+        for secret in (other.secret, bytes(16), bytes.fromhex(kept.id), kept.secret)
+    ]
+    return [] if seen == [403, 403, 403, 200] else [f"withdrawals with secrets: {seen}"]
+
+
+def test_each_key_opens_what_the_table_says(harness: Harness) -> None:
+    assert problems(harness, requests_of(harness)) == []
+
+
+class AnyId:
+    """An id that equals every other."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, _other: object) -> bool:
+        return True
+
+
+def read_key_deletes(monkeypatch: Patch) -> None:
+    allows = Role.allows
+    monkeypatch.setattr(Role, "allows", lambda role, needed: role is Role.READ or allows(role, needed))
+
+
+SOME = (f"DELETE {STUDY}/reports/<report_id>", f"GET {STUDY}/export", "GET /v1/keys")
+
+
+@pytest.mark.parametrize(
+    ("fault", "symptom"),
+    [
+        pytest.param(read_key_deletes, f"{SOME[0]}.*'read': 200", id="a read key that may delete"),
+        pytest.param(
+            lambda patch: patch.setattr(Key, "reaches", lambda _key, _study: True),
+            f"{SOME[1]}.*'elsewhere': 200",
+            id="a key for one study that opens another",
+        ),
+        pytest.param(
+            lambda patch: patch.setattr(Key, "has_expired", lambda _key, _today: False),
+            f"{SOME[1]}.*'expired': 200",
+            id="a key that is good after its last day",
+        ),
+        pytest.param(
+            lambda patch: patch.setattr(operating, "require_token", lambda _key: None),
+            f"{SOME[2]}.*'operator': 200",
+            id="a key that shows the keys of others",
+        ),
+        pytest.param(
+            lambda patch: patch.setattr(auth, "report_id_of", lambda _secret: AnyId()),
+            r"withdrawals with secrets: \[200, 200, 200, 200\]",
+            id="a secret that withdraws the report of another",
+        ),
+    ],
+)
+def test_a_planted_fault_is_found(
+    harness: Harness, monkeypatch: Patch, fault: Callable[[Patch], None], symptom: str
+) -> None:
+    fault(monkeypatch)
+    assert any(re.match(symptom, problem) for problem in problems(harness, SOME))
+
+
+def costs(harness: Harness, monkeypatch: Patch, log: Log) -> list[str]:
+    """What a flood of wrong keys costs above its bound."""
+    with harness.collector.database.write() as session:
+        words = [add_key(session, f"key-{number}", Role.READ) for number in range(40)]
+    made: Counter[str] = Counter()
+    engine = harness.collector.database.engine
+    event.listen(engine, "before_cursor_execute", lambda *_arguments: made.update(["statements"]))
+    for module in (key_checks, keys):
+        hashed = module.hash_key
+        counting = lambda key, hashed=hashed: (made.update(["hashes"]), hashed(key))[1]  # noqa: E731
+        monkeypatch.setattr(module, "hash_key", counting)
+    log.clear()
+    for number in range(REQUESTS):
+        headers = {"Authorization": f"Bearer {WRONG}-{number}"}
+        assert harness.client.get("/v1/studies", headers=headers).status_code in (401, 429)
+    most = {"statements": MOST_STATEMENTS, "hashes": MOST_HASHES}
+    wrong = [f"{made[name]} {name}" for name, limit in most.items() if made[name] > limit]
+    lines = len(log.records)
+    wrong += [f"{lines} lines in the log"] if lines > MOST_LINES else []
+    right = harness.client.get("/v1/studies", headers={"Authorization": f"Bearer {words[-1]}"}).status_code
+    return wrong + ([f"a right key is answered {right}"] if right != 200 else [])
+
+
+def test_wrong_keys_cost_a_bounded_amount(harness: Harness, monkeypatch: Patch, caplog: Log) -> None:
+    assert costs(harness, monkeypatch, caplog) == []
+
+
+def hash_each_row(monkeypatch: Patch) -> None:
+    find = key_checks.find_key
+
+    def slow(session: Any, key: str) -> Key | None:
+        for _ in keys.list_keys(session):
+            keys.hash_key(key)
+        return find(session, key)
+
+    monkeypatch.setattr(key_checks, "find_key", slow)
+
+
+def log_each(monkeypatch: Patch) -> None:
+    plain = bounding.LOGGER.warning
+    monkeypatch.setattr(key_checks, "log_throttled", lambda _level, line, **_more: plain(line))
+
+
+@pytest.mark.parametrize(
+    ("fault", "symptom"),
+    [
+        pytest.param(
+            lambda patch: patch.setattr(key_checks, "TokenBucket", lambda _rate: TokenBucket(0.0)),
+            "statements",
+            id="wrong keys that are all looked up",
+        ),
+        pytest.param(hash_each_row, "hashes", id="a hash for each key that exists"),
+        pytest.param(log_each, "lines in the log", id="a log line for each wrong key"),
+    ],
+)
+def test_a_planted_cost_is_found(
+    make_harness: Any, monkeypatch: Patch, caplog: Log, fault: Callable[[Patch], None], symptom: str
+) -> None:
+    fault(monkeypatch)
+    assert any(symptom in problem for problem in costs(make_harness(), monkeypatch, caplog))

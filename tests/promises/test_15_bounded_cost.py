@@ -1,0 +1,185 @@
+"""Hostile input costs a bounded amount, and one client or study cannot stop the others.
+
+Cost is counted: bytes that are read, calls that are made, and the most memory that is held at once.
+"""
+
+from __future__ import annotations
+
+import gzip
+import tracemalloc
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+import zstandard
+from flask import request
+
+from collector.reports.limits import UploadLimits
+from collector.storage import queries
+from collector.views import batches, bodies
+from ldp_client.documents.errors import InputError
+from ldp_client.documents.report import MAX_BYTES
+from schemas import Study
+from summaries import reading
+from summaries.reading import summarize_files
+from tests import studies
+from tests.collector import conftest
+from tests.collector.conftest import Harness, build_report, build_study
+from tests.promises.body_costs import LIMIT, bytes_read, costs
+from tests.statistics import seed_the_system
+
+log_everything, make_harness = conftest.log_everything, conftest.make_harness
+Patch = pytest.MonkeyPatch
+
+
+@pytest.fixture(autouse=True)
+def seeded(monkeypatch: Patch) -> None:
+    """The same reports in every run."""
+    seed_the_system(monkeypatch, "bounded cost")
+
+
+@pytest.fixture
+def harness(make_harness: Any) -> Harness:
+    """A collector of short bodies, with a study."""
+    made: Harness = make_harness(body_limit=LIMIT)
+    assert made.publish(build_study()).status_code == 201
+    return made
+
+
+def test_no_address_reads_a_body_that_is_too_long(harness: Harness) -> None:
+    assert bytes_read(harness) == []
+
+
+def test_a_costly_body_is_refused_at_a_bounded_cost(harness: Harness) -> None:
+    assert costs(harness) == []
+
+
+def inflate_all(body: bytes, encoding: str, _limit: int) -> bytes:
+    inflated = {"gzip": gzip.decompress, "zstd": lambda text: zstandard.decompress(text, 1 << 27)}
+    return inflated[encoding](body) if encoding in inflated else body
+
+
+def read_all(limit: int) -> bytes:
+    return bytes(request.environ["wsgi.input"].read())[:limit]
+
+
+@pytest.mark.parametrize(
+    ("name", "fault", "symptom"),
+    [
+        pytest.param(
+            "inflate", inflate_all, "bytes for nothing but blanks, gzip", id="no limit on inflating"
+        ),
+        pytest.param("_sent_bytes", read_all, "bytes", id="a body that is read whole before it is refused"),
+    ],
+)
+def test_a_planted_body_without_limit_is_found(
+    harness: Harness, monkeypatch: Patch, name: str, fault: Callable[..., bytes], symptom: str
+) -> None:
+    monkeypatch.setattr(bodies, name, fault)
+    assert any(symptom in problem for problem in bytes_read(harness) + costs(harness, "blanks"))
+
+
+def test_a_planted_check_of_all_wrong_members_is_found(harness: Harness, monkeypatch: Patch) -> None:
+    monkeypatch.setattr(batches, "MOST_WRONG", LIMIT)
+    assert any("calls for wrong members" in problem for problem in costs(harness, "wrong members"))
+
+
+def others_stopped(make: Callable[..., Harness]) -> list[str]:
+    """What one study, or one member of a batch, does to others."""
+    harness = make("others.sqlite3", study_rate=0.001)
+    study, other = build_study(), build_study(id="other")
+    assert [harness.publish(version).status_code for version in (study, other)] == [201, 201]
+    flood = [harness.put(build_report(study)).status_code for _ in range(3)]
+    wrong = [f"a flood of one study is answered {flood}"] if flood != [201, 429, 429] else []
+    status = harness.put(build_report(other)).status_code
+    wrong += [f"the other study is answered {status}"] if status != 201 else []
+    calm = make("calm.sqlite3")
+    assert calm.publish(study).status_code == 201
+    good = [build_report(study).to_document() for _ in range(4)]
+    faulty = [{**good[0], "id": "x" * 900}, {**good[0], "digest": "0" * 64}, 7, [], {"payloads": None}]
+    for number, member in enumerate(faulty):
+        report = build_report(study).to_document()
+        answer = calm.post([member, report, member]).get_json(force=True)
+        if (answer.get("stored"), len(answer.get("failed", []))) != (1, 2):
+            wrong.append(f"a batch with faulty member {number} is answered {answer.get('stored')}")
+    return wrong
+
+
+def test_one_study_and_one_faulty_member_stop_no_other(make_harness: Any) -> None:
+    assert others_stopped(make_harness) == []
+
+
+def fail_whole(monkeypatch: Patch) -> None:
+    def refuse(error: Exception) -> Any:
+        raise error
+
+    monkeypatch.setattr(batches, "problem_of", refuse)
+
+
+def share_rate(monkeypatch: Patch) -> None:
+    letting_in = UploadLimits.letting_in
+    shared = lambda limits, _study, reports: letting_in(limits, "all", reports)  # noqa: E731
+    monkeypatch.setattr(UploadLimits, "letting_in", shared)
+
+
+@pytest.mark.parametrize(
+    ("fault", "symptom"),
+    [
+        pytest.param(fail_whole, "a batch with faulty member", id="a batch that fails as a whole"),
+        pytest.param(share_rate, "the other study is answered 429", id="one rate for all studies"),
+    ],
+)
+def test_a_planted_fault_that_stops_others_is_found(
+    make_harness: Any, monkeypatch: Patch, fault: Callable[[Patch], None], symptom: str
+) -> None:
+    fault(monkeypatch)
+    assert any(problem.startswith(symptom) for problem in others_stopped(make_harness))
+
+
+@pytest.mark.xfail(strict=True, reason='ends with the issue "Collector, tickets and commands rebuilt"')
+def test_the_full_queue_of_one_study_refuses_no_other(make_harness: Any, monkeypatch: Patch) -> None:
+    harness, opened, entered = make_harness(queue_reports=4), Event(), Event()
+    study, other = build_study(), build_study(id="other")
+    assert [harness.publish(version).status_code for version in (study, other)] == [201, 201]
+    insert = queries.insert_reports
+
+    def held(*arguments: Any) -> Any:
+        entered.set()
+        assert opened.wait(60)
+        return insert(*arguments)
+
+    monkeypatch.setattr(queries, "insert_reports", held)
+    with ThreadPoolExecutor(2) as pool:
+        full = pool.submit(harness.post, [build_report(study).to_document() for _ in range(4)])
+        assert entered.wait(60)
+        waiting = pool.submit(harness.put, build_report(other))
+        # A refusal comes at once; who is let in waits for the writer.
+        wait([waiting], 5)
+        opened.set()
+        assert (full.result().status_code, waiting.result().status_code) == (200, 201)
+
+
+def memory_of(path: Path) -> int:
+    """The most memory that reading a file of reports holds."""
+    study = Study(studies.document(studies.YES_NO))
+    tracemalloc.start()
+    try:
+        with pytest.raises(InputError):
+            summarize_files(study, [str(path)])
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("planted", [False, True], ids=["as it is", "planted: lines that are read whole"])
+def test_an_endless_line_of_a_file_is_not_read_whole(
+    tmp_path: Path, monkeypatch: Patch, planted: bool
+) -> None:
+    path = tmp_path / "reports.ndjson"
+    path.write_bytes(b"x" * (8 * MAX_BYTES) + b"\n{}\n")
+    if planted:
+        monkeypatch.setattr(reading, "MAX_BYTES", 1 << 40)
+    assert (memory_of(path) > 6 * MAX_BYTES) == planted

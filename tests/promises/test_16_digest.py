@@ -1,0 +1,202 @@
+"""A study is what its digest says: edited, foreign and wrong-version documents are refused, by `fit` too.
+
+Each part of a study's document is changed by itself: every word, number, yes or no, and order of a list.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inference import fit, fitting
+from ldp_client import Device, mechanisms_of
+from ldp_client.answering import perturb_answers
+from ldp_client.device.policy import Policy
+from ldp_client.documents.canonical import canonical_json
+from ldp_client.documents.errors import (
+    InputError,
+    LdpkitError,
+    RefusedError,
+    ReportError,
+    SummaryError,
+)
+from schemas import Report, Study
+from summaries import Summary, summarize
+from summaries.reading import summarize_files
+from tests import studies
+from tests.kit.errors import raises
+from tests.ldp_client.devices import Server
+from tests.promises.edited import spellings, studies_beside
+from tests.statistics import seed_the_system
+
+Patch = pytest.MonkeyPatch
+MORE = {
+    **studies.ASKER,
+    "purpose": "To learn how long people work.",
+    "opens": "2026-01-01",
+    "closes": "2999-01-30",
+    "public": [{"id": "region", "choices": ["north", "south"]}],
+}
+WHOLE = studies.document(
+    {**studies.NUMBER, "text": "How long?"}, studies.CHOICE, studies.LINEAR, studies.YES_NO, **MORE
+)
+SMALL = studies.document(studies.YES_NO)
+
+
+@pytest.fixture(autouse=True)
+def seeded(monkeypatch: Patch) -> None:
+    """The same noise in every run."""
+    seed_the_system(monkeypatch, "digest")
+
+
+def accepted_by(study: Study, folder: Path, server: Server) -> Callable[[str, Study], list[str]]:
+    """How a device takes another document that knows this study's digest, or has seen this study before."""
+    knowing = Device(folder / "knowing", "9", server.url, require_consent=False, known_digests=[study.digest])
+    before = Device(folder / "before", "9", server.url, require_consent=False)
+    consenting = Device(folder / "consenting", "9", server.url)
+    before.accept(study)
+    consenting.consent(study)
+
+    def accepted(name: str, edited: Study) -> list[str]:
+        tries: dict[str, Callable[[], object]] = {
+            "accepts": lambda: knowing.accept(edited),
+            "answers": lambda: knowing.answer(edited, {}),
+            "answers without consent to": lambda: consenting.answer(edited, {}),
+        }
+        if edited.version == study.version and edited.id == study.id:
+            tries["accepts after the genuine one"] = lambda: before.accept(edited)
+            server.content = edited.canonical()
+            tries["fetches"] = lambda: knowing.fetch(study.id)
+        return [
+            f"a device {what} it: {name}" for what, act in tries.items() if not refuses(act, RefusedError)
+        ]
+
+    return accepted
+
+
+def refuses(act: Callable[[], object], *kinds: type[LdpkitError]) -> bool:
+    """Whether it is refused, in the words of its kind."""
+    try:
+        act()
+    except LdpkitError as error:
+        return isinstance(error, kinds)
+    return False
+
+
+def read_by(study: Study, folder: Path) -> Callable[[str, Study], list[str]]:
+    """How a document takes what was made of another one: reports, a file of them, and a summary."""
+    mechanisms = mechanisms_of(study)
+    answers = {question.id: studies.ANSWERS[question.id] for question in study.questions}
+    public = {field.id: field.choices[0] for field in study.public}
+    reports = [perturb_answers(study, mechanisms, {**answers, **public}) for _ in range(3)]
+    summary = summarize(study, reports)
+    text, file = summary.to_json(), folder / "reports.ndjson"
+    file.write_text("".join(report.to_json() + "\n" for report in reports))
+
+    def read(name: str, edited: Study) -> list[str]:
+        wrong = ReportError, SummaryError
+        tries: dict[str, Callable[[], object]] = {
+            "fit takes reports": lambda: fit(edited, reports),
+            "fit takes a summary": lambda: fit(edited, summary),
+            "a summary is read": lambda: Summary.from_json(text, edited),
+            "summaries are merged": lambda: Summary.empty(edited).merge(summary),
+        }
+        taken = [f"{what}: {name}" for what, act in tries.items() if not refuses(act, *wrong)]
+        is_read = not refuses(lambda: summarize_files(edited, [str(file)]), InputError)
+        return taken + ([f"a file is read: {name}"] if is_read else [])
+
+    return read
+
+
+def problems(document: Any, folder: Path, only: str = "") -> list[str]:
+    """Where another document passes for this one. only: which edits are tried; all without it."""
+    study = Study(document)
+    beside = [(name, edited) for name, edited in studies_beside(document) if only in name]
+    wrong = [f"the digest stays: {name}" for name, edited in beside if edited.digest == study.digest]
+    if wrong:
+        return wrong
+    folder.mkdir(exist_ok=True)
+    with Server() as server:
+        accepted, read = accepted_by(study, folder, server), read_by(study, folder)
+        for name, edited in beside:
+            wrong += accepted(name, edited) + read(name, edited)
+    return wrong
+
+
+def test_each_part_is_in_the_digest_and_another_document_is_refused(tmp_path: Path) -> None:
+    assert len(list(studies_beside(WHOLE))) > 60
+    assert problems(WHOLE, tmp_path) == []
+
+
+def test_a_version_that_is_not_that_of_the_digest_is_refused() -> None:
+    study = Study(SMALL)
+    report = perturb_answers(study, mechanisms_of(study), {"ever": True})
+    for change in ({"version": 2}, {"study": "other"}, {"digest": "0" * 64}):
+        fields = {"study": study.id, "version": 1, "digest": study.digest, **change}
+        other = Report(report.id, fields["study"], fields["version"], fields["digest"], report.payloads)
+        with pytest.raises(ReportError):
+            fit(study, [other])
+        document = json.loads(summarize(study, [report]).to_json()) | change
+        if "version" not in change and "study" not in change:
+            with raises(SummaryError, "summary.of_other_study"):
+                Summary.from_json(json.dumps(document), study)
+
+
+def test_one_document_has_one_digest_however_it_is_spelt(tmp_path: Path) -> None:
+    document = {**SMALL, "title": 'Ünder 18/"over" 18, tab\tand \u2028'}
+    study = Study(document)
+    device = Device(tmp_path, "9", require_consent=False, known_digests=[study.digest])
+    for name, text in spellings(document).items():
+        again = Study.from_json(text)
+        assert (again.digest, again.canonical()) == (study.digest, study.canonical()), name
+        assert device.accept(again) == study
+
+
+def skip_bounds(monkeypatch: Patch) -> None:
+    def without(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: without(value[key]) for key in value if key != "bounds"}
+        return [without(item) for item in value] if isinstance(value, list) else value
+
+    monkeypatch.setattr(Study, "canonical", lambda study: canonical_json(without(study.document)).encode())
+
+
+def merge_all(monkeypatch: Patch) -> None:
+    merge = Summary.merge
+
+    def merged(summary: Summary, other: Summary) -> Summary:
+        return merge(summary, replace(other, digest=summary.digest))
+
+    monkeypatch.setattr(Summary, "merge", merged)
+
+
+@pytest.mark.parametrize(
+    ("fault", "only", "symptom"),
+    [
+        pytest.param(skip_bounds, "bounds.1", "the digest stays", id="a digest that skips the bounds"),
+        pytest.param(
+            lambda patch: patch.setattr(Policy, "refuse_unpublished", lambda _policy, _study: None),
+            "epsilon",
+            "a device accepts it",
+            id="a device that ignores the digest that it knows",
+        ),
+        pytest.param(
+            lambda patch: patch.setattr(fitting, "check_evidence", lambda _study, _summary: None),
+            "title",
+            "fit takes a summary",
+            id="a fit that ignores the digest",
+        ),
+        pytest.param(merge_all, "title", "summaries are merged", id="a merge that ignores the digest"),
+    ],
+)
+def test_a_planted_fault_is_found(
+    tmp_path: Path, monkeypatch: Patch, fault: Callable[[Patch], None], only: str, symptom: str
+) -> None:
+    fault(monkeypatch)
+    document = WHOLE if only == "bounds.1" else SMALL
+    assert any(problem.startswith(symptom) for problem in problems(document, tmp_path, only))

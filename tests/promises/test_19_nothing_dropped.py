@@ -1,0 +1,168 @@
+"""Nothing is dropped silently: blanks, duplicates, damaged lines and wrong files are refused, or counted.
+
+What goes in is what comes out, and what a command says it left out, whatever the files are.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ldp_client import Device
+from ldp_client.cli import main
+from ldp_client.documents.errors import AnswerError, InputError
+from ldp_client.files import batch
+from schemas import Study
+from summaries import reading
+from tests.promises.damaged_files import LINES, PEOPLE, TABLES, files_of
+from tests.statistics import seed_the_system
+
+Patch, Captured = pytest.MonkeyPatch, pytest.CaptureFixture[str]
+REFUSED = 3
+# What a command says of rows that it read and left out.
+STATED = re.compile(r"(\d+) reports? (?:stood more than once|answers? other versions)")
+
+
+@pytest.fixture(autouse=True)
+def seeded(monkeypatch: Patch) -> None:
+    """The same noise in every run."""
+    seed_the_system(monkeypatch, "nothing dropped")
+
+
+def lost(name: str, rows: int, people: int, code: int, words: str, made: int | None) -> list[str]:
+    """What became of rows of which nobody is told. people: how many they are of.
+
+    made: how many came out; None for no file.
+    """
+    if code:
+        # Lines before may say how far it came.
+        is_clear = (
+            code == REFUSED and words.count("\nldpkit: ") + words.startswith("ldpkit: ") == 1 and made is None
+        )
+        return [] if is_clear else [f"{name}: ends with {code}, {made} rows and the words {words!r}"]
+    stated = sum(int(count) for count in STATED.findall(words))
+    return (
+        []
+        if made == people and people + stated == rows
+        else [f"{name}: {rows} rows in, {made} out: {words!r}"]
+    )
+
+
+def perturbed(folder: Path, captured: Captured) -> list[str]:
+    """Where `perturb` loses a person."""
+    study, out, wrong = folder / "study.json", folder / "out.ndjson", []
+    study.write_text(PEOPLE.to_json())
+    for suffix, tables in {"csv": TABLES, "ndjson": LINES}.items():
+        for name, (lines, rows) in tables.items():
+            table = folder / f"{name}.{suffix}"
+            table.write_text("".join(f"{line}\n" for line in lines))
+            out.unlink(missing_ok=True)
+            code = main(["perturb", str(study), str(table), "--out", str(out)])
+            made = len(out.read_text().splitlines()) if out.exists() else None
+            wrong += lost(f"{name} ({suffix})", rows, rows, code, captured.readouterr().err, made)
+    return wrong
+
+
+def test_a_table_of_answers_loses_nobody(tmp_path: Path, capsys: Captured) -> None:
+    assert perturbed(tmp_path, capsys) == []
+
+
+def test_a_table_reader_that_drops_blanks_is_found(
+    tmp_path: Path, capsys: Captured, monkeypatch: Patch
+) -> None:
+    """A planted fault: who has a blank cell is left out without a word."""
+    genuine = batch.read_answers
+
+    def dropping(study: Study, path: str, _refusals: bool = False) -> Iterator[Any]:
+        with suppress(InputError):
+            yield from genuine(study, path)
+
+    monkeypatch.setattr(batch, "read_answers", dropping)
+    assert any(
+        problem.startswith("a blank cell (csv): 2 rows in, 1 out") for problem in perturbed(tmp_path, capsys)
+    )
+
+
+def test_a_device_refuses_a_blank(tmp_path: Path) -> None:
+    device = Device(tmp_path, "9", require_consent=False)
+    for answers in ({"hours": 3}, {"hours": 3, "ever": None}, {"hours": 3, "ever": True, "more": 1}, {}):
+        with pytest.raises(AnswerError):
+            device.answer(PEOPLE, answers)
+    assert list(device.ledger.queued()) == []
+
+
+def summarized(folder: Path, captured: Captured, suffix: str) -> list[str]:
+    """Where `summarize` loses a report."""
+    study, out, wrong = folder / "study.json", folder / "summary.json", []
+    study.write_text(PEOPLE.to_json())
+    for name, files, rows, people in files_of(folder, suffix):
+        out.unlink(missing_ok=True)
+        code = main(["summarize", str(study), *map(str, files), "--out", str(out)])
+        counts = (
+            {part["n"] for part in json.loads(out.read_text())["questions"].values()}
+            if out.exists()
+            else {None}
+        )
+        assert len(counts) == 1
+        wrong += lost(f"{name} ({suffix})", rows, people, code, captured.readouterr().err, counts.pop())
+    return wrong
+
+
+@pytest.mark.parametrize("suffix", ["ndjson", "csv", "parquet"])
+def test_a_file_of_reports_loses_none(tmp_path: Path, capsys: Captured, suffix: str) -> None:
+    assert summarized(tmp_path, capsys, suffix) == []
+
+
+def test_fit_refuses_what_it_cannot_count(tmp_path: Path, capsys: Captured) -> None:
+    study, refused = tmp_path / "study.json", []
+    study.write_text(PEOPLE.to_json())
+    for name, files, *_ in files_of(tmp_path, "ndjson"):
+        if name.startswith(
+            ("of other", "of another study", "an ", "no", "cut", "half", "a study", "a table", "damaged")
+        ):
+            code = main(["fit", str(study), *map(str, files), "--out", str(tmp_path / "fit")])
+            refused.append((name, code, (tmp_path / "fit").exists()))
+            assert capsys.readouterr().err.count("\n") >= 1
+    assert len(refused) > 8
+    assert [case for case in refused if case[1:] != (REFUSED, False)] == []
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "fault", "symptom"),
+    [
+        pytest.param(
+            reading, "refuse_bad", lambda *_counts: None, "cut off", id="a reader that skips bad lines"
+        ),
+        pytest.param(
+            reading,
+            "left_out_notes",
+            lambda _left: (),
+            "of another version",
+            id="other versions are not told",
+        ),
+        pytest.param(
+            reading.Seen, "tell", lambda _seen: None, "two files that overlap", id="duplicates are not told"
+        ),
+        pytest.param(
+            reading.Seen, "holds", lambda _seen, _report: False, "a duplicate", id="duplicates count twice"
+        ),
+        pytest.param(
+            reading,
+            "_check_end",
+            lambda *_line: None,
+            "an end that counts more",
+            id="an end that is not read",
+        ),
+    ],
+)
+def test_a_planted_fault_is_found(
+    tmp_path: Path, capsys: Captured, monkeypatch: Patch, module: Any, name: str, fault: Any, symptom: str
+) -> None:
+    monkeypatch.setattr(module, name, fault)
+    assert any(problem.startswith(symptom) for problem in summarized(tmp_path, capsys, "ndjson"))
