@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.results.diagnostics import diagnose
+from inference.results.diagnostics import diagnose, is_fixed, listed
 from inference.results.posterior import Posterior
 from inference.results.prior_notes import contradictions, knowledge, leaning_notes, prior_notes
 from inference.results.verdict import Part
@@ -51,7 +51,7 @@ def judged(study: Study, question: Question, drawing: Drawing, n: int, seed: int
                 *prior_notes(drawing.parameters, drawing.prior_draws),
                 *leaning_notes(drawing.parameters, drawing.prior),
             ),
-            drawing.drawn.reasons,
+            (*drawing.drawn.reasons, *_stuck(drawing, method)),
             drawing.drawn.mixing,
             SAMPLERS[method].remedy if method in SAMPLERS else OTHER_REMEDY,
             drawing.drawn.chained,
@@ -67,3 +67,22 @@ def judged(study: Study, question: Question, drawing: Drawing, n: int, seed: int
         diverging=drawing.drawn.diverging if drawing.drawn.chained else None,
         questions=len(study.questions) if study.ask_one else 1,
     )
+
+
+def _stuck(drawing: Drawing, method: str) -> tuple[str, ...]:
+    """A reason where a parameter that has a prior stands still in every chain, so that no R-hat tells.
+
+    A published method may take a parameter as known. A share may be 0 or 1 to the last bit.
+    """
+    if method not in SAMPLERS:
+        return ()
+    names = [
+        name
+        for name, draws in drawing.parameters.items()
+        if is_fixed(draws)
+        and not is_fixed(drawing.prior_draws.get(name, np.zeros(1)))
+        and float(np.median(draws)) not in (0.0, 1.0)
+    ]
+    if not names:
+        return ()
+    return (f"{listed(names)}: the sampler returned one value in every draw; try another seed",)

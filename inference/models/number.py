@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import numpyro
@@ -283,8 +284,10 @@ def _far_beyond(law: NumberLaw, place: Place, plain: PlainMean | None, draws: Dr
     """A note where the law rests on what lies beyond the bounds; whole numbers may be the bounds."""
     if plain is None or law.whole:
         return ()
-    base = clipped(law.law(**{name: draws[name] for name in law.measures}), *place.bounds)
-    low, high = base.log_atoms()
+    # In double precision, as the draws are: JAX took programs compiled for single precision for them.
+    with jax.enable_x64(True):
+        base = clipped(law.law(**{name: draws[name] for name in law.measures}), *place.bounds)
+        low, high = base.log_atoms()
     return beyond_notes(plain, float(np.mean(np.exp(low) + np.exp(high))))
 
 
