@@ -11,7 +11,7 @@ NPM_PACKAGES := tests/portable/node_modules/.package-lock.json
 # Tests that need a program skip themselves where it is absent (tests/kit/programs.py); so do those of node.
 NPM := $(if $(shell command -v npm),$(NPM_PACKAGES))
 # A file's tests stay in one process, so that its browser, server or fits are made once.
-PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
+PYTEST := $(BIN)/python -m pytest --dist loadfile -n
 
 .PHONY: demo test test-all coverage lint types schemas page release site machines bare clean
 
@@ -21,15 +21,16 @@ demo: $(VENV)/demo.installed
 
 # Needs Python and make alone. Without the tests marked slow: long fits, power cuts, other programs' servers.
 test: lint types $(NPM)
-	$(PYTEST) -m "not slow"
+	$(PYTEST) 2 -m "not slow"
 
 # Installs what documentation, releases, Spark and cloud storage need too, and runs every test.
+# A third process works while others wait for browsers and servers.
 test-all: $(VENV)/dev.installed lint types $(NPM)
-	$(PYTEST)
+	$(PYTEST) 3
 
 # Which lines and branches the tests of `make test` run.
 coverage: $(VENV)/dev.installed $(NPM)
-	$(PYTEST) -m "not slow" --cov --cov-branch --cov-report=
+	$(PYTEST) 2 -m "not slow" --cov --cov-branch --cov-report=
 	$(BIN)/coverage report --skip-covered
 
 lint: $(VENV)/test.installed
