@@ -212,8 +212,7 @@ class Quantity:
 def _independent(ours: Draws, theirs: Draws) -> tuple[Draws, Draws]:
     """As many draws of each, in orders that have nothing to do with each other.
 
-    Fits with one seed draw from the same random numbers: in their own order, draws of two fits go together
-    although nothing else of them does.
+    A fit of the same data under the same seed repeats its draws: in their own order the two go together.
     """
     random = np.random.default_rng(0)
     count = min(ours.size, theirs.size)

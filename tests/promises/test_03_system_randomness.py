@@ -78,9 +78,6 @@ def constant(size: int) -> bytes:
     return hashlib.shake_128(b"seed").digest(size)
 
 
-PLANTED = ("report of a device", "noise of hours", "permanent answer of habit", "token")
-
-
 @pytest.mark.parametrize("fault", [counted(), constant], ids=["hash of a counter", "fixed seed"])
 @pytest.mark.parametrize(
     "name", ["report of a device", "noise of hours", "permanent answer of habit", "token"]
