@@ -10,8 +10,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-com
 NPM_PACKAGES := tests/portable/node_modules/.package-lock.json
 # Tests that need a program skip themselves where it is absent (tests/kit/programs.py); so do those of node.
 NPM := $(if $(shell command -v npm),$(NPM_PACKAGES))
-# A file's tests stay in one process, so that its browser, server or fits are made once.
-PYTEST := $(BIN)/python -m pytest --dist loadfile -n
+# A file's tests stay in one process, so that its browser, server or fits are made once. Slow files go first.
+PYTEST := $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder -n
 
 .PHONY: demo test test-all coverage lint types schemas page release site machines bare clean
 

@@ -21,6 +21,18 @@ settings.register_profile("busy", deadline=None)
 settings.load_profile("busy")
 
 
+class FailuresAtOnce:
+    """Name a failed test when it fails, in case that the run is ended before its summary."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._plugins = config.pluginmanager
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        terminal = self._plugins.get_plugin("terminalreporter")
+        if report.failed and terminal is not None:
+            terminal.write_line(f"\nFAILED {report.nodeid} ({report.when})")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """JAX reads these when it is first imported, in this process and in those that tests start."""
     # Processes that tests start would compile all modules anew.
@@ -39,6 +51,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # Tracing makes many objects that stay: looking for cycles among them takes a fifteenth of all time.
     gc.set_threshold(100_000, 50, 100)
     config.pluginmanager.register(Guard(), "guard")
+    config.pluginmanager.register(FailuresAtOnce(config), "failures-at-once")
     # What is started in the background ignores it, and so would every command that a test interrupts.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -56,6 +69,12 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = str(quick).lower()
     if "jax" in sys.modules:
         sys.modules["jax"].config.update("jax_disable_most_optimizations", quick)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with slow tests go first, so that no process waits at the end for another one's longest file."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
