@@ -91,6 +91,6 @@ def run_migrate(arguments: argparse.Namespace) -> int:
     from collector.storage.migrating import migrate
 
     database = Database(arguments.database, BUSY_SECONDS)
-    migrate(database, None, ISSUER)
+    migrate(database, ISSUER)
     print(f"{database.shown} is this release's")
     return 0

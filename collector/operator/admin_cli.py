@@ -129,13 +129,12 @@ def run_token(_arguments: argparse.Namespace) -> int:
 
 def run_migrate(arguments: argparse.Namespace) -> int:
     """ldpkit admin migrate"""
-    from collector.reports.running_summary import build_sums
     from collector.storage.database import Database
     from collector.storage.migrating import migrate
 
     settings = settings_with(database=arguments.database)
     database = Database(settings.database, settings.busy_timeout)
-    migrate(database, build_sums)
+    migrate(database)
     print(f"{database.shown} is this release's")
     return 0
 

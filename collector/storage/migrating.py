@@ -15,7 +15,6 @@ from alembic.runtime.migration import MigrationContext
 from alembic.util.exc import CommandError
 from sqlalchemy import Connection, inspect, text
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
-from sqlalchemy.orm import Session
 
 from collector.storage.database import Database, one_line
 from collector.storage.models import REVISION
@@ -25,8 +24,6 @@ from collector.storage.wal import COLLECTORS
 from ldp_client.documents.errors import EXIT_NETWORK, InputError
 
 SCRIPTS = "collector.storage:migrations"
-# The last revision after which the running summaries have another form.
-SUMS_REVISION = "0013"
 # Any number that no other program on the same PostgreSQL database takes.
 LOCK = 5_132_781_660_174
 LEAVING_SECONDS = 1.0
@@ -106,11 +103,9 @@ def check(database: Database, or_earlier: bool = False, schema: Schema = COLLECT
         raise InputError(f"{database.shown} {_other_release(now, schema)}", code="database.other_release")
 
 
-def migrate(database: Database, count: Callable[[Session], None] | None, schema: Schema = COLLECTOR) -> None:
+def migrate(database: Database, schema: Schema = COLLECTOR) -> None:
     """Bring an earlier release's tables to this one's, in one transaction or not at all.
 
-    count: counts all reports anew, for tables of a release that kept no running summary, or another one; none
-    where there are no reports.
     Raises InputError where there are none, where they belong to a later release, and while anything else
     is connected: a server of the earlier release would go on as if nothing had changed.
     """
@@ -124,12 +119,7 @@ def migrate(database: Database, count: Callable[[Session], None] | None, schema:
             raise InputError(
                 f"{database.shown} has no {schema.whose} tables: {schema.advice}", code="database.no_tables"
             )
-        before = MigrationContext.configure(connection).get_current_revision() or ""
         command.upgrade(_config(connection, schema), "head")
-        if count is not None and before < SUMS_REVISION:
-            with Session(bind=connection) as session:
-                count(session)
-                session.flush()
 
 
 @contextmanager
@@ -148,12 +138,6 @@ def opened(url: str, busy_timeout: float, schema: Schema = COLLECTOR) -> Iterato
         raise _refused(database, str(error)) from error
     finally:
         database.engine.dispose()
-
-
-def downgrade(database: Database, revision: str, schema: Schema = COLLECTOR) -> None:
-    """Take the tables back to an earlier revision, "base" for none at all. Raises InputError."""
-    with _exclusive(database) as connection:
-        command.downgrade(_config(connection, schema), revision)
 
 
 @contextmanager

@@ -127,7 +127,7 @@ class ReportRow(Base):
     __tablename__ = "reports"
     # Without rowid: SQLite's hidden row numbers would keep the order of arrival.
     __table_args__ = (
-        ForeignKeyConstraint(["study", "version"], ["documents.study", "documents.version"]),
+        ForeignKeyConstraint(["study", "version"], ["documents.study", "documents.version"]).ddl_if("sqlite"),
         {"sqlite_with_rowid": False, "postgresql_partition_by": "LIST (study)"},
     )
 

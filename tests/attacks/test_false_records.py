@@ -9,20 +9,13 @@ import pytest
 
 from collector.operator.fitting import Fitter, last_fitted
 from collector.reports.paging import Opened
-from collector.reports.running_summary import build_sums
-from collector.storage.database import Database
-from collector.storage.migrating import downgrade, make, migrate
-from collector.storage.queries import insert_reports
-from collector.storage.sums import add_sums
 from inference.false_reports.far_out import false_report_notes, false_report_reasons
 from ldp_client import mechanism_for
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.report import report_id_of
 from schemas import Report, Study
 from summaries import Summary, summarize
-from summaries.noise_tails import SIZE
 from tests import studies
-from tests.collector.conftest import TODAY
 
 STUDY = Study({**studies.document(studies.LINEAR, studies.YES_NO), "id": "habits"})
 (RATING, EVER) = STUDY.questions
@@ -80,24 +73,3 @@ def test_the_running_posterior_says_so(attacked):
     rating = fitted.questions["rating"]
     assert not rating["ok"]
     assert any("farther out than the noise puts anybody" in reason for reason in rating["reasons"])
-
-
-def test_a_database_of_before_counts_them_when_it_is_migrated(make_harness, database_url):
-    """Its sums lack the counts, and are shorter: added up with new ones they would fit no reading of them."""
-    database = Database(database_url, 10)
-    make(database)
-    database.engine.dispose()
-    harness = make_harness(database=database_url, busy_timeout=10)
-    harness.publish(STUDY)
-    rules = harness.collector.rules.find(STUDY.id, 1)
-    sent = reports(50, np.random.default_rng(2))
-    packed = [rules.pack(report) for report in sent]
-    harness.collector.close()
-    downgrade(database, "0012")
-    with database.write() as session:
-        insert_reports(session, 1, TODAY, packed)
-        add_sums(session, 1, 1, np.ones(rules.tally.size - SIZE, dtype=np.int64))
-    migrate(database, build_sums)
-    again = make_harness(database=database_url, busy_timeout=10)
-    assert again.summary().text == summarize(STUDY, sent).to_json()
-    database.engine.dispose()

@@ -161,7 +161,7 @@ def test_no_server_or_command_takes_in_the_log_of_a_killed_one(start_server, tmp
     server.kill()
     restored(path)
     before, log = path.read_bytes(), log_of(path).read_bytes()
-    for use in (check, make, lambda one: migrate(one, print)):
+    for use in (check, make, migrate):
         with pytest.raises(InputError, match="the log beside it is another file's"):
             use(database)
     assert (path.read_bytes(), log_of(path).read_bytes()) == (before, log)

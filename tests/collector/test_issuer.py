@@ -23,7 +23,7 @@ from collector.issuer.book import Person
 from collector.issuer.models import ISSUER, IssuerRow
 from collector.reports.limits import TokenBucket
 from collector.storage.database import Database
-from collector.storage.migrating import check, downgrade, make
+from collector.storage.migrating import check, make
 from ldp_client import cli
 from ldp_client.core.tokens import Asking, challenge_of, draw, short_id_of
 from ldp_client.documents.channel import TokenKey
@@ -443,18 +443,16 @@ class TestCommands:
         assert len(hashes) == 50
         assert hashes == sorted(hashes)
 
-    def test_an_earlier_releases_database_is_refused_and_brought_to_this_one(self, run, tmp_path):
+    def test_an_earlier_releases_database_is_refused(self, run, tmp_path):
         run("key", "habits")
         run("invite", "habits", "--count", "1", "--out", "codes.csv")
-        (row,) = csv.DictReader((tmp_path / "codes.csv").open())
         url = f"sqlite:///{tmp_path / 'issuer.sqlite3'}"
         database = Database(url, 5)
-        downgrade(database, "0001", ISSUER)
+        with database.writing_connection() as connection:
+            connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0000'")
         database.engine.dispose()
         with pytest.raises(InputError, match="run `ldpkit issuer migrate`"):
             create_issuer(url)
-        assert run("migrate")[0] == 0
-        assert ask(create_issuer(url).test_client(), row["code"]).status_code == 200
 
     @pytest.mark.usefixtures("run")
     def test_neither_server_takes_the_others_database(self, tmp_path, make_harness):
