@@ -19,12 +19,6 @@ from collector.oblivious.cli import add_oblivious, add_relay
 from collector.operator.access_commands import add_access_commands
 from collector.operator.admin_cli import add_admin, add_backup
 from collector.operator.at_a_collector import DEFAULT_URL, token_of
-from collector.operator.dataset_commands import (
-    add_dataset_arguments,
-    at_least_one,
-    run_dataset,
-    wants_dataset,
-)
 from collector.operator.init_cli import TOKEN_BYTES, add_init, make_database
 from collector.operator.posteriors_cli import add_posteriors, fitting_beside
 from collector.operator.retention_commands import add_retention
@@ -34,7 +28,7 @@ from collector.settings import JSON_LINES, TOKEN_VARIABLE, Settings, server_sett
 from ldp_client.commands.output import Step, add_output, progress_of, show
 from ldp_client.commands.parsers import add_command
 from ldp_client.device.policy import LOOPBACK
-from ldp_client.documents.errors import UsageError
+from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.files.disk import STREAM, refuse_table
 from ldp_client.words.text import counted
 
@@ -82,8 +76,8 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--token", help=f"operator's token; better set {TOKEN_VARIABLE}; without keys one is made"
     )
-    parser.add_argument("--workers", type=at_least_one, default=1, help="processes (default 1)")
-    parser.add_argument("--threads", type=at_least_one, default=64, help="threads a process (default 64)")
+    parser.add_argument("--workers", type=_at_least_one, default=1, help="processes (default 1)")
+    parser.add_argument("--threads", type=_at_least_one, default=64, help="threads a process (default 64)")
     parser.add_argument("--server", choices=sorted(SERVERS), default="granian", help="default granian")
     parser.add_argument("--posteriors", action="store_true", help="run `ldpkit posteriors` beside it")
     parser.add_argument(
@@ -110,7 +104,8 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--token", help=f"a key that may read; default {TOKEN_VARIABLE}")
     text = (
-        "NDJSON, or *.csv, or *.parquet; with --format parquet a folder or an address, such as s3://bucket/x"
+        "a new file: NDJSON, or *.csv, or *.parquet; or for a dataset of many files an empty folder, whose "
+        "name ends in /, or an address such as s3://bucket/x"
     )
     parser.add_argument("--out", required=True, metavar="FILE", help=text)
     what = parser.add_mutually_exclusive_group()
@@ -119,11 +114,15 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
     what.add_argument(
         "--summary", action="store_true", help="only what a posterior needs, for `ldpkit fit`; some kilobytes"
     )
-    text = "also replace a file that has reports which the collector has no more and nobody withdrew"
-    parser.add_argument("--forget", action="store_true", help=text)
-    add_dataset_arguments(parser, what)
     add_output(parser)
     parser.set_defaults(run=run_export)
+
+
+def _at_least_one(text: str) -> int:
+    """A number of processes or threads, as argparse reads it."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, is {text}")
+    return int(text)
 
 
 def run_serve(arguments: argparse.Namespace) -> int:
@@ -157,39 +156,61 @@ def run_serve(arguments: argparse.Namespace) -> int:
 
 
 def run_export(arguments: argparse.Namespace) -> int:
-    """ldpkit export STUDY_ID --from URL --out FILE [--summary] | --format parquet --out ADDRESS"""
-    if wants_dataset(arguments):
-        return run_dataset(arguments)
-    arguments.out, arguments.collector = Path(arguments.out), arguments.collector or DEFAULT_URL
+    """ldpkit export STUDY_ID --from URL --out (FILE | ADDRESS) [--summary | --decoded]"""
+    address = arguments.out
+    is_place = "://" in address or address.endswith("/") or os.path.isdir(address)
+    arguments.out, arguments.collector = Path(address), arguments.collector or DEFAULT_URL
     token = token_of(arguments, "an export")
-    from collector.remote.keeping import refuse_other_file
-
+    if is_place and (arguments.summary or arguments.decoded):
+        option = "--summary" if arguments.summary else "--decoded"
+        raise UsageError(f"{option} makes one file: name it, not {address}", code="export.file_name_needed")
+    if not is_place and address != STREAM and arguments.out.exists():
+        raise InputError(
+            f"{address} is there already: an export is a new file; name another one, or delete that one",
+            code="export.file_exists",
+        )
     if arguments.summary:
         refuse_table(arguments.out)
-    refuse_other_file(str(arguments.out), arguments.summary)
-    write = _write_summary if arguments.summary else _write_reports
-    line, document = write(arguments, token)
-    show(arguments, [line], {"study": arguments.study, "file": str(arguments.out), **document})
+        line, document = _write_summary(arguments, token)
+    else:
+        line, document = _write_reports(arguments, token, address if is_place else None)
+    show(arguments, line.split("\n"), {"study": arguments.study, "file": address, **document})
     return 0
 
 
-def _write_reports(arguments: argparse.Namespace, token: str) -> tuple[str, dict[str, int]]:
-    from collector.remote.download import fetch_dated, fetch_reports
-    from collector.remote.keeping import keeping
+def _write_reports(
+    arguments: argparse.Namespace, token: str, address: str | None
+) -> tuple[str, dict[str, int]]:
+    """Write reports to a file, or as a dataset to an address; what was done, for people and for programs."""
+    from collector.remote.download import Start, fetch_dated, fetch_reports, fetch_study
     from collector.remote.writing import write_decoded, write_reports
 
-    wanted = (arguments.collector, arguments.study, token)
-    old = None if arguments.forget else arguments.out
+    wanted, start = (arguments.collector, arguments.study, token), Start()
+    files = 1
     if arguments.decoded:
         decoding = _decoding(arguments)
-        reports = _counted_aloud(keeping(fetch_dated(*wanted), old, wanted), arguments)
+        reports = _counted_aloud(fetch_dated(*wanted, start), arguments)
         count = write_decoded(reports, arguments.out, decoding)
         for question in decoding.undecoded:
             print(f"{question} has no decoded columns: only `ldpkit fit` reads its reports", file=sys.stderr)
+    elif address is not None:
+        from collector.remote.dataset import write_dataset
+
+        plain = _counted_aloud(fetch_reports(*wanted, start), arguments)
+        find = partial(fetch_study, arguments.collector, arguments.study)
+        parts = write_dataset(plain, arguments.study, address, find)
+        count, files = sum(part.reports for part in parts), len(parts)
     else:
-        plain = _counted_aloud(keeping(fetch_reports(*wanted), old, wanted), arguments)
-        count = write_reports(plain, arguments.out)
-    return f"{counted(count, 'report')} in {arguments.out}", {"reports": count}
+        count = write_reports(_counted_aloud(fetch_reports(*wanted, start), arguments), arguments.out)
+    where = arguments.out if address is None else f"{counted(files, 'file')} in {address}"
+    line = f"{counted(count, 'report')} in {where}"
+    if start.withdrawn:
+        were = "report was" if start.withdrawn == 1 else "reports were"
+        line += (
+            f"\n{start.withdrawn} {were} withdrawn since the last export: delete older copies, which still "
+            "have them"
+        )
+    return line, {"reports": count, "files": files, "withdrawn": start.withdrawn}
 
 
 def _decoding(arguments: argparse.Namespace) -> Decoding:
@@ -217,13 +238,10 @@ def _counted_aloud(reports: Iterable[Fetched], arguments: argparse.Namespace) ->
 
 def _write_summary(arguments: argparse.Namespace, token: str) -> tuple[str, dict[str, int]]:
     from collector.remote.download import fetch_summary
-    from collector.remote.keeping import refuse_smaller
     from ldp_client.files.disk import replacing
 
     text = fetch_summary(arguments.collector, arguments.study, token)
-    if not arguments.forget:
-        refuse_smaller(arguments.out, text)
-    with replacing(str(arguments.out)) as file:
+    with replacing(str(arguments.out), is_new=True) as file:
         file.write(text + "\n")
     version = json.loads(text).get("version")
     left_out = "; it has no report of earlier versions: without --summary, those that are kept are exported"

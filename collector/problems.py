@@ -95,13 +95,6 @@ WITHDRAWAL_REFUSED = Kind(
     "The secret is another report's",
     "Send the secret that this report's id was made of; without one, an operator's key deletes it.",
 )
-WITHDRAWAL_WAITS = Kind(
-    "withdrawal-waits",
-    503,
-    "The report is deleted when its study's archive is next worked on",
-    "Send the same request again later, until it is acknowledged: then the report is gone.",
-    3600,
-)
 TOO_MANY_DELETIONS = Kind(
     "too-many-deletions", 429, "Too many deletions at once", "Send the same request again later.", 1
 )
@@ -150,12 +143,6 @@ REPORT_CONFLICT = Kind(
     409,
     "Another report has this id",
     DROP,
-)
-STUDY_ARCHIVED = Kind(
-    "study-archived",
-    410,
-    "The study's reports are in its archive",
-    "Summarize or read the dataset that is named; the collector has them no more.",
 )
 REPORTS_DELETED = Kind(
     "reports-deleted",

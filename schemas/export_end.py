@@ -5,6 +5,8 @@ from ldp_client.documents.canonical import canonical_json
 FORMAT = "ldpkit.export-end/1"
 # How often reports of the study had been deleted: who resumes says it, as none may be since.
 DELETIONS_HEADER = "LDPKit-Deletions"
+# How many reports were withdrawn since the last export that came to its end: its copies still have them.
+WITHDRAWN_HEADER = "LDPKit-Withdrawn"
 
 
 def end_line(reports: int) -> str:

@@ -12,8 +12,6 @@ from schemas import Report
 
 # What stands around a report.
 MOST_AROUND = 64
-# Ids in one question for what became of them.
-MOST_LOST = 2000
 
 
 class DatedReport(Report):

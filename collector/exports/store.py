@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
@@ -13,17 +13,12 @@ from urllib.parse import urlsplit
 
 from ldp_client.documents.errors import InputError, LdpkitError, MissingExtraError, TransferError, UsageError
 from ldp_client.files.disk import replacing
-from summaries.engines.addresses import DISKS, line_of, on_disk
+from summaries.engines.addresses import DISKS, line_of
 from summaries.extras import STORES, missing_library
 
 PIECE = 1 << 20
 # What is longer goes to a store in several parts, and appears when the last one is there.
 ONE_PUT = 32 << 20
-
-
-def is_address(text: str) -> bool:
-    """Whether it names a folder or a place in a store rather than a file."""
-    return "://" in text or text.endswith("/") or os.path.isdir(text)
 
 
 def trimmed(address: str) -> str:
@@ -41,26 +36,6 @@ def trimmed(address: str) -> str:
     return found or "/"
 
 
-def refuse_unreadable(address: str) -> None:
-    """Raises UsageError for an address at which `ldpkit summarize` would not look for a dataset."""
-    path = on_disk(address)
-    if path is not None and path.startswith(("~", *(f"{disk}:" for disk in DISKS))):
-        raise UsageError(
-            f"{address}: write the path from the root; ~ is read by shells alone, file: with //",
-            code="export.relative_address",
-        )
-    if path is not None and path.lower().startswith(tuple(f"{store}:" for store in STORES)):
-        raise UsageError(
-            f"{address} is a folder's path: write {path.partition(':')[0]}:// with two slashes",
-            code="export.one_slash",
-        )
-    if address.rstrip("/").lower().endswith(".parquet"):
-        raise UsageError(
-            f"{address} is one file by its name, and a dataset many: leave .parquet out",
-            code="export.dataset_named_as_file",
-        )
-
-
 class Store:
     """Files below an address. Each becomes visible whole or not at all.
 
@@ -75,10 +50,6 @@ class Store:
         protocols = self._fs.protocol if isinstance(self._fs.protocol, tuple) else (self._fs.protocol,)
         self.is_local = "file" in protocols
 
-    def is_away(self) -> bool:
-        """Whether the folder is none that there is: a disk's, perhaps not mounted."""
-        return self.is_local and not os.path.isdir(self._root)
-
     def shown(self, path: str) -> str:
         """A file's address, for messages."""
         return f"{self.address}/{path}"
@@ -91,39 +62,17 @@ class Store:
             except FileNotFoundError:
                 return None
 
-    def digest(self, path: str) -> tuple[int, str] | None:
-        """A file's length and SHA-256; None where there is none."""
-        with self._saying("read", path):
-            try:
-                with self._fs.open(self._at(path), "rb") as file:
-                    return _digest_of(file)
-            except FileNotFoundError:
+    def write(self, path: str, content: bytes | IO[bytes], size: int | None = None) -> None:
+        """Write a new file. size: an open file's length."""
+        with self._saying("write", path):
+            if self.is_local:
+                return self._write_local(path, content)
+            if isinstance(content, bytes) or (size is not None and size <= ONE_PUT):
+                self._fs.pipe_file(self._at(path), content if isinstance(content, bytes) else content.read())
                 return None
-
-    @contextmanager
-    def reading(self, path: str) -> Iterator[IO[bytes]]:
-        """A file, open. Whatever cannot be made of it is said as what cannot be read."""
-        with self._saying("read", path), self._fs.open(self._at(path), "rb") as file:
-            yield file
-
-    def write(self, path: str, content: bytes) -> None:
-        """Write a file, in the place of what is there."""
-        with self._saying("write", path):
-            if self.is_local:
-                self._write_local(path, lambda file: file.write(content))
-            else:
-                self._fs.pipe_file(self._at(path), content)
-
-    def write_from(self, path: str, source: IO[bytes], size: int) -> None:
-        """The same of an open file of that length."""
-        if not self.is_local and size <= ONE_PUT:
-            return self.write(path, source.read())
-        with self._saying("write", path):
-            if self.is_local:
-                return self._write_local(path, lambda file: shutil.copyfileobj(source, file, PIECE))
             target = self._fs.open(self._at(path), "wb", block_size=ONE_PUT)
             try:
-                shutil.copyfileobj(source, target, PIECE)
+                shutil.copyfileobj(content, target, PIECE)
             except BaseException:
                 # Closed, a part would stand there as if it were all.
                 target.discard()
@@ -151,32 +100,10 @@ class Store:
 
     def paths(self, folder: str) -> list[str]:
         """Every file below a folder, from there, in order."""
-        return sorted(self.sizes(folder))
-
-    def sizes(self, folder: str) -> dict[str, int]:
-        """How long each of them is. Raises InputError as `refuse_links`."""
-        self.refuse_links(folder)
         with self._saying("list", folder):
             self._fs.invalidate_cache()
             top = self._fs._strip_protocol(self._at(folder)).rstrip("/") + "/"
-            found = self._fs.find(top, detail=True)
-            return {path.removeprefix(top): one["size"] for path, one in found.items()}
-
-    def refuse_links(self, folder: str) -> None:
-        """Raises InputError where a disk's folder below one is a link or hidden, or a file of reports a link.
-
-        Who reads the dataset follows it, and what is withdrawn would stay behind it.
-        """
-        for top, folders, files in os.walk(self._at(folder), onerror=_unlisted) if self.is_local else ():
-            for name in folders + [name for name in files if name.endswith(".parquet")]:
-                if os.path.islink(path := os.path.join(top, name)):
-                    advice = (
-                        "put back what it leads to, and a link in the place of the whole dataset, if need be"
-                    )
-                    raise InputError(
-                        f"{path} is a link, behind which no report could be deleted: {advice}",
-                        code="export.link_in_dataset",
-                    )
+            return sorted(path.removeprefix(top) for path in self._fs.find(top))
 
     def settle(self, folder: str) -> None:
         """Have a disk keep the names of the files that were written in a folder, whatever happens to it."""
@@ -191,11 +118,14 @@ class Store:
     def _at(self, path: str) -> str:
         return f"{self._root.rstrip('/')}/{path}"
 
-    def _write_local(self, path: str, fill: Callable[[IO[bytes]], object]) -> None:
+    def _write_local(self, path: str, content: bytes | IO[bytes]) -> None:
         place = Path(self._at(path))
         place.parent.mkdir(parents=True, exist_ok=True)
         with replacing(str(place), private=True) as file:
-            fill(file.buffer)
+            if isinstance(content, bytes):
+                file.buffer.write(content)
+            else:
+                shutil.copyfileobj(content, file.buffer, PIECE)
 
     @contextmanager
     def _saying(self, what: str, path: str) -> Iterator[None]:
@@ -209,11 +139,6 @@ class Store:
             raise kind(f"cannot {what} {self.shown(path)}: {line_of(error)}") from None
 
 
-def _unlisted(error: OSError) -> None:
-    if not isinstance(error, FileNotFoundError):
-        raise InputError(f"cannot list {error.filename}: {line_of(error)}", code="files.not_listed")
-
-
 def _flush(folder: str | Path) -> None:
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -222,20 +147,15 @@ def _flush(folder: str | Path) -> None:
         os.close(handle)
 
 
-def _digest_of(file: IO[bytes]) -> tuple[int, str]:
+def digest_of(file: IO[bytes]) -> tuple[int, str]:
+    """An open file's length and SHA-256; it stands at its beginning again."""
+    file.seek(0)
     hashed, size = sha256(), 0
     while piece := file.read(PIECE):
         hashed.update(piece)
         size += len(piece)
+    file.seek(0)
     return size, hashed.hexdigest()
-
-
-def digest_of(file: IO[bytes]) -> tuple[int, str]:
-    """An open file's length and SHA-256; it stands at its beginning again."""
-    file.seek(0)
-    found = _digest_of(file)
-    file.seek(0)
-    return found
 
 
 def _filesystem(address: str) -> tuple[Any, str]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Needing(NamedTuple):
-    """A version of a study that states a key, and how many reports of it are stored or archived."""
+    """A version of a study that states a key, and how many reports of it are stored."""
 
     study: str
     version: int
@@ -40,7 +40,7 @@ def open_studies(session: Session, keys: GatewayKeys, left: GatewayKeys) -> list
 def withdrawable(session: Session, keys: GatewayKeys, left: GatewayKeys) -> list[Needing]:
     """The versions whose reports no device can withdraw once only these keys are left, and could before.
 
-    Of every study: one that is over, or archived, has reports that people may take back.
+    Of every study: one that is over has reports that people may take back.
     """
     return [
         Needing(study.id, study.version, reports)
@@ -50,7 +50,7 @@ def withdrawable(session: Session, keys: GatewayKeys, left: GatewayKeys) -> list
 
 
 def relayed_with_reports(session: Session) -> Iterator[tuple[Study, int]]:
-    """The versions of all studies that state a relay, and how many reports of each are stored or archived.
+    """The versions of all studies that state a relay, and how many reports of each are stored.
 
     Others are not read: nobody withdraws anything of them, and this release may not know what they say.
     """

@@ -18,14 +18,8 @@ from collector.operator.access_commands import (
     public_values,
     taking_back,
 )
-from collector.operator.archive_commands import (
-    add_archive_arguments,
-    opened_database,
-    run_archive,
-    run_delete,
-    warn_of_a_sum,
-)
 from collector.operator.at_a_collector import add_certainty, add_json, require_yes, show
+from collector.operator.deleting_commands import opened_database, run_delete, warn_of_a_sum
 from collector.settings import FILE_NAME, Settings, settings_to_invite, settings_with
 from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import InputError, UsageError
@@ -62,9 +56,6 @@ def add_admin(parser: argparse.ArgumentParser) -> None:
     delete = _add_command(subparsers, "delete-study", text, "delete-study habits --yes", run_delete)
     delete.add_argument("study", metavar="STUDY_ID")
     add_certainty(delete)
-    text = "move the reports of a closed study into a dataset, and out of the database"
-    example = "archive habits --to s3://bucket/studies --yes"
-    add_archive_arguments(_add_command(subparsers, "archive", text, example, run_archive))
     text = "say what operators did, with which key, and when"
     add_audit_arguments(_add_command(subparsers, "audit-log", text, "audit-log", run_audit_log))
     text = "delete a study's reports that came before a day"
@@ -285,7 +276,7 @@ def run_audit_log(arguments: argparse.Namespace) -> int:
 
 def run_expire(arguments: argparse.Namespace) -> int:
     """ldpkit admin expire STUDY_ID --before YYYY-MM-DD (--yes | --dry-run)"""
-    from collector.operator.retention import count_reports, delete_reports, refuse_archived
+    from collector.operator.retention import count_reports, delete_reports
     from collector.storage.upkeep import utc_today
 
     before, today = day_of("--before", arguments.before), utc_today()
@@ -296,7 +287,6 @@ def run_expire(arguments: argparse.Namespace) -> int:
         )
     with opened_database(arguments) as database:
         found = counted(count_reports(database, arguments.study, before), "report")
-        refuse_archived(database, arguments.study)
         warn_of_a_sum(database, arguments.study)
         if arguments.dry_run:
             print(f"{found} would be deleted in {database.shown}")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 DEFAULT_URL = "http://127.0.0.1:8000"
 # Of a study, as `ldpkit list --state` and the page name them.
-STATES = ("open", "not open yet", "ended", "closed", "archived", "being deleted", "deleted")
+STATES = ("open", "not open yet", "ended", "closed", "deleted")
 # Those that take no reports until somebody opens them, or never again.
 OVER = STATES[3:]
 

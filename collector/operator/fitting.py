@@ -170,7 +170,7 @@ class Fitter:
             self._forget(number)
             return
         require_summary(self._source, study_id)
-        if state.archived is None and not self._has_reports(number):
+        if not self._has_reports(number):
             # One is as long without any: nothing is made of one.
             return
         summary = read_summary(self._source, study_id)

@@ -12,7 +12,6 @@ from sqlalchemy.orm import Session
 from collector.operator.fitting import Fitted, last_made
 from collector.operator.stated_retention import Kept
 from collector.storage import queries
-from collector.storage.archived import count_waiting
 from collector.storage.invitations import count_unused
 from collector.storage.overviews import Arrivals, StudyOverview
 from ldp_client.words.text import counted
@@ -23,16 +22,12 @@ QUIET_DAYS = 3
 SOON_DAYS = 7
 OLD_DAYS = 2
 REFUSED_SHARE = 0.05
-# Its archive's files are gone, and the deletion was broken off before that was noted.
-BEING_DELETED = "being deleted"
 
 
 def state_of(study: StudyOverview, today: date) -> str:
     """One word or two for whether it takes reports."""
     if study.deleted:
-        return "deleted" if study.archived is None else BEING_DELETED
-    if study.archived is not None:
-        return "archived"
+        return "deleted"
     if study.closed:
         return "closed"
     if study.closes is not None and today > study.closes:
@@ -66,14 +61,7 @@ def in_one_line(study: Mapping[str, Any]) -> str:
     """What `listed` says, in columns."""
     is_open = study["state"] in ("open", "not open yet")
     state = f"{study['opens'] or '…'} to {study['closes'] or '…'}" if is_open else study["state"]
-    if state == BEING_DELETED:
-        state = unfinished_deletion(study["id"])
     return f"{study['id']}\tversion {study['version']}\t{state}\t{counted(study['reports'], 'report')}"
-
-
-def unfinished_deletion(study_id: str) -> str:
-    """What is to be done about a study whose deletion was broken off."""
-    return f"{BEING_DELETED}: run `ldpkit admin delete-study {study_id} --yes` again"
 
 
 def key_in_one_line(key: Mapping[str, Any]) -> str:
@@ -128,8 +116,6 @@ def in_lines(status: Mapping[str, Any]) -> list[str]:
     # An earlier release says nothing of it.
     if status.get("issuer") is not None:
         lines.append(f"tokens\tof {status['issuer']}, one a report")
-    if status.get("archived") is not None:
-        lines.append(f"archived\tin {status['archived']}")
     return [*lines, *(f"look after: {line}" for line in status["attention"])]
 
 
@@ -170,8 +156,6 @@ def status_of(
         "posterior": None if fitted is None else _posterior(fitted),
         "refused": dict(sorted(seen.refused.items())),
         "retention": [one.document() for one in seen.kept],
-        "archived": study.archived,
-        "withdrawals_waiting": count_waiting(session, study.number),
     }
     lack = [seen.lack] if seen.lack and status["state"] in ("open", "not open yet") else []
     return {**status, "attention": [*lack, *seen.lost, *_attention(status, seen, today)]}
@@ -196,18 +180,7 @@ def _attention(status: Mapping[str, Any], seen: Seen, today: date) -> list[str]:
         if status["invitations_left"] == 0:
             said.append("no invitation is left: nobody else can take part")
     said += [_keeping(one, seen.arrivals, today) for one in seen.kept]
-    is_undone = status["state"] == BEING_DELETED
-    said.append(unfinished_deletion(status["id"]) if is_undone else _waiting(status))
     return [line for line in said if line]
-
-
-def _waiting(status: Mapping[str, Any]) -> str:
-    """What somebody should know of withdrawals that the server cannot make."""
-    if not status["withdrawals_waiting"]:
-        return ""
-    waits = counted(status["withdrawals_waiting"], "withdrawal")
-    command = f"ldpkit admin archive {status['id']} --to {status['archived']} --yes"
-    return f"{waits} from the archive asked for, and not acknowledged before `{command}` has made them"
 
 
 def _keeping(kept: Kept, arrivals: Sequence[Arrivals], today: date) -> str:

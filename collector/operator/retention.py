@@ -98,7 +98,6 @@ def _empty_if_whole(session: Session, doomed: Doomed) -> int | None:
     row = queries.locked_study(session, doomed.study)
     if found.others or row is None or not _is_over(row, doomed):
         return None
-    _refuse_row(row, doomed.study)
     partitions.empty_partition(session, doomed.number)
     forget_sums(session, [doomed.number])
     forget_fitted(session, doomed.number)
@@ -117,8 +116,6 @@ def _delete_page(session: Session, find: FindRules, doomed: Doomed, after: bytes
     """Delete the next ones, by id; what they were."""
     # Keeps uploads out: one that found a report here must not miss it before it ends.
     row = queries.locked_study(session, doomed.study)
-    if row is not None:
-        _refuse_row(row, doomed.study)
     is_over = row is not None and _is_over(row, doomed)
     chosen = queries.Chosen(doomed.number, doomed.before, doomed.version)
     if doomed.is_relayed and not is_over:
@@ -140,7 +137,6 @@ def _delete_page(session: Session, find: FindRules, doomed: Doomed, after: bytes
 def delete_reports(database: Database, study_id: str, before: date | None = None) -> int:
     """Delete the reports that came before a day (UTC), or all, as `delete_doomed` does; how many."""
     number = _number(database, study_id)
-    refuse_archived(database, study_id)
     book = RuleBook(database)
     with database.read() as session:
         # Before anything is deleted.
@@ -199,11 +195,9 @@ def delete_study(database: Database, study_id: str) -> int:
     with which they make sure who deletes their report.
     """
     number = _number(database, study_id)
-    refuse_archived(database, study_id)
     with database.write() as session:
         row = queries.locked_study(session, study_id)
         assert row is not None
-        _refuse_row(row, study_id)
         # Before the study is closed.
         require_sums(session, study_id, number)
         end_study(session, row)
@@ -217,24 +211,6 @@ def end_study(session: Session, row: StudyRow) -> None:
     publishing.close(session, row.id, deleted=True)
     lift_invitations(session, row.number)
     forget_tokens(session, row.number)
-
-
-def refuse_archived(database: Database, study_id: str) -> None:
-    """Raises InputError for an archived study."""
-    with database.read() as session:
-        study = queries.study_state(session, study_id)
-    if study is not None:
-        _refuse_row(study, study_id)
-
-
-def _refuse_row(study: StudyRow | queries.StudyState, study_id: str) -> None:
-    """Raises InputError for an archived study: rows that it still has are counted with its archive."""
-    if study.archived is not None:
-        advice = "`ldpkit admin delete-study` deletes it with its archive"
-        raise InputError(
-            f"the reports of {study_id} are archived in {study.archived}: {advice}",
-            code="admin.study_archived",
-        )
 
 
 def _number(database: Database, study_id: str) -> int:

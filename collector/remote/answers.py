@@ -96,7 +96,6 @@ KEPT = {
 }
 RETENTION = members(retention=list_of(members(**KEPT)))
 PUBLISHED = besides(members(id=text, version=number, digest=text, notes=list_of(text)), notes=[])
-LOST = members(lost=number)
 DELETED = members(deleted=number, complete=truth)
 STUDIES = members(studies=list_of(members(**LISTED)))
 STATUS = besides(

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from email.message import Message
 from typing import TypeVar
 from urllib.parse import quote, urlencode
 
-from collector.exports.dated import MOST_AROUND, MOST_LOST, DatedReport
-from collector.remote.answers import LOST
+from collector.exports.dated import MOST_AROUND, DatedReport
 from collector.remote.client import (
     Allowance,
     PassingError,
@@ -23,47 +22,54 @@ from ldp_client.documents.errors import DocumentError, StudyError, TransferError
 from ldp_client.documents.report import MAX_BYTES
 from ldp_client.documents.study import MAX_BYTES as STUDY_BYTES
 from schemas import Report, Study
-from schemas.export_end import DELETIONS_HEADER, end_line, is_end_line
+from schemas.export_end import DELETIONS_HEADER, WITHDRAWN_HEADER, end_line, is_end_line
 
 DEADLINE_SECONDS = 300.0
 # A summary of a million choices has some ten.
 MOST_SUMMARY_BYTES = 256 << 20
-MOST_LOST_BYTES = 1 << 10
 WHO = "the collector"
 Read = TypeVar("Read", bound=Report)
 
 
 class Start:
-    """What the collector said as an export began. deletions: None where it said nothing, as one of an earlier
-    release."""
+    """What the collector said as an export began. withdrawn: how many reports were since the last export.
+
+    deletions: as whoever resumes says it.
+    """
 
     deletions: str | None = None
+    withdrawn = 0
 
     def note(self, headers: Message) -> None:
         """Take it from an answer's headers."""
         self.deletions = headers.get(DELETIONS_HEADER)
+        withdrawn = headers.get(WITHDRAWN_HEADER, "0")
+        self.withdrawn = max(self.withdrawn, int(withdrawn) if withdrawn.isdecimal() else 0)
 
 
-def fetch_reports(base_url: str, study_id: str, token: str) -> Iterator[Report]:
+def fetch_reports(base_url: str, study_id: str, token: str, start: Start | None = None) -> Iterator[Report]:
     """Every report of a study in the order of the ids, resumed where a connection breaks.
 
+    start: gets what the collector says as the export begins.
     Raises InputError for a URL that a key must not go to, TransferError when the collector refuses or
     cannot be reached in 5 attempts that bring nothing new, or sends too slowly.
     """
-    return _fetch(base_url, study_id, token, "ndjson", Report.from_json)
+    return _fetch(base_url, study_id, token, "ndjson", Report.from_json, start or Start())
 
 
-def fetch_dated(base_url: str, study_id: str, token: str) -> Iterator[DatedReport]:
+def fetch_dated(
+    base_url: str, study_id: str, token: str, start: Start | None = None
+) -> Iterator[DatedReport]:
     """The same with the day on which each came."""
-    return _fetch(base_url, study_id, token, "dated", DatedReport.from_line)
+    return _fetch(base_url, study_id, token, "dated", DatedReport.from_line, start or Start())
 
 
 def _fetch(
-    base_url: str, study_id: str, token: str, form: str, parse: Callable[[bytes], Read]
+    base_url: str, study_id: str, token: str, form: str, parse: Callable[[bytes], Read], start: Start
 ) -> Iterator[Read]:
     require_private(base_url)
     require_address(base_url)
-    after, start = "", Start()
+    after = ""
     patience, allowance = Patience(), Allowance()
     while True:
         try:
@@ -100,25 +106,6 @@ def fetch_summary(base_url: str, study_id: str, token: str) -> str:
             f"what came from {base_url} is no summary: is that a collector?", code="server.not_a_summary"
         ) from None
     return text
-
-
-def count_lost(base_url: str, study_id: str, token: str, ids: Sequence[str]) -> int:
-    """How many of these reports, of an earlier export, the collector has no more though nobody withdrew them.
-
-    Raises TransferError where the collector refuses or is away, and for what is no such answer.
-    """
-    url, lost = f"{_study_url(base_url, study_id)}/export/lost", 0
-    for at in range(0, len(ids), MOST_LOST):
-        body = json.dumps({"ids": ids[at : at + MOST_LOST]}).encode()
-        try:
-            said = ask(url, token, WHO, MOST_LOST_BYTES, DEADLINE_SECONDS, body, "application/json").body
-            lost += LOST(json.loads(said))["lost"]
-        except (ValueError, TypeError, LookupError, RecursionError):
-            raise TransferError(
-                f"what came from {url} is no answer of a collector: is that one?",
-                code="server.count_not_json",
-            ) from None
-    return lost
 
 
 def fetch_study(base_url: str, study_id: str, version: int, digest: str) -> Study:

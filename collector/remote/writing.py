@@ -41,7 +41,7 @@ def write_reports(reports: Iterable[Report], path: Path) -> int:
     write = TABLES.get(path.suffix.lower())
     if write is not None:
         return _write_table(reports, path, PLAIN, write)
-    with replacing(str(path), private=True) as file:
+    with replacing(str(path), is_new=True, private=True) as file:
         count = 0
         for report in reports:
             file.write(report.to_json() + "\n")
@@ -92,7 +92,7 @@ def _write_table(
     write: Callable[[Names, Iterator[tuple[Report, Cells]], IO[str]], None],
 ) -> int:
     with (
-        replacing(str(path), private=True) as file,
+        replacing(str(path), is_new=True, private=True) as file,
         TemporaryFile("w+", encoding="utf-8", dir=None if str(path) == STREAM else path.parent) as spool,
     ):
         # The questions are known only when the last report has come: a study may have versions.

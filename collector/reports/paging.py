@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import NamedTuple, Protocol
 
-from collector.problems import STUDY_ARCHIVED, ProblemError, broken_off, deleted_reports, unknown_study
+from collector.problems import broken_off, deleted_reports, unknown_study
 from collector.reports.rules import RuleBook, Rules, require_same
 from collector.storage import queries
 from collector.storage.database import Database
@@ -49,10 +49,11 @@ class Opened(NamedTuple):
 class Export:
     """One export. rules: of every version that its reports may answer. pages: never empty ones.
 
-    deletions: the study's count of them, which ends the export when it rises.
+    number: the study's key. deletions: the study's count of them, which ends the export when it rises.
     """
 
     study: str
+    number: int
     rules: Mapping[int, Rules]
     pages: Iterator[Page]
     deletions: int
@@ -80,7 +81,7 @@ def open_export(
     """The reports with ids above `after` that came on or before `through`. dated: with their days.
 
     deletions: of the export that this one goes on with, None for none. Raises ProblemError for a study that
-    is not published, or whose reports are archived or deleted; reading on does too, where they were since, or
+    is not published, or whose reports are deleted; reading on does too, where they were since, or
     some of them: what is left would pass for all of them.
     """
     with source.database.read() as session:
@@ -94,15 +95,15 @@ def open_export(
     rules = {version: source.rules.find(study_id, version) for version in sorted(digests)}
     require_same(digests, rules.values())
     following = Following(source.database, study_id, study.number, study.deletions)
-    return Export(study_id, rules, _pages(following, rules, after, through, dated), study.deletions)
+    return Export(
+        study_id, study.number, rules, _pages(following, rules, after, through, dated), study.deletions
+    )
 
 
 def refuse_gone(study: queries.StudyState, study_id: str) -> None:
     """Raises ProblemError for a study whose reports are not here any more."""
     if study.deleted:
         raise deleted_reports(study_id)
-    if study.archived is not None:
-        raise ProblemError(STUDY_ARCHIVED, f"its reports are in {study.archived}")
 
 
 def page_limit(rules: Iterable[Rules]) -> int:

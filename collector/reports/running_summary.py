@@ -10,7 +10,6 @@ from sqlalchemy.orm import Session
 from collector.bounding import Room
 from collector.problems import (
     REPORTS_DELETED,
-    STUDY_ARCHIVED,
     SUMMARY_IMPOSSIBLE,
     SUMMARY_TOO_COSTLY,
     UNAVAILABLE,
@@ -21,7 +20,6 @@ from collector.problems import (
 from collector.reports.paging import Export, Source, open_export, page_limit
 from collector.reports.rules import Rules, Tally, require_same
 from collector.storage import queries
-from collector.storage.archived import archived_studies
 from collector.storage.failures import problem_of
 from collector.storage.models import DocumentRow
 from collector.storage.sums import Sums, WrongSumsError, add_sums, forget_sums, read_sums
@@ -102,8 +100,6 @@ def _find_tally(source: Source, study_id: str, version: int | None) -> tuple[Doc
     if tally.size > MOST_VALUES:
         detail = f"it is {tally.size} numbers long, and at most {MOST_VALUES} are counted here"
         raise ProblemError(SUMMARY_TOO_COSTLY, detail)
-    if state is not None and state.archived is not None and not tally.is_kept:
-        raise ProblemError(STUDY_ARCHIVED, f"its reports are in {state.archived}, and no summary was kept")
     return document, tally
 
 
@@ -131,9 +127,8 @@ def require_sums(session: Session, study_id: str, study: int) -> None:
 
 
 def build_sums(session: Session) -> None:
-    """Count every stored report anew, in this transaction; what is in archives stays counted as it is."""
-    archived = archived_studies(session)
-    studies = [one for one in queries.study_numbers(session) if one[1] not in archived]
+    """Count every stored report anew, in this transaction."""
+    studies = queries.study_numbers(session)
     forget_sums(session, [number for _, number in studies])
     for study_id, number in studies:
         _build_sums_of(session, study_id, number, _rules_of(session, study_id))

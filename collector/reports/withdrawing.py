@@ -16,14 +16,12 @@ from collector.metrics import Metrics
 from collector.problems import (
     REPORT_UNKNOWN,
     TOO_MANY_DELETIONS,
-    WITHDRAWAL_WAITS,
     ProblemError,
     unknown_study,
 )
 from collector.reports.limits import TokenBucket
 from collector.reports.running_summary import take_back_reports
 from collector.storage import queries
-from collector.storage.archived import wait_for_archive
 from collector.storage.emptying import insert_withdrawn, withdraw_report
 from collector.storage.packing import PackedReport
 from collector.storage.upkeep import settled_day
@@ -46,30 +44,22 @@ def withdraw(
 
     by_device: as its device asked, who gets its way also before the report has come. refuse: raises where the
     study lets this report not go. Raises ProblemError for an unknown study, for an unknown report that no
-    device asks for, above the limits, and for one that has to leave an archive first.
+    device asks for, and above the limits.
     """
 
     find = partial(collector.rules.find, reserved=True)
 
-    def act(session: Session) -> bool:
+    def act(session: Session) -> None:
         study = queries.study_state(session, study_id, keep=True)
         if study is None:
             raise unknown_study(study_id)
         refuse(session, study)
-        # Of one that is deleted all files are gone already.
-        if study.archived is not None and not study.deleted:
-            return _wait(collector, session, study.number, report_id)
         report = _withdraw_stored(collector, session, study, report_id, by_device)
         if report is not None:
             take_back_reports(session, find, study_id, study.number, [report])
-        return False
 
     collector.deletions.take()
-    if collector.writer.change((study_id, report_id), act):
-        detail = (
-            f"study {study_id} is archived; what is to be deleted is noted, and acknowledged once it is gone"
-        )
-        raise ProblemError(WITHDRAWAL_WAITS, detail)
+    collector.writer.change((study_id, report_id), act)
     collector.deletions.count(by_device)
 
 
@@ -87,20 +77,6 @@ def _withdraw_stored(
             # It came meanwhile.
             report = withdraw_report(session, study.number, day, report_id)
     return report
-
-
-def _wait(collector: Collector, session: Session, study: int, report_id: bytes) -> bool:
-    """Note that a report is to leave its study's archive; False where that was seen to.
-
-    The server may not reach the archive, and a receipt says that a report is gone.
-    """
-    held = queries.held_reports(session, study, [report_id]).get(report_id)
-    if held is not None and PackedReport._make(held).withdrawn:
-        return False
-    if wait_for_archive(session, study, report_id):
-        # Anybody can draw a secret, and each is a row until the archive is worked on.
-        collector.deletions.take_unknown()
-    return True
 
 
 class Deletions:

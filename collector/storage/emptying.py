@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import date
-from typing import NamedTuple
 
 from sqlalchemy import bindparam, case, func, select, update
 from sqlalchemy.orm import Session
@@ -12,10 +10,8 @@ from sqlalchemy.orm import Session
 from collector.storage.models import EXPIRED, StudyRow
 from collector.storage.packing import PackedReport
 from collector.storage.queries import (
-    IDS_PER_STATEMENT,
     REPORTS,
     Chosen,
-    held_reports,
     insert_reports,
     select_rows,
 )
@@ -24,7 +20,7 @@ from collector.storage.queries import (
 def empty_reports(session: Session, chosen: Chosen, after: bytes, most: int) -> list[PackedReport]:
     """Leave nothing but their ids of the next `most` reports, by id; what they were, without withdrawn ones.
 
-    Their day becomes EXPIRED: nobody withdrew them, so a dataset may keep them. after: the id to go on from.
+    Their day becomes EXPIRED: nobody withdrew them. after: the id to go on from.
     The caller holds the study's row.
     """
     kept = (REPORTS.c.payloads != b"", REPORTS.c.id > after)
@@ -57,26 +53,20 @@ def insert_withdrawn(session: Session, study: int, day: date, report_id: bytes) 
     return bool(insert_reports(session, study, day, [PackedReport(report_id, version, b"")]))
 
 
-class Fates(NamedTuple):
-    """What became of reports that are stored no more. lost: nobody withdrew them; ids of some may be left."""
-
-    withdrawn: int = 0
-    lost: int = 0
-
-
-def fates_of(session: Session, study: int, ids: Sequence[bytes]) -> Fates:
-    """What became of the reports with these ids, of which some may be stored."""
-    held = held_reports(session, study, ids)
-    emptied = [one for one, row in held.items() if PackedReport._make(row).withdrawn]
-    expired = _count_expired(session, study, emptied)
-    return Fates(len(emptied) - expired, len(ids) - len(held) + expired)
+def count_withdrawn(session: Session, study: int) -> int:
+    """How many reports of a study were withdrawn, of those whose ids are still kept."""
+    here = (REPORTS.c.study == study, REPORTS.c.payloads == b"", REPORTS.c.day != EXPIRED)
+    return int(session.execute(select(func.count()).where(*here)).scalar_one())
 
 
-def _count_expired(session: Session, study: int, ids: Sequence[bytes]) -> int:
-    """How many of these reports expired, and are held by their ids alone."""
-    found = 0
-    for at in range(0, len(ids), IDS_PER_STATEMENT):
-        here = (REPORTS.c.study == study, REPORTS.c.day == EXPIRED)
-        counted = select(func.count()).where(*here, REPORTS.c.id.in_(ids[at : at + IDS_PER_STATEMENT]))
-        found += session.execute(counted).scalar_one()
-    return found
+def withdrawn_since_export(session: Session, study: int, withdrawn: int) -> int:
+    """How many of `withdrawn` reports were withdrawn since an export last came to its end."""
+    exported = session.execute(
+        select(StudyRow.withdrawn_exported).where(StudyRow.number == study)
+    ).scalar_one()
+    return max(0, withdrawn - exported)
+
+
+def note_export(session: Session, study: int, withdrawn: int) -> None:
+    """Keep how many reports were withdrawn when an export began that came to its end."""
+    session.execute(update(StudyRow).where(StudyRow.number == study).values(withdrawn_exported=withdrawn))

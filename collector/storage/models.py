@@ -23,9 +23,9 @@ class StudyRow(Base):
     """A study's state. version: the one devices get now; opens, closes: that version's days.
 
     deleted: whether its reports were, and devices get it no more. final: whether it stays closed for good.
-    invited: whether a report needs an invitation. spending: see invitations.py. archived: where its reports
-    are, of a study whose reports left the database. deletions: how many transactions deleted reports that
-    nobody withdrew.
+    invited: whether a report needs an invitation. spending: see invitations.py. deletions: how many
+    transactions deleted reports that nobody withdrew. withdrawn_exported: how many reports were withdrawn as
+    the last export began that came to its end.
     """
 
     __tablename__ = "studies"
@@ -40,8 +40,8 @@ class StudyRow(Base):
     final: Mapped[bool] = mapped_column(server_default=false())
     invited: Mapped[bool] = mapped_column(server_default=false())
     spending: Mapped[bytes | None] = mapped_column(LargeBinary)
-    archived: Mapped[str | None] = mapped_column(Text)
     deletions: Mapped[int] = mapped_column(server_default=text("0"))
+    withdrawn_exported: Mapped[int] = mapped_column(server_default=text("0"))
 
 
 class CollectorRow(Base):
@@ -136,29 +136,6 @@ class ReportRow(Base):
     version: Mapped[int]
     day: Mapped[date]
     payloads: Mapped[bytes] = mapped_column(LargeBinary)
-
-
-class ArchivedRow(Base):
-    """How many reports of a version that came on a day are in the study's archive alone: see archived.py."""
-
-    __tablename__ = "archived_reports"
-
-    study: Mapped[int] = mapped_column(ForeignKey("studies.number"), primary_key=True, autoincrement=False)
-    version: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    day: Mapped[date] = mapped_column(primary_key=True)
-    reports: Mapped[int]
-
-
-class WaitingRow(Base):
-    """A report that is to be deleted from its study's archive. taken: whether it is counted no more."""
-
-    __tablename__ = "waiting_withdrawals"
-    # Without rowid: no order of asking.
-    __table_args__ = ({"sqlite_with_rowid": False},)
-
-    study: Mapped[int] = mapped_column(ForeignKey("studies.number"), primary_key=True, autoincrement=False)
-    id: Mapped[bytes] = mapped_column(LargeBinary(16), primary_key=True)
-    taken: Mapped[bool] = mapped_column(server_default=false())
 
 
 class SumsRow(Base):

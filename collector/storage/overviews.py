@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from datetime import date
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, ScalarSelect, and_, case, func, not_, select, text
+from sqlalchemy import and_, case, func, not_, select, text
 from sqlalchemy.orm import Session
 
-from collector.storage.archived import ARCHIVED
 from collector.storage.models import StudyRow
 from collector.storage.queries import REPORTS, STUDIES, Chosen
 
@@ -17,8 +15,7 @@ from collector.storage.queries import REPORTS, STUDIES, Chosen
 class StudyOverview(NamedTuple):
     """A study as an operator sees it in a list. number: its key in other tables.
 
-    archived: where its reports are, of a study whose reports left the database. reports: of all versions,
-    archived ones too. reports_now: of this one.
+    reports: of all versions. reports_now: of this one.
     """
 
     number: int
@@ -29,7 +26,6 @@ class StudyOverview(NamedTuple):
     invited: bool
     opens: date | None
     closes: date | None
-    archived: str | None
     reports: int
     reports_now: int
 
@@ -49,21 +45,12 @@ def study_overviews(session: Session) -> list[StudyOverview]:
         StudyRow.invited,
         StudyRow.opens,
         StudyRow.closes,
-        StudyRow.archived,
     )
-    here = func.coalesce(counts.c.reports, 0) + _archived()
-    now = func.coalesce(counts.c.now, 0) + _archived(ARCHIVED.c.version == StudyRow.version)
-    statement = select(*columns, here, now)
+    statement = select(*columns, func.coalesce(counts.c.reports, 0), func.coalesce(counts.c.now, 0))
     rows = session.execute(
         statement.outerjoin(counts, counts.c.study == StudyRow.number).order_by(StudyRow.id)
     )
     return [StudyOverview(*row) for row in rows]
-
-
-def _archived(*conditions: ColumnElement[bool]) -> ScalarSelect[Any]:
-    """How many reports of a study are in its archive alone."""
-    total = select(func.coalesce(func.sum(ARCHIVED.c.reports), 0))
-    return total.where(ARCHIVED.c.study == StudyRow.number, *conditions).scalar_subquery()
 
 
 def database_bytes(session: Session) -> int:
@@ -86,14 +73,10 @@ class Arrivals(NamedTuple):
 
 
 def arrivals(session: Session) -> list[Arrivals]:
-    """The counts of all studies, withdrawn reports not counted and archived ones too, by version and day."""
+    """The counts of all studies, withdrawn reports not counted, by version and day."""
     keys = (REPORTS.c.study, REPORTS.c.version, REPORTS.c.day)
     counted = select(*keys, func.count()).where(REPORTS.c.payloads != b"").group_by(*keys)
-    found: Counter[tuple[int, int, date]] = Counter()
-    for statement in (counted, select(ARCHIVED)):
-        for *key, reports in session.execute(statement):
-            found[(key[0], key[1], key[2])] += reports
-    return [Arrivals(*key, reports) for key, reports in sorted(found.items()) if reports]
+    return [Arrivals(*row) for row in sorted(tuple(row) for row in session.execute(counted))]
 
 
 class Whole(NamedTuple):

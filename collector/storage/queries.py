@@ -52,7 +52,6 @@ STATE = select(
     STUDIES.c.closes,
     STUDIES.c.invited,
     STUDIES.c.spending,
-    STUDIES.c.archived,
     STUDIES.c.deletions,
     select(column("version_num")).select_from(table("alembic_version")).scalar_subquery().label("revision"),
 ).where(STUDIES.c.id == bindparam("study_id"))
@@ -87,7 +86,7 @@ class PartlyHeldError(Exception):
 class StudyState(NamedTuple):
     """What uploads need to know of a study. number: its key in the reports table. final: see models.py.
 
-    invited: whether every version's reports need an invitation. spending, archived, deletions: see models.py.
+    invited: whether every version's reports need an invitation. spending, deletions: see models.py.
     """
 
     number: int
@@ -98,7 +97,6 @@ class StudyState(NamedTuple):
     closes: date | None
     invited: bool
     spending: bytes | None
-    archived: str | None
     deletions: int
 
 

@@ -162,9 +162,7 @@ def reopen(session: Session, study_id: str) -> int:
     if row.deleted:
         raise deleted_study(study_id)
     if row.closed and row.final:
-        why = (
-            "it is archived, or a secure sum, or what was withdrawn from it is forgotten and would come back"
-        )
+        why = "it is a secure sum, or what was withdrawn from it is forgotten and would come back"
         raise ProblemError(STUDY_FINISHED, f"study {study_id} stays closed: {why}")
     row.closed = False
     return row.version

@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import chain
 from weakref import finalize
 
-from flask import Blueprint, Response, jsonify, make_response, request
+from flask import Blueprint, Response, make_response, request
 
 from collector import problems
 from collector.bounding import Room
 from collector.context import current_collector
-from collector.exports.dated import MOST_LOST
 from collector.exports.formats import FORMATS
-from collector.problems import unknown_study
-from collector.reports.paging import open_export, refuse_gone
+from collector.reports.paging import open_export
 from collector.reports.running_summary import summary_text
-from collector.storage.emptying import fates_of
+from collector.storage.emptying import count_withdrawn, note_export, withdrawn_since_export
 from collector.storage.keys import Role
-from collector.storage.queries import study_state
 from collector.views.auth import acting_key, requires
-from collector.views.bodies import json_body
 from collector.views.openapi import (
     AFTER,
     DELETIONS,
     EXPORTED,
     FORMAT,
-    JSON,
     KEY,
-    REQUEST,
     STUDY_ID,
     THROUGH,
     VERSION,
@@ -42,13 +37,9 @@ from collector.views.parameters import (
     report_id_parameter,
     whole_parameter,
 )
-from ldp_client.documents.errors import StatementError
-from ldp_client.documents.fields import Hex, ListOf, Record
-from ldp_client.documents.report import ID_BYTES
-from schemas.export_end import DELETIONS_HEADER
+from schemas.export_end import DELETIONS_HEADER, WITHDRAWN_HEADER
 
 export = Blueprint("export", __name__, url_prefix="/v1/studies/<study_id>/export")
-EXPORTED_BEFORE = Record({"ids": ListOf(Hex(2 * ID_BYTES), 1, MOST_LOST)})
 summary = Blueprint("summary", __name__, url_prefix="/v1/studies/<study_id>/summary")
 
 
@@ -57,7 +48,8 @@ summary = Blueprint("summary", __name__, url_prefix="/v1/studies/<study_id>/summ
 def stream(study_id: str) -> Response:
     """In the `format` asked for; `after` a report's id resumes behind it, `through` a day fixes it.
 
-    Who resumes sends the count of `deletions` that the answer before had in its header.
+    Who resumes sends the count of `deletions` that the answer before had in its header. Another header says
+    how many reports were withdrawn since the last export: copies made before still have them.
     """
     collector = current_collector()
     form = FORMATS[choice_parameter("format", list(FORMATS))]
@@ -65,28 +57,24 @@ def stream(study_id: str) -> Response:
     after = report_id_parameter("after")
     deletions = count_parameter("deletions")
     found = open_export(collector, study_id, after, through, dated=form.dated, deletions=deletions)
-    parts = form.stream(found)
+    with collector.database.read() as session:
+        withdrawn = count_withdrawn(session, found.number)
+        since = withdrawn_since_export(session, found.number, withdrawn)
+    note = partial(note_export, study=found.number, withdrawn=withdrawn)
+    parts = _noting_the_end(form.stream(found), partial(collector.database.act, note))
     held = HeldParts(collector.exports, parts)
     # The first page is read now, while an error can still become a status.
     response = Response(chain([next(held)], held), content_type=form.media_type)
     response.headers[DELETIONS_HEADER] = str(found.deletions)
+    response.headers[WITHDRAWN_HEADER] = str(since)
     response.call_on_close(held.close)
     collector.daily.write(acting_key(), "export", study_id)
     return response
 
 
-@export.post("/lost")
-@requires(Role.READ)
-def count_lost(study_id: str) -> Response:
-    """How many of these reports, of an earlier export, are here no more though nobody withdrew them."""
-    asked = EXPORTED_BEFORE.read(json_body(), "", StatementError)
-    with current_collector().database.read() as session:
-        study = study_state(session, study_id)
-        if study is None:
-            raise unknown_study(study_id)
-        refuse_gone(study, study_id)
-        found = fates_of(session, study.number, list(map(bytes.fromhex, asked["ids"])))
-    return jsonify(lost=found.lost)
+def _noting_the_end(parts: Iterator[bytes], note: Callable[[], object]) -> Iterator[bytes]:
+    yield from parts
+    note()
 
 
 class HeldParts(Iterator[bytes]):
@@ -136,24 +124,12 @@ OPERATIONS = (
         (
             *KEY,
             problems.STUDY_UNKNOWN,
-            problems.STUDY_ARCHIVED,
             problems.STUDY_DELETED,
             problems.REPORTS_DELETED,
             problems.PARAMETER_INVALID,
             problems.OVERLOADED,
         ),
         (STUDY_ID, FORMAT, AFTER, DELETIONS, THROUGH),
-    ),
-    Operation(
-        "post",
-        "/v1/studies/{study_id}/export/lost",
-        "countLostReports",
-        "How many of the reports with these ids, of an earlier export, are here no more though nobody "
-        "withdrew them: they expired, or the database was restored from an older backup.",
-        {200: ("How many", json_of("LostReports"))},
-        (*KEY, *REQUEST, problems.STUDY_UNKNOWN, problems.STUDY_ARCHIVED, problems.STUDY_DELETED),
-        (STUDY_ID,),
-        {JSON: EXPORTED_BEFORE.json_schema()},
     ),
     Operation(
         "get",
@@ -166,7 +142,6 @@ OPERATIONS = (
             problems.STUDY_UNKNOWN,
             problems.SUMMARY_IMPOSSIBLE,
             problems.SUMMARY_TOO_COSTLY,
-            problems.STUDY_ARCHIVED,
             problems.STUDY_DELETED,
             problems.PARAMETER_INVALID,
             problems.OVERLOADED,

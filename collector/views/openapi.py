@@ -32,7 +32,7 @@ LISTED = {
     "id": TEXT,
     "version": COUNT,
     "title": TEXT,
-    "state": {"enum": ["open", "not open yet", "ended", "closed", "archived", "being deleted", "deleted"]},
+    "state": {"enum": ["open", "not open yet", "ended", "closed", "deleted"]},
     "opens": TEXT_OR_NULL,
     "closes": TEXT_OR_NULL,
     "days_left": {"type": ["integer", "null"]},

@@ -224,7 +224,7 @@ def _few(cells: int, reports: int) -> str:
 
 def _state(study: StudyOverview, today: date) -> str:
     state = state_of(study, today)
-    if state in ("closed", "archived", "being deleted", "deleted"):
+    if state in ("closed", "deleted"):
         return state
     if state == "ended":
         return f"ended on {study.closes}"

@@ -128,7 +128,6 @@ OPERATIONS = (
             problems.STUDY_UNKNOWN,
             problems.REPORT_UNKNOWN,
             problems.PARAMETER_INVALID,
-            problems.WITHDRAWAL_WAITS,
             problems.OBLIVIOUS_NEEDED,
             *WRITE,
         ),

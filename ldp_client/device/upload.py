@@ -230,7 +230,7 @@ def _why_kept(report: "Queued", outcome: Outcome, publisher: str) -> str:
         return say("device.kept_other_collector")
     if outcome.problem == "study-closed":
         why = why_not_over(report.closes, outcome.date)
-        # Nobody opens a secure sum again, nor a study that was deleted or archived; no time comes back.
+        # Nobody opens a secure sum again, nor a study that was deleted; no time comes back.
         if why and report.nodes:
             return say("device.kept_closed_sum")
         return say("device.kept_over") if why and outcome.ended else why

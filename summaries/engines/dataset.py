@@ -35,9 +35,7 @@ from summaries.engines.addresses import (
 
 FORMAT = "ldpkit.dataset/1"
 MANIFEST = "_manifest.json"
-# Stands beside what an export, or an archive, has not finished.
-UNFINISHED = "_unfinished.json"
-_PART = re.compile(r"study_version=(\d+)/day=[^/]+/part-([0-9a-f]{2})\.parquet")
+_PART = re.compile(r"study_version=(\d+)/(?:[^/]+/)*part-([0-9a-f]{2})\.parquet")
 # What programs that read the folder as it is take for its reports: names with . and _ stay out.
 _READ = re.compile(r"study_version=(\d+)/(?:[^./_][^/]*/)*[^./_][^/]*\.parquet", re.IGNORECASE)
 _CHUNK = 1 << 20
@@ -54,7 +52,6 @@ class ReportFile(NamedTuple):
         reports: how many the manifest says, or itself where there is none; None where that is not known.
         size: bytes, as the manifest says.
         digest: their SHA-256, as the manifest says.
-        is_archived: whether the manifest is an archive's, which no export makes again.
     """
 
     number: int
@@ -63,14 +60,6 @@ class ReportFile(NamedTuple):
     reports: int | None = None
     size: int | None = None
     digest: str = ""
-    is_archived: bool = False
-
-    @property
-    def remedy(self) -> str:
-        """What to do where it is not what it should be."""
-        if self.is_archived:
-            return "run `ldpkit admin archive` again, which ends what was interrupted, or put the file back"
-        return "export it again"
 
     @property
     def name(self) -> str:
@@ -171,8 +160,8 @@ def _of_manifest(study: Study, root: str) -> Dataset:
     if refused is not None:
         raise refused
     raise InputError(
-        f"{root} has no {MANIFEST} of study {study.id}: the dataset is unfinished or lies elsewhere. Finish "
-        "its export, or name its Parquet files",
+        f"{root} has no {MANIFEST} of study {study.id}: the dataset is unfinished or lies elsewhere. Export "
+        "it again to a new place, or name its Parquet files",
         code="merge.dataset_unfinished",
     )
 
@@ -215,7 +204,6 @@ class _Promise(NamedTuple):
 
     digests: dict[int, str]
     entries: list[tuple[str, int, int, str]]
-    is_archived: bool
 
 
 def _promise_of(study: Study, path: str, text: bytes) -> _Promise:
@@ -232,7 +220,7 @@ def _promise_of(study: Study, path: str, text: bytes) -> _Promise:
                 code="merge.manifest_of_other_study",
             )
         digests = {int(version): str(digest) for digest, version in manifest["documents"].items()}
-        return _Promise(digests, _entries(manifest), manifest.get("archive") is True)
+        return _Promise(digests, _entries(manifest))
     except (ValueError, KeyError, TypeError, AttributeError):
         raise InputError(
             f"{path} is damaged: export the dataset again", code="merge.manifest_damaged"
@@ -241,16 +229,12 @@ def _promise_of(study: Study, path: str, text: bytes) -> _Promise:
 
 def _listed(study: Study, folder: str, text: bytes) -> Dataset:
     path = f"{folder}/{MANIFEST}"
-    digests, entries, is_archived = _promise_of(study, path, text)
+    digests, entries = _promise_of(study, path, text)
     there = below(folder)
     own = {name for name in there if (read := _READ.fullmatch(name)) and int(read[1]) == study.version}
     # Those of other versions would be left out in any case.
     if beside := sorted(own.difference(name for name, _, _, _ in entries)):
-        now = _manifest_in(folder)
-        if now not in (None, text):
-            # An export ended since its former one was read.
-            return _listed(study, folder, now)
-        raise _unlisted(folder, beside, UNFINISHED in there)
+        raise _unlisted(folder, beside)
     files: list[ReportFile] = []
     left_out: dict[tuple[int, str], int] = {}
     for name, reports, size, digest in sorted(entries):
@@ -265,7 +249,7 @@ def _listed(study: Study, folder: str, text: bytes) -> Dataset:
             key = version, digests.get(version, "")
             left_out[key] = left_out.get(key, 0) + reports
             continue
-        files.append(ReportFile(len(files), f"{folder}/{name}", bucket, reports, size, digest, is_archived))
+        files.append(ReportFile(len(files), f"{folder}/{name}", bucket, reports, size, digest))
     if not files:
         raise InputError(
             f"{folder} has no reports on version {study.version} of {study.id}",
@@ -274,19 +258,13 @@ def _listed(study: Study, folder: str, text: bytes) -> Dataset:
     return Dataset(files, left_out)
 
 
-def _unlisted(folder: str, beside: Sequence[str], is_unfinished: bool) -> InputError:
+def _unlisted(folder: str, beside: Sequence[str]) -> InputError:
     """What to do about files that a manifest does not list, whose reports would be left out."""
     more = len(beside) - MOST_NAMED
     which = ", ".join(beside[:MOST_NAMED]) + (f" and {counted(more, 'other')}" if more > 0 else "")
     said = f"{folder} has {counted(len(beside), 'Parquet file')} that {MANIFEST} does not list: {which}. "
     named = shlex.quote(f"{glob.escape(folder)}/**/*.parquet")
     copied = f"name the files, {named}, to have each report counted once, or move these away"
-    if is_unfinished:
-        return InputError(
-            f"{said}An export writes there, or was interrupted: wait for it, or run it again, which ends it. "
-            f"If another dataset was copied there, {copied}",
-            code="merge.dataset_has_unlisted_files",
-        )
     return InputError(f"{said}If two datasets were put together, {copied}", code="merge.dataset_copied")
 
 
@@ -301,6 +279,6 @@ def refuse_changed(file: ReportFile) -> None:
             size += len(chunk)
     if size != file.size or found.hexdigest() != file.digest:
         raise InputError(
-            f"{file.path} is damaged: its bytes are not those of the manifest; {file.remedy}",
+            f"{file.path} is damaged: its bytes are not those of the manifest; export it again",
             code="merge.file_damaged",
         )

@@ -78,7 +78,7 @@ def batches_of(file: ReportFile) -> Iterator[pa.RecordBatch]:
                 f"cannot read {file.path}: {error.strerror}", code="files.not_readable"
             ) from None
         raise InputError(
-            f"{file.path} is damaged, or is not a Parquet file: {file.remedy}", code="files.not_parquet"
+            f"{file.path} is damaged, or is not a Parquet file: export it again", code="files.not_parquet"
         ) from None
 
 
@@ -88,7 +88,7 @@ def _refuse_other_count(file: ReportFile, found: int) -> None:
         return
     if file.bucket is not None:
         raise InputError(
-            f"{file.path} has {found} reports, the manifest says {file.reports}: {file.remedy}",
+            f"{file.path} has {found} reports, the manifest says {file.reports}: export it again",
             code="merge.file_has_other_count",
         )
     raise InputError(

@@ -6,18 +6,15 @@ from datetime import timedelta
 
 import pytest
 
-from collector.exports import parts
-from collector.exports.dataset import MANIFEST, export_dataset
 from collector.exports.formats import FORMATS, CutOffError
 from collector.operator.retention import delete_reports
 from collector.problems import ProblemError
 from collector.remote.download import fetch_reports
 from collector.reports import paging, running_summary
 from collector.reports.paging import open_export
-from ldp_client.documents.errors import InputError, TransferError
+from ldp_client.documents.errors import TransferError
 from tests.collector.answered import problem
 from tests.collector.conftest import TOKEN
-from tests.collector.test_datasets import STUDY, many  # noqa: F401
 from tests.collector.test_download import _no_waiting, cutting, filled, serving  # noqa: F401
 from tests.collector.test_operating import either  # noqa: F401
 from tests.kit.errors import raises
@@ -126,39 +123,3 @@ def test_a_summary_that_is_counted_is_asked_for_again(habits, make_report, monke
     answer = habits.summary()
     assert problem(answer) == (503, "unavailable")
     assert "Retry-After" in answer.headers
-
-
-UNFINISHED = r"deleted while they were exported.*not finished; run it again"
-
-
-def test_a_dataset_is_not_finished_where_a_bucket_lacks_some(many, tmp_path, monkeypatch):  # noqa: F811
-    read, pages = parts.range_page, []
-
-    def range_page(*arguments):
-        if len(pages) == 1:
-            expire(many.harness)
-        pages.append(read(*arguments))
-        return pages[-1]
-
-    monkeypatch.setattr(parts, "range_page", range_page)
-    with pytest.raises(InputError, match=UNFINISHED):
-        export_dataset(many.order(tmp_path, buckets=1))
-    # No file has a part, so that the next run finds nothing in its way.
-    monkeypatch.undo()
-    assert export_dataset(many.order(tmp_path, buckets=1)).manifest.reports == 0
-
-
-def test_nor_where_another_does(many, tmp_path):  # noqa: F811
-    done = []
-
-    def tell(*_):
-        if not done:
-            expire(many.harness)
-        done.append(_)
-
-    with pytest.raises(InputError, match=UNFINISHED):
-        export_dataset(many.order(tmp_path, buckets=4), tell)
-    assert len(done) == 1
-    assert not (tmp_path / STUDY / MANIFEST).exists()
-    export_dataset(many.order(tmp_path, buckets=4, forget_before=many.harness.day + A_DAY))
-    assert (tmp_path / STUDY / MANIFEST).exists()

@@ -5,16 +5,11 @@ from __future__ import annotations
 
 import re
 import shlex
-import shutil
 
 import pytest
 
-from collector.exports import dataset as exporting
 from ldp_client.documents.errors import InputError
 from summaries import count_dataset, summarize_dataset
-from summaries.engines import dataset
-from tests.collector.test_archives import closed, many  # noqa: F401
-from tests.collector.test_datasets import STUDY as HABITS
 from tests.summaries.engines_data import REPORTS, RIGHT, STUDY, made, write, write_dataset
 
 OWN = "study_id=survey"
@@ -101,41 +96,3 @@ def test_what_no_reader_takes_for_its_reports_may_lie_there(tmp_path, name):
     (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / name).write_bytes(b"")
     assert summarize_dataset(STUDY, tmp_path).to_json() == RIGHT
-
-
-def test_an_export_that_was_interrupted_is_told_apart_and_ends_it(closed, tmp_path, monkeypatch):  # noqa: F811
-    root, study = tmp_path / "out", closed.studies[0]
-    exporting.export_dataset(closed.order(root))
-    right = dataset.find_dataset(study, root)
-    one = next(root.rglob(f"study_version={study.version}/*/part-00.parquet"))
-    later = one.parent.with_name("day=2100-01-01")
-
-    def cut(*_):
-        shutil.copytree(one.parent, later)
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(exporting, "finish", cut)
-        with pytest.raises(KeyboardInterrupt):
-            exporting.export_dataset(closed.order(root))
-    assert (root / HABITS / "_manifest.json").exists()
-    with pytest.raises(InputError, match=r"day=2100-01-01/part-00.*interrupted: wait for it, or run"):
-        dataset.find_dataset(study, root)
-    exporting.export_dataset(closed.order(root))
-    assert dataset.find_dataset(study, root) == right
-
-
-def test_an_export_that_ends_meanwhile_is_read_as_it_ended(tmp_path, monkeypatch):
-    manifest = write_dataset(tmp_path, REPORTS) / "_manifest.json"
-    ended = manifest.read_text()
-    # What was listed before; no reports are in the file that it has in place of the last one.
-    before = ended.replace("day=2026-01-02/part-03", "day=2026-01-02/part-0f")
-    assert before != ended
-    texts, genuine = [before.encode()], dataset._manifest_in
-    monkeypatch.setattr(
-        dataset,
-        "_manifest_in",
-        lambda at: texts.pop() if texts and at == f"{tmp_path}/{OWN}" else genuine(at),
-    )
-    assert summarize_dataset(STUDY, tmp_path).to_json() == RIGHT
-    assert not texts

@@ -9,8 +9,6 @@ import pytest
 
 from collector.oblivious.keys import GatewayKeys
 from collector.operator.retention import delete_reports, delete_study
-from collector.storage.archived import drop_reports
-from collector.storage.models import StudyRow
 from ldp_client.cli import main
 from tests.oblivious.conftest import relayed_study
 
@@ -52,20 +50,13 @@ class Place:
     def close(self):
         assert self.harness.close("relayed").status_code == 200
 
-    def archive(self):
-        self.close()
-        with self.database.write() as session:
-            row = session.query(StudyRow).filter_by(id="relayed").one()
-            drop_reports(session, row.number, 10)
-            row.archived = "/elsewhere"
-
 
 @pytest.fixture
 def place(make_harness, make_report, tmp_path):
     return Place(make_harness, make_report, tmp_path)
 
 
-@pytest.mark.parametrize("over", ["second_version", "close", "archive"])
+@pytest.mark.parametrize("over", ["second_version", "close"])
 def test_a_key_stays_while_a_report_could_be_withdrawn_with_it(place, over, capsys):
     getattr(place, over)()
     assert place.retire() == 3
@@ -144,7 +135,7 @@ def test_no_option_has_an_open_study_get_no_more_reports(place, capsys):
     assert place.number in place.numbers()
 
 
-@pytest.mark.parametrize("over", ["second_version", "close", "archive"])
+@pytest.mark.parametrize("over", ["second_version", "close"])
 def test_the_status_says_whose_reports_no_device_can_withdraw(place, over, make_harness):
     getattr(place, over)()
     assert looked_after(place.harness) == []

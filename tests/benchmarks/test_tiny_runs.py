@@ -161,9 +161,6 @@ RUNS: dict[str, tuple[Run, ...]] = {
     "collector_slow_clients": (
         Run("--clients 2 --uploads 50", r"0 slow clients: 50 of 50 .*2 slow clients: 50 of 50 ", ("nginx",)),
     ),
-    "dataset_export": (
-        Run("--reports 100 --days 2 --buckets 2 --processes 2", rf"dataset, 2 processes +{NUMBER} reports "),
-    ),
     "dca": (Run("--tiny --data red_wine", r"proj DDP .*proj, marginal .*  ours: best", reads=True),),
     "ddplr": (
         Run(

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import sys
 
 import pytest
 
-from collector.exports.dataset import export_dataset, read_manifest
 from collector.exports.store import Store
-from ldp_client.documents.errors import MissingExtraError, TransferError
-from summaries.engines.addresses import below
+from ldp_client.documents.errors import InputError, MissingExtraError, TransferError
+from summaries.engines.addresses import below, opened
 from tests.collector.test_datasets import STUDY, contents, many  # noqa: F401
+from tests.kit.errors import raises
 from tests.kit.programs import need
 
 
@@ -40,29 +39,28 @@ def served():
 
 def test_a_store_gets_the_bytes_that_a_folder_gets(served, many, tmp_path, monkeypatch):  # noqa: F811
     root = tmp_path / "out"
-    export_dataset(many.order(root))
-    store = Store(f"{served}/out/")
-    done = export_dataset(many.order(store.address))
+    parts = many.write(root)
     local = contents(root)
-    assert {path: store.read(path) for path in store.paths("")} == local
-    assert store.sizes("") == {path: len(content) for path, content in local.items()}
-    assert read_manifest(store, "habits") == done.manifest
-    assert json.loads(local[f"{STUDY}/_manifest.json"])["reports"] == 120
+    store = Store(f"{served}/out/")
+    assert many.write(store.address) == parts
+    path = f"{STUDY}/{parts[0].path}"
     # In several parts, as what is long goes.
-    path = f"{STUDY}/{done.manifest.parts[0].path}"
-    store.remove(path)
     monkeypatch.setattr("collector.exports.store.ONE_PUT", 5 << 20)
-    store.write_from("long", (root / path).open("rb"), 6 << 20)
-    assert store.read("long") == local[path]
-    store.remove("long")
-    assert export_dataset(many.order(store.address)).written == 1
-    assert {path: store.read(path) for path in store.paths("")} == local
+    store.write("long", (root / path).open("rb"), 6 << 20)
+    assert store.paths("") == sorted([*local, "long"])
+    for name, content in {**local, "long": local[path]}.items():
+        with opened(f"{store.address}/{name}") as file:
+            assert file.read() == content
+    with raises(InputError, "export.place_not_empty"):
+        many.write(store.address)
+    store.remove(f"{STUDY}/_manifest.json")
+    assert f"{STUDY}/_manifest.json" not in store.paths("")
 
 
 @pytest.mark.usefixtures("served")
 def test_a_store_that_refuses_is_said_in_one_line(many):  # noqa: F811
-    with pytest.raises(TransferError, match=r"cannot (read|list|write) s3://nowhere/x/study_id=") as refused:
-        export_dataset(many.order("s3://nowhere/x"))
+    with pytest.raises(TransferError, match=r"cannot (read|list|write) s3://nowhere/x") as refused:
+        many.write("s3://nowhere/x")
     assert "\n" not in str(refused.value)
 
 

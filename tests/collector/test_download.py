@@ -280,3 +280,43 @@ def test_a_summary_that_is_cut_off_or_refused_is_an_error(filled, tmp_path, toke
     with serving(filled.app) as url, pytest.raises(TransferError, match="401"):
         run_export(url, out, "--token", "other", "--summary")
     assert not out.exists()
+
+
+def test_an_export_says_how_many_reports_were_withdrawn_since_the_last_one(filled, tmp_path, capsys, token):
+    """Older copies still have them; the participant's page promises that the next export replaces these."""
+
+    def export(name):
+        assert run_export(url, tmp_path / name, "--token", token) == 0
+        return capsys.readouterr().out
+
+    with serving(filled.app) as url:
+        assert "withdrawn" not in export("one.ndjson")
+        for report in filled.sent[:2]:
+            assert filled.withdraw(report.id).status_code == 200
+        said = export("two.ndjson")
+        assert "38 reports in " in said
+        assert "2 reports were withdrawn since the last export: delete older copies" in said
+        filled.withdraw(filled.sent[2].id)
+        assert "1 report was withdrawn since the last export" in export("three.csv")
+        assert "withdrawn" not in export("four.parquet")
+
+
+def test_an_export_that_was_cut_off_is_not_the_last_one(filled):
+    filled.withdraw(filled.sent[0].id)
+    first = filled.export()
+    assert first.headers["LDPKit-Withdrawn"] == "1"
+    # Nobody reads it to its end.
+    first.close()
+    again = filled.export()
+    assert again.headers["LDPKit-Withdrawn"] == "1"
+    assert again.data
+    assert filled.export().headers["LDPKit-Withdrawn"] == "0"
+
+
+@pytest.mark.parametrize("options", [(), ("--summary",), ("--decoded",)])
+def test_a_file_that_is_there_is_not_replaced(filled, tmp_path, token, options):
+    out = tmp_path / ("reports.csv" if "--decoded" in options else "reports.json")
+    out.write_text("mine")
+    with serving(filled.app) as url, raises(InputError, "export.file_exists"):
+        run_export(url, out, "--token", token, *options)
+    assert out.read_text() == "mine"

@@ -270,7 +270,7 @@ def test_what_would_be_done_is_refused_where_doing_it_is(asked, either, make_stu
 
 
 def test_what_would_become_of_a_study_is_what_becomes_of_it(asked, either, make_study, tmp_path, capsys):
-    """`--dry-run` promised an archived study reports, and a closed one a new version."""
+    """`--dry-run` promised a closed study a new version."""
     asked(either)
     second = tmp_path / "second.json"
     second.write_bytes(make_study(2).canonical())
@@ -285,12 +285,12 @@ def test_what_would_become_of_a_study_is_what_becomes_of_it(asked, either, make_
         with pytest.raises(LdpkitError, match="takes no new version; open it first"):
             at("publish", str(second), *how)
     with either.collector.database.write() as session:
-        session.execute(text("UPDATE studies SET archived = 'archive', final = true"))
+        session.execute(text("UPDATE studies SET deleted = true, final = true"))
     either.collector.has_changed("habits")
     for how in (["--yes"], ["--dry-run"]):
-        with pytest.raises(LdpkitError, match="stays closed"):
+        with pytest.raises(LdpkitError, match=r"stays closed|was deleted"):
             at("open", "habits", *how)
-    with raises(InputError, "publish.study_ended", "habits", "archived"):
+    with pytest.raises(LdpkitError, match="was deleted by its operator"):
         at("publish", str(second), "--dry-run")
 
 

@@ -44,7 +44,6 @@ ANSWERS = {
     "POST /v1/keys":                              "401 401 401 403 403 403 403 403 403 201",
     "POST /v1/studies":                           "401 401 401 403 200 200 403 403 200 200",
     f"POST {STUDY}/close":                        "401 401 401 403 200 200 403 403 200 200",
-    f"POST {STUDY}/export/lost":                  "401 401 401 200 403 200 403 200 200 200",
     f"POST {STUDY}/open":                         "401 401 401 403 200 200 403 403 200 200",
     f"POST {STUDY}/retention":                    "401 401 401 403 403 200 403 403 200 200",
     f"GET {DO}/invite":                           "401 401 401 403 403 200 403 403 200 200",
@@ -68,7 +67,6 @@ BODIES: dict[str, Callable[[str], Any]] = {
     f"POST {STUDY}/invitations": lambda _kind: {"count": 1},
     "POST /v1/keys": lambda kind: {"name": f"new-{kind}", "role": "read"},
     f"POST {STUDY}/reports": lambda _kind: {"reports": []},
-    f"POST {STUDY}/export/lost": lambda _kind: {"ids": ["00" * 16]},
 }
 # What the operator's page can do to a study.
 ACTIONS = ("close", "open", "invite", "retention")

@@ -9,7 +9,6 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
-from pkgutil import resolve_name
 from typing import Any
 
 from schemas import Study
@@ -38,12 +37,6 @@ def ending_always() -> Part:
     """Find nothing, ever."""
     kill()
     raise AssertionError("a killed process goes on")
-
-
-def bucket_after_killing(mark: Path, work: str, *arguments: Any) -> Any:
-    """What an export's function of this name makes of a bucket; the first process is killed."""
-    killed_once(mark)
-    return resolve_name(f"collector.exports.dataset:{work}")(*arguments)
 
 
 def frame_after_killing(mark: Path, frame: Any) -> Any:

@@ -80,6 +80,7 @@ def file_of(folder, text=None):
 
 
 def in_csv(folder):
+    (folder / "reports.csv").unlink(missing_ok=True)
     write_reports(REPORTS, folder / "reports.csv")
     return folder / "reports.csv"
 
