@@ -7,10 +7,8 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -20,7 +18,6 @@ from collector.operator.access_commands import add_access_commands
 from collector.operator.admin_cli import add_admin, add_backup
 from collector.operator.at_a_collector import DEFAULT_URL, token_of
 from collector.operator.init_cli import TOKEN_BYTES, add_init, make_database
-from collector.operator.posteriors_cli import add_posteriors, fitting_beside
 from collector.operator.retention_commands import add_retention
 from collector.operator.study_commands import add_study_commands
 from collector.secure_sum.cli import add_secure_sum
@@ -41,7 +38,6 @@ IN_CLEAR = (
     "--host {host} without https: what is sent here, tokens too, is read by all on the way. "
     "Put a proxy with TLS in front, or name --certificate and --key"
 )
-SERVERS = {"gunicorn": "collector.serving.gunicorn_server", "granian": "collector.serving.granian_server"}
 
 
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -54,8 +50,6 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     add_retention(subparsers)
     text = "fetch a study's reports from a collector"
     _add_export(add_command(subparsers, "export", text, "export habits --out reports.ndjson"))
-    text = "fit posteriors for the operator's page, again whenever reports have come"
-    add_posteriors(add_command(subparsers, "posteriors", text, "posteriors --once"))
     text = "copy the collector's database while it is in use"
     add_backup(add_command(subparsers, "backup", text, "backup --out backup.sqlite3"))
     text = "manage keys, invitations, studies and retention, straight on the database"
@@ -78,8 +72,6 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--workers", type=_at_least_one, default=1, help="processes (default 1)")
     parser.add_argument("--threads", type=_at_least_one, default=64, help="threads a process (default 64)")
-    parser.add_argument("--server", choices=sorted(SERVERS), default="granian", help="default granian")
-    parser.add_argument("--posteriors", action="store_true", help="run `ldpkit posteriors` beside it")
     parser.add_argument(
         "--role", choices=("collector", "node"), default="collector", help="default collector"
     )
@@ -129,6 +121,7 @@ def run_serve(arguments: argparse.Namespace) -> int:
     """ldpkit serve [--database URL]"""
     from collector.logs import log_event, refuse_ready, write_logs
     from collector.serving.certificates import certificate_of
+    from collector.serving.granian_server import serve
     from collector.serving.place import Place, saying_second
     from collector.storage.database import sqlite_file
     from collector.storage.wal import folding_wal
@@ -136,18 +129,16 @@ def run_serve(arguments: argparse.Namespace) -> int:
     refuse_ready(arguments.ready_file)
     certificate = certificate_of(arguments.certificate, arguments.key)
     place = Place(arguments.host, arguments.port, arguments.workers, arguments.threads, certificate)
-    server = import_module(SERVERS[arguments.server])
     settings = _serve_settings(arguments)
-    fitting = fitting_beside(settings) if arguments.posteriors else nullcontext()
     _warn_of_postgresql(settings)
     if certificate is None and arguments.host not in LOOPBACK:
         print(IN_CLEAR.format(host=arguments.host), file=sys.stderr)
     file, master = sqlite_file(settings.database), os.getpid()
     write_logs(settings.log)
-    log_event("start", "the server starts", server=arguments.server, workers=place.workers)
+    log_event("start", "the server starts", workers=place.workers)
     try:
-        with saying_second(file, place.workers), folding_wal(file), fitting:
-            server.serve(settings, place, lambda url: _announce(settings, url, arguments.ready_file))
+        with saying_second(file, place.workers), folding_wal(file):
+            serve(settings, place, lambda url: _announce(settings, url, arguments.ready_file))
     finally:
         # A worker leaves through here too.
         if os.getpid() == master:
@@ -259,11 +250,6 @@ def _serve_settings(arguments: argparse.Namespace) -> Settings:
     if (arguments.role == "node") != (settings.node_key is not None):
         raise UsageError(
             "a node needs both --role node and its keys, --node-key FILE", code="node.keys_missing"
-        )
-    if settings.node_key is not None and arguments.posteriors:
-        raise UsageError(
-            "--posteriors is for collectors: a node has none; fit the total of a closed study",
-            code="node.no_posteriors",
         )
     if arguments.new:
         make_database(settings)

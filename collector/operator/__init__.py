@@ -1,1 +1,1 @@
-"""What operators set: keys, invitations, running posteriors, retention."""
+"""What operators set: keys, invitations, retention."""

@@ -9,7 +9,6 @@ from prometheus_client.core import GaugeMetricFamily
 from sqlalchemy.exc import SQLAlchemyError
 
 from collector.operator.days import kept_everywhere
-from collector.operator.fitting import last_made
 from collector.operator.overview import days_left, state_of
 from collector.problems import ProblemError
 from collector.storage.overviews import database_bytes
@@ -45,7 +44,6 @@ def _of_studies(collector: Collector) -> Iterator[Metric]:
     reports = _family("ldpkit_study_reports", "Reports of a study, withdrawn ones not counted")
     is_open = _family("ldpkit_study_open", "Whether a study is open today")
     left = _family("ldpkit_study_days_left", "Days until a study's last day is over, of those that name one")
-    age = _family("ldpkit_study_posterior_age_days", "Age of a study's last posterior")
     overdue = _family(
         "ldpkit_study_reports_overdue", "Reports that are kept for longer than their study states"
     )
@@ -59,11 +57,7 @@ def _of_studies(collector: Collector) -> Iterator[Metric]:
         remaining = days_left(study, today)
         if remaining is not None:
             left.add_metric(name, remaining)
-        with collector.database.read() as session:
-            fitted = last_made(session, study.number, study.version)
-        if fitted is not None:
-            age.add_metric(name, fitted.days_ago)
-    yield from (reports, is_open, left, age, overdue)
+    yield from (reports, is_open, left, overdue)
 
 
 def _family(name: str, text: str) -> GaugeMetricFamily:

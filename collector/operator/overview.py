@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from sqlalchemy.orm import Session
 
-from collector.operator.fitting import Fitted, last_made
 from collector.operator.stated_retention import Kept
 from collector.storage import queries
 from collector.storage.invitations import count_unused
@@ -20,7 +19,6 @@ from schemas import Study
 # What a healthy study stays below.
 QUIET_DAYS = 3
 SOON_DAYS = 7
-OLD_DAYS = 2
 REFUSED_SHARE = 0.05
 
 
@@ -96,7 +94,7 @@ def in_lines(status: Mapping[str, Any]) -> list[str]:
     """What `status_of` says, for people."""
     left = status["days_left"]
     until = "" if left is None else f", {counted(left, 'day')} left with today"
-    posterior, invitations = status["posterior"], status["invitations_left"]
+    invitations = status["invitations_left"]
     refused = ", ".join(f"{name} {number}" for name, number in status["refused"].items())
     versions = ", ".join(
         f"{one['version']} ({counted(one['reports'], 'report')})" for one in status["versions"]
@@ -107,7 +105,6 @@ def in_lines(status: Mapping[str, Any]) -> list[str]:
         f"reports\t{status['reports']}",
         *(f"\t{one['day']}\t{one['reports']}" for one in status["by_day"]),
         f"version\t{status['version']}, of {versions}",
-        f"fitted\t{'never yet' if posterior is None else posterior['day']}",
         f"refused\t{refused or 'nothing'} (since the collector started)",
         *(f"retention\t{kept_in_one_line(one)}" for one in status["retention"]),
     ]
@@ -143,7 +140,6 @@ def status_of(
         if one.study == study.number:
             by_day[one.day] += one.reports
             by_version[one.version] = by_version.get(one.version, 0) + one.reports
-    fitted = last_made(session, study.number, study.version)
     # As `Rules.needs_invitation`: where invitations carry values nobody needs to ask for them.
     tokens = document.channel.tokens if document.channel else None
     needs_invitations = tokens is None and (study.invited or bool(document.carried))
@@ -153,7 +149,6 @@ def status_of(
         "versions": [{"version": one, "reports": number} for one, number in sorted(by_version.items())],
         "invitations_left": count_unused(session, study.number) if needs_invitations else None,
         "issuer": None if tokens is None else tokens.issuer,
-        "posterior": None if fitted is None else _posterior(fitted),
         "refused": dict(sorted(seen.refused.items())),
         "retention": [one.document() for one in seen.kept],
     }
@@ -161,20 +156,9 @@ def status_of(
     return {**status, "attention": [*lack, *seen.lost, *_attention(status, seen, today)]}
 
 
-def _posterior(fitted: Fitted) -> dict[str, Any]:
-    day = date(1970, 1, 1) + timedelta(fitted.day)
-    doubtful = sorted(name for name, found in fitted.questions.items() if not found["ok"])
-    return {
-        "day": day.isoformat(),
-        "days_ago": fitted.days_ago,
-        "failure": fitted.failure,
-        "not_trusted": doubtful,
-    }
-
-
 def _attention(status: Mapping[str, Any], seen: Seen, today: date) -> list[str]:
     """What somebody should look after, in sentences; none for a healthy study."""
-    said = [_refusals(status), _posterior_trouble(status["posterior"], status["by_day"])]
+    said = [_refusals(status)]
     if status["state"] == "open":
         said += [_silence(status["by_day"], today), _ending(status["days_left"])]
         if status["invitations_left"] == 0:
@@ -193,7 +177,7 @@ def _keeping(kept: Kept, arrivals: Sequence[Arrivals], today: date) -> str:
     if (kept.until - today).days > SOON_DAYS or not kept.reports:
         return ""
     which = f"{counted(kept.reports, 'report')} of version {kept.version}"
-    return f"{which} are kept until {kept.until} and no longer, nor are summary and posterior: export them"
+    return f"{which} are kept until {kept.until} and no longer, nor is the summary: export them"
 
 
 def _keeping_each(kept: Kept, arrivals: Sequence[Arrivals], today: date) -> str:
@@ -206,7 +190,7 @@ def _keeping_each(kept: Kept, arrivals: Sequence[Arrivals], today: date) -> str:
         return ""
     which = f"{counted(first.reports, 'report')} of version {kept.version}, the first to go,"
     until = today + timedelta(left)
-    return f"{which} are kept until {until} and no longer, nor in summary and posterior: export them"
+    return f"{which} are kept until {until} and no longer, nor in the summary: export them"
 
 
 def _refusals(status: Mapping[str, Any]) -> str:
@@ -229,16 +213,3 @@ def _ending(days_left: int | None) -> str:
     if days_left is None or days_left > SOON_DAYS:
         return ""
     return "today is its last day" if days_left == 1 else f"it ends in {counted(days_left - 1, 'day')}"
-
-
-def _posterior_trouble(posterior: Mapping[str, Any] | None, by_day: Sequence[Mapping[str, Any]]) -> str:
-    if posterior is None:
-        return ""
-    if posterior["failure"]:
-        return f"the last fit failed: {posterior['failure']}"
-    if posterior["not_trusted"]:
-        return f"the last posterior is not to be trusted (yet): {', '.join(posterior['not_trusted'])}"
-    later = sum(one["reports"] for one in by_day if one["day"] > posterior["day"])
-    if later and posterior["days_ago"] > OLD_DAYS:
-        return f"{counted(later, 'report')} came after the day of the last posterior, {posterior['day']}"
-    return ""

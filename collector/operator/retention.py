@@ -11,7 +11,6 @@ from typing import Any
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
-from collector.operator.fitting import forget_fitted
 from collector.reports.paging import page_limit
 from collector.reports.rules import RuleBook, Rules
 from collector.reports.running_summary import FindRules, require_sums, take_back_reports
@@ -58,8 +57,8 @@ def delete_doomed(act: Act, find: FindRules, doomed: Doomed, most: int | None = 
 
     Their ids go too, so a device that sent one may send it again while the study takes reports; those of
     withdrawn ones stay until it is closed, with stated retention or a relay until that is for good, and with
-    a relay the others' stay as long. What was fitted to them goes as well. Raises WrongSumsError where
-    nothing can be deleted until all were counted again.
+    a relay the others' stay as long. Raises WrongSumsError where nothing can be deleted until all were
+    counted again.
     """
     if most is None and (whole := _delete_whole(act, doomed)) is not None:
         return whole
@@ -70,9 +69,6 @@ def delete_doomed(act: Act, find: FindRules, doomed: Doomed, most: int | None = 
             break
         total += sum(not report.withdrawn for report in deleted)
         after = max(report.id for report in deleted)
-    if doomed.before is None:
-        # What was fitted to reports that were withdrawn since, too.
-        act(lambda session: forget_fitted(session, doomed.number))
     return total
 
 
@@ -100,7 +96,6 @@ def _empty_if_whole(session: Session, doomed: Doomed) -> int | None:
         return None
     partitions.empty_partition(session, doomed.number)
     forget_sums(session, [doomed.number])
-    forget_fitted(session, doomed.number)
     row.final = row.final or found.withdrawn > 0
     row.deletions += found.reports > 0
     return found.reports
@@ -124,7 +119,6 @@ def _delete_page(session: Session, find: FindRules, doomed: Doomed, after: bytes
         deleted = queries.delete_reports(session, chosen, after, doomed.at_once, withdrawn=is_over)
     if deleted:
         take_back_reports(session, find, doomed.study, doomed.number, deleted)
-        forget_fitted(session, doomed.number)
     if row is not None and not all(report.withdrawn for report in deleted):
         # An export under way would lack them, and pass for whole.
         row.deletions += 1

@@ -59,7 +59,7 @@ def run_run_retention(arguments: argparse.Namespace) -> int:
         )
         show({"done": False, "overdue": overdue, "deleted": {}}, arguments.json, lambda _: [said])
         return 0
-    require_yes(arguments, f"deleting {what} at {collector.url}, with their summaries and posteriors,")
+    require_yes(arguments, f"deleting {what} at {collector.url}, with their part of the summaries,")
     deleted: dict[str, int] = {}
     try:
         failed = _delete_each(collector, overdue, deleted, quiet=arguments.json)

@@ -1,7 +1,7 @@
 """Keeping what studies state: their reports are deleted when the days are over for which they are kept.
 
 Each version states it for its own reports: so many days after its `closes`, or without one after the day on
-which each of them arrived. With them goes their part of the running summary, and the running posterior.
+which each of them arrived. With them goes their part of the running summary.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 from sqlalchemy.orm import Session
 
-from collector.operator.fitting import forget_fitted_before
 from collector.operator.retention import REPORTS_AT_ONCE, Act, Doomed, delete_doomed, is_relayed
 from collector.reports.paging import page_limit
 from collector.reports.rules import kept_until
@@ -101,9 +100,6 @@ def _begin(session: Session, kept: Kept, today: date, by: str) -> bool:
     require_sums(session, kept.study, kept.number)
     number = queries.count_reports(session, queries.Chosen(kept.number, kept.before, kept.version))
     is_right = by != audit_log.BY_SERVER or is_vouched_for(session, today)
-    if is_right:
-        # Also where all of its reports were withdrawn since.
-        forget_fitted_before(session, kept.number, kept.version, kept.before)
     if not number:
         return False
     if not is_right:

@@ -47,7 +47,7 @@ def add_study_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentP
     lists.add_argument("words", nargs="?", default="", metavar="WORDS", help="of the id or the title")
     lists.add_argument("--state", choices=STATES, help="only studies in this state")
     add_json(lists)
-    text = "say how a study goes: its reports by day, its posterior's age, what is refused and why"
+    text = "say how a study goes: its reports by day, what is refused and why"
     status = add_remote(subparsers, "status", text, "status habits", run_status)
     status.add_argument("study", metavar="STUDY_ID")
     add_json(status)

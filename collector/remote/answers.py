@@ -104,7 +104,6 @@ STATUS = besides(
         by_day=list_of(members(day=text, reports=number)),
         versions=list_of(members(version=number, reports=number)),
         invitations_left=maybe(number),
-        posterior=maybe(members(day=text)),
         refused=counts,
         attention=list_of(text),
         retention=list_of(members(**KEPT)),

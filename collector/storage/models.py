@@ -150,18 +150,6 @@ class SumsRow(Base):
     sums: Mapped[bytes] = mapped_column(LargeBinary)
 
 
-class PosteriorRow(Base):
-    """What was last fitted to a version's summary: see operator/fitting.py. day: since 1970, UTC."""
-
-    __tablename__ = "posteriors"
-    __table_args__ = (ForeignKeyConstraint(["study", "version"], ["documents.study", "documents.version"]),)
-
-    study: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    version: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
-    day: Mapped[int]
-    fitted: Mapped[str] = mapped_column(Text)
-
-
 class SecureSumRow(Base):
     """The one set of reports that a node will ever sum for a study, and the sum once it was asked for."""
 

@@ -117,8 +117,8 @@ ACTIONS = {
     ),
     "retention": Action(
         "Delete what is overdue",
-        "Deletes the reports that were kept for as long as the study states, with their part of its summary "
-        "and its posterior. Nothing brings them back.",
+        "Deletes the reports that were kept for as long as the study states, with their part of its summary. "
+        "Nothing brings them back.",
         Role.OPERATE,
         _retention,
     ),

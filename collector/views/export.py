@@ -1,4 +1,4 @@
-"""The way out: a study's reports as a stream, or their running summary for a posterior without an export."""
+"""The way out: a study's reports as a stream, or their running summary, all that a posterior needs."""
 
 from __future__ import annotations
 

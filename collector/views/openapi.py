@@ -95,7 +95,6 @@ SCHEMAS: Document = {
             "versions": {"type": "array", "items": object_of({"version": COUNT, "reports": COUNT})},
             "invitations_left": {"type": ["integer", "null"]},
             "issuer": TEXT_OR_NULL,
-            "posterior": {"type": ["object", "null"]},
             "refused": {"type": "object", "additionalProperties": COUNT},
             "retention": {"type": "array", "items": KEPT},
             "attention": {"type": "array", "items": TEXT},

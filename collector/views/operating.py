@@ -65,7 +65,7 @@ def list_studies() -> Response:
 @operating.get("/studies/<study_id>/status")
 @requires(Role.READ)
 def show_status(study_id: str) -> Response:
-    """One study: reports by day and version, the posterior's age, what is refused, what to look after."""
+    """One study: reports by day and version, what is refused, what to look after."""
     collector = current_collector()
     study = next((one for one in collector.studies.get() if one.id == study_id), None)
     if study is None:
@@ -167,8 +167,7 @@ OPERATIONS = (
         "get",
         "/v1/studies/{study_id}/status",
         "readStatus",
-        "Reports by day and version, the last posterior's age, what is refused since the collector started, "
-        "and what to look after.",
+        "Reports by day and version, what is refused since the collector started, and what to look after.",
         {200: ("The study", json_of("Status"))},
         (*KEY, problems.STUDY_UNKNOWN),
         (STUDY_ID,),

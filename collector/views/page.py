@@ -9,7 +9,6 @@ from flask import Blueprint, Response, make_response, redirect, render_template,
 
 from collector.context import Collector, current_collector
 from collector.operator.at_a_collector import STATES
-from collector.operator.fitting import Fitted, last_made
 from collector.operator.overview import is_meant, listed, state_of
 from collector.problems import FORBIDDEN, KINDS, UNAUTHORIZED, ProblemError
 from collector.reports.rules import Rules
@@ -192,8 +191,6 @@ def _study(collector: Collector, overview: StudyOverview, said: dict[str, Any]) 
     """What the template shows of a study. said: its status."""
     rules = collector.rules.find(overview.id, overview.version)
     epsilon = float(rules.study.epsilon)
-    with collector.database.read() as session:
-        fitted = last_made(session, overview.number, overview.version)
     return {
         "id": overview.id,
         "version": overview.version,
@@ -211,7 +208,7 @@ def _study(collector: Collector, overview: StudyOverview, said: dict[str, Any]) 
         "public": [public_line(field) for field in rules.study.public],
         "cells": f"{rules.study.cells:,}",
         "few": _few(rules.study.cells, overview.reports_now),
-        "questions": _questions(rules, fitted, overview.reports_now),
+        "questions": _questions(rules),
         "status": said,
         "days": _days(said["by_day"]),
     }
@@ -231,7 +228,7 @@ def _state(study: StudyOverview, today: date) -> str:
     return f"open from {study.opens or 'its publication'} to {study.closes or 'its closing by an operator'}"
 
 
-def _questions(rules: Rules, fitted: Fitted | None, reports: int) -> list[dict[str, Any]]:
+def _questions(rules: Rules) -> list[dict[str, Any]]:
     # Each device draws its question by chance: about so many of all reports are on each.
     part = 1 / len(rules.study.questions) if rules.study.ask_one else 1.0
     return [
@@ -241,56 +238,6 @@ def _questions(rules: Rules, fitted: Fitted | None, reports: int) -> list[dict[s
             "words": rules.mechanisms[question.id].in_words(),
             "epsilon": rounded_up(float(rules.mechanisms[question.id].privacy.epsilon)),
             "influence": influence_in_words(rules.mechanisms[question.id], FALSE_SHARE, part),
-            "posterior": _posterior_view(fitted, question.id, reports),
         }
         for question in rules.study.questions
     ]
-
-
-def _posterior_view(fitted: Fitted | None, question: str, reports: int) -> dict[str, Any]:
-    """What the template shows of one question: a posterior, or why there is none yet."""
-    if fitted is None or question not in fitted.questions:
-        return {"missing": _why_missing(fitted, reports)}
-    found = fitted.questions[question]
-    rows = list(found["parameters"].items())
-    more = len(rows) - MOST_ROWS
-    if more > 0:
-        rows = sorted(rows, key=lambda row: -row[1]["mean"])[:MOST_ROWS]
-    scale = _scale([row for _, row in rows])
-    return {
-        "rows": [_row(name, row, scale) for name, row in rows],
-        "more": max(more, 0),
-        "n": found["n"],
-        "age": _age(fitted.days_ago),
-        "ok": found["ok"],
-        "remarks": [*found["reasons"], *found["notes"]],
-    }
-
-
-def _why_missing(fitted: Fitted | None, reports: int) -> str:
-    if fitted is not None and fitted.failure:
-        return f"The last fit failed: {fitted.failure}"
-    if not reports:
-        return "No posterior yet: there are no reports of this version."
-    return "No posterior yet: it comes with the next fit. Fits need “ldpkit serve --posteriors”."
-
-
-def _scale(rows: list[dict[str, float]]) -> tuple[float, float]:
-    """The ends of the axis that all intervals of a question share."""
-    low, high = min(row["q05"] for row in rows), max(row["q95"] for row in rows)
-    if low >= 0 and high <= 1:
-        return 0.0, 1.0
-    return low, max(high, low + 1e-9)
-
-
-def _row(name: str, row: dict[str, float], scale: tuple[float, float]) -> dict[str, Any]:
-    """start, width, mark: of the interval and the mean, in hundredths of the axis."""
-    low, high = scale
-    start, end, mark = (100 * (row[key] - low) / (high - low) for key in ("q05", "q95", "mean"))
-    numbers = {key: f"{row[key]:.3g}" for key in ("mean", "q05", "q95")}
-    places = {"start": start, "width": max(end - start, 0.5), "mark": mark}
-    return {"name": name, **numbers, **{key: round(place, 2) for key, place in places.items()}}
-
-
-def _age(days: int) -> str:
-    return {0: "today", 1: "yesterday"}.get(days, f"{days} days ago")

@@ -7,9 +7,7 @@ from threading import Event
 
 import pytest
 
-from collector.operator.fitting import Fitter
 from collector.reports import running_summary
-from collector.reports.paging import Opened
 from collector.reports.rules import Tally
 from ldp_client.answering import perturb_answers
 from ldp_client.mechanisms import mechanisms_of
@@ -84,7 +82,6 @@ def test_a_huge_one_is_refused_before_any_work(empty, monkeypatch):
     monkeypatch.setattr(running_summary, "_count_export", lambda *_: counted.append(1))
     monkeypatch.setattr(Tally, "summary", lambda *_: counted.append(1))
     assert problem(empty.summary()) == (409, "summary-too-costly")
-    Fitter(Opened(empty.collector.database, empty.collector.rules)).fit_all()
     assert not counted
 
 
@@ -109,13 +106,3 @@ def test_one_is_written_at_a_time(cells, monkeypatch):
             ended.set()
         assert first.result(30).status_code == 200
     assert problem(second) == (503, "overloaded")
-
-
-def test_without_reports_nothing_is_made_to_be_fitted(empty, study, monkeypatch):
-    """A hundred such studies would keep the process that fits posteriors busy for ever."""
-    empty.publish(study)
-    read = []
-    genuine = running_summary.read_summary
-    monkeypatch.setattr("collector.operator.fitting.read_summary", lambda *a: read.append(a) or genuine(*a))
-    Fitter(Opened(empty.collector.database, empty.collector.rules)).fit_all()
-    assert not read

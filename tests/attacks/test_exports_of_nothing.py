@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 
 from collector.exports.formats import FORMATS
-from collector.operator import fitting
 from collector.operator.retention import delete_study
 from collector.problems import ProblemError
 from collector.reports import paging
-from collector.reports.paging import Opened, open_export
+from collector.reports.paging import open_export
 from tests.collector.answered import problem
 
 
@@ -31,14 +30,3 @@ def test_an_export_under_way_does_not_end_as_if_it_were_whole(habits, study, mak
     with pytest.raises(ProblemError) as refused:
         list(pages)
     assert refused.value.kind.name == "study-deleted"
-
-
-def test_what_was_fitted_goes_with_a_study(habits, study, make_report, monkeypatch):
-    habits.put(make_report(study))
-    monkeypatch.setattr(fitting, "run_fit", lambda *_: fitting.Fitted(1, {}))
-    source = Opened(habits.collector.database, habits.collector.rules)
-    fitting.Fitter(source).fit_all()
-    delete_study(habits.collector.database, "habits")
-    fitting.Fitter(source).fit_all()
-    with habits.collector.database.read() as session:
-        assert fitting.last_fitted(session, 1, 1) is None

@@ -7,8 +7,6 @@ import os
 import numpy as np
 import pytest
 
-from collector.operator.fitting import Fitter, last_fitted
-from collector.reports.paging import Opened
 from inference.false_reports.far_out import false_report_notes, false_report_reasons
 from ldp_client import mechanism_for
 from ldp_client.core.randomness import NotForRealAnswers
@@ -62,14 +60,3 @@ def test_the_running_summary_finds_them_and_forgets_what_is_deleted(attacked):
     assert harness.summary().text == summarize(STUDY, sent[:-FALSE]).to_json()
     part = Summary.from_json(harness.summary().text, STUDY).questions["rating"]
     assert not false_report_reasons(MECHANISM, part)
-
-
-@pytest.mark.slow
-def test_the_running_posterior_says_so(attacked):
-    harness, _ = attacked
-    Fitter(Opened(harness.collector.database, harness.collector.rules)).fit_all()
-    with harness.collector.database.read() as session:
-        fitted = last_fitted(session, 1, 1)
-    rating = fitted.questions["rating"]
-    assert not rating["ok"]
-    assert any("farther out than the noise puts anybody" in reason for reason in rating["reasons"])

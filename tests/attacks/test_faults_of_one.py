@@ -165,7 +165,7 @@ def test_no_report_is_stored_on_the_invitation_of_another_with_its_id(make_harne
 
 
 def test_an_export_that_fails_leaves_no_report_in_a_servers_log(make_harness, monkeypatch, caplog):
-    """Granian and gunicorn log what leaves a stream, with what it came of."""
+    """Granian logs what leaves a stream, with what it came of."""
     harness = make_harness()
     harness.publish(EARLIER)
     report = build_report(EARLIER)

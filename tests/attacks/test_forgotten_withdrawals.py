@@ -1,5 +1,4 @@
-"""Have a withdrawn report, or one that a relay kept, come back once reports of its day expire, or what was
-fitted to it stay."""
+"""Have a withdrawn report, or one that a relay kept, come back once reports of its day expire."""
 
 from __future__ import annotations
 
@@ -8,9 +7,7 @@ from datetime import timedelta
 import pytest
 
 from collector.oblivious.keys import GatewayKeys
-from collector.operator.fitting import Fitted, Fitter, keep_fitted, last_fitted
 from collector.operator.retention import count_reports, delete_reports, delete_study
-from collector.reports.paging import Opened
 from tests.collector.answered import problem
 from tests.collector.conftest import build_report, build_study
 from tests.oblivious.conftest import relayed_study
@@ -52,36 +49,6 @@ def test_nothing_is_left_of_a_closed_study(expiring, delete):
     with expiring.collector.database.read() as session:
         assert session.connection().exec_driver_sql("SELECT count(*) FROM reports").scalar() == 0
     assert [problem(expiring.put(report)) for report in reports] == [(410, "study-closed")] * 2
-
-
-@pytest.mark.parametrize("expires", [False, True])
-def test_what_was_fitted_to_withdrawn_reports_goes_with_their_study(expiring, expires):
-    database, report = expiring.collector.database, build_report(STUDY)
-    expiring.put(report)
-    with database.write() as session:
-        keep_fitted(session, 1, 1, Fitted(0, {}))
-    expiring.withdraw(report.id, secret=report.secret)
-    if expires:
-        expiring.close("habits")
-        assert delete_reports(database, "habits", expiring.day + timedelta(1)) == 0
-    else:
-        assert delete_study(database, "habits") == 0
-    with database.read() as session:
-        assert last_fitted(session, 1, 1) is None
-
-
-def test_what_was_fitted_to_an_earlier_version_does_not_outlive_it(expiring):
-    """Nobody sees it any more, and no fit would ever follow what is withdrawn of it."""
-    database, reports = expiring.collector.database, [build_report(STUDY) for _ in range(2)]
-    for report in reports:
-        expiring.put(report)
-    with database.write() as session:
-        keep_fitted(session, 1, 1, Fitted(0, {}))
-    expiring.publish(build_study(2))
-    expiring.withdraw(reports[0].id, secret=reports[0].secret)
-    Fitter(Opened(database, expiring.collector.rules)).fit_all()
-    with database.read() as session:
-        assert last_fitted(session, 1, 1) is None
 
 
 def test_what_expired_in_a_study_with_a_relay_comes_back_at_no_time(make_harness, database_url, tmp_path):

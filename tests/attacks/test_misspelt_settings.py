@@ -13,7 +13,6 @@ COMMANDS = [
     ["admin", "keys", "list"],
     ["admin", "token"],
     ["backup", "--out", "copy"],
-    ["posteriors", "--once"],
     ["init"],
     ["export", "habits", "--out", "reports.ndjson", "--token", "t"],
 ]

@@ -31,7 +31,6 @@ COMMANDS = [
     ["admin", "migrate"],
     ["admin", "recount"],
     ["backup", "--out", "copy"],
-    ["posteriors", "--once"],
 ]
 
 OF_ISSUERS = [

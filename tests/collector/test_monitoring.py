@@ -13,7 +13,6 @@ from datetime import timedelta
 import pytest
 import yaml
 
-from collector.operator.fitting import Fitted, keep_fitted, this_day
 from tests.collector.conftest import REPOSITORY, TOKEN
 
 FILES = REPOSITORY / "docs" / "monitoring"
@@ -53,8 +52,6 @@ def busy(habits, make_study, study, make_report):
     habits.put(make_report(study, digest="0" * 64))
     habits.withdraw(report.id)
     habits.client.get("/metrics", headers={"Authorization": "Bearer wrong"})
-    with habits.collector.database.write() as session:
-        keep_fitted(session, 1, 1, Fitted(this_day() - 2, {"ever": {"ok": True}}))
     habits.collector.studies.forget()
     return habits
 
@@ -65,7 +62,6 @@ def test_every_metric_that_is_named_exists(busy):
     assert missing(alerts() + panels(), names) == set()
     assert missing(["sum by (stduy) (ldpkit_quue_reports)"], names) == {"stduy", "ldpkit_quue_reports"}
     for line in ('ldpkit_study_days_left{study="other"} 6.0',
-                 'ldpkit_study_posterior_age_days{study="habits"} 2.0',
                  'ldpkit_study_open{study="habits"} 1.0', "ldpkit_database_up 1.0",
                  'ldpkit_request_seconds_count{route="reports.put"} 3.0'):  # fmt: skip
         assert line in text

@@ -517,7 +517,7 @@ def test_a_foreign_title_moves_no_cursor(capsys):
 
     status = {"id": "x", "title": "\x1b[2Jgone", "state": "open", "days_left": None, "opens": None,
               "closes": None,
-              "reports": 0, "by_day": [], "versions": [], "version": 1, "posterior": None, "refused": {},
+              "reports": 0, "by_day": [], "versions": [], "version": 1, "refused": {},
               "invitations_left": None, "attention": [], "retention": []}  # fmt: skip
     show(status, False, in_lines)
     assert "\x1b" not in capsys.readouterr().out

@@ -12,7 +12,6 @@ from sqlalchemy import text
 from collector.logs import JsonLines
 from collector.operator import retention
 from collector.operator.days import Days
-from collector.operator.fitting import Fitted, keep_fitted, last_fitted, this_day
 from collector.reports.running_summary import build_sums
 from collector.storage.audit_log import entries
 from ldp_client.documents.errors import InputError, LdpkitError, TransferError
@@ -57,8 +56,6 @@ def test_the_server_deletes_what_was_kept_for_long_enough(kept, make_report, mon
     monkeypatch.setattr(retention, "REPORTS_AT_ONCE", 2)
     for study_id in ("closing", "rolling", "habits"):
         send(kept, make_report, study_id, 5)
-    with kept.collector.database.write() as session:
-        keep_fitted(session, 3, 1, Fitted(this_day(), {}))
     pass_days(kept, 1)
     send(kept, make_report, "rolling")
     pass_days(kept, 29)
@@ -67,8 +64,6 @@ def test_the_server_deletes_what_was_kept_for_long_enough(kept, make_report, mon
     # Of the day before one is left; "habits" states nothing.
     assert reports(kept) == {"closing": 5, "habits": 5, "rolling": 1}
     assert kept.summary("rolling").get_json()["questions"]["ever"]["n"] == 1
-    with kept.collector.database.read() as session:
-        assert last_fitted(session, 3, 1) is None
     pass_days(kept, 1)
     assert reports(kept) == {"closing": 5, "habits": 5, "rolling": 0}
     pass_days(kept, 1)
@@ -160,7 +155,7 @@ def test_the_first_reports_to_go_are_told_a_week_ahead(asked, kept, make_report,
     first = f"2 reports of version 1, the first to go, are kept until {last} and no longer"
     for left in (7, 0):
         kept.day = last - timedelta(left)
-        assert told() == [f"look after: {first}, nor in summary and posterior: export them"]
+        assert told() == [f"look after: {first}, nor in the summary: export them"]
 
 
 def test_a_study_that_keeps_reports_for_very_long_says_nothing_of_it(kept, make_study, make_report):

@@ -121,20 +121,6 @@ def test_serve_refuses_a_port_in_use_and_a_bad_database(tmp_path):
         run("serve", "--database", "sqlite:////nosuch/x", "--port", "0", "--token", "token-for-the-tests")
 
 
-def test_a_node_fits_no_posteriors(tmp_path):
-    with raises(InputError, "node.no_posteriors"):
-        run(
-            "serve",
-            "--role",
-            "node",
-            "--node-key",
-            str(tmp_path / "key"),
-            "--posteriors",
-            "--token",
-            "token-for-the-tests",
-        )
-
-
 def test_serve_refuses_no_workers():
     with pytest.raises(SystemExit):
         run("serve", "--workers", "0")
@@ -144,7 +130,7 @@ def test_the_parser_loads_nothing_of_the_extra():
     script = (
         "import argparse, sys; from collector.cli import add_commands; "
         "add_commands(argparse.ArgumentParser().add_subparsers()); "
-        "print({'flask', 'sqlalchemy', 'gunicorn', 'pyarrow'} & set(sys.modules))"
+        "print({'flask', 'sqlalchemy', 'granian', 'pyarrow'} & set(sys.modules))"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=REPOSITORY, capture_output=True, text=True, check=True

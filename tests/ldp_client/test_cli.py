@@ -234,7 +234,7 @@ COLUMNS = ["summarize", "STUDY", "r.parquet", "--out", "d", "--engine"]
         (["fsspec"], ["summarize", "STUDY", "s3://a/b", "--out", "d"], "ldpkit[tables]"),
         (["s3fs"], ["summarize", "STUDY", "s3://a/b", "--out", "d"], "ldpkit[s3]"),
         (["adlfs"], ["summarize", "STUDY", "az://a/*.parquet", "--out", "d"], "ldpkit[az]"),
-        (["flask", "sqlalchemy", "gunicorn"], ["serve"], "ldpkit[collector]"),
+        (["flask", "sqlalchemy", "granian"], ["serve"], "ldpkit[collector]"),
         (["statsmodels"], ["demo"], "ldpkit[demo]"),
         (["shtab"], ["completion", "bash"], "ldpkit[completion]"),
         (["cryptography"], ["study", "keygen", "--out", "key.pem"], "ldp-client[signing]"),

@@ -55,6 +55,7 @@ def write(path: Path, reports: Sequence[Report]) -> bytes:
     if path.suffix == ".ndjson":
         path.write_text("".join(f"{report.to_json()}\n" for report in reports))
     else:
+        path.unlink(missing_ok=True)
         write_reports(reports, path)
     return path.read_bytes()
 

@@ -195,7 +195,6 @@ def test_a_collector_of_other_studies_does_not_become_a_node(network, tmp_path):
 
 
 def test_shares_have_no_running_summary(network):
-    """`ldpkit posteriors` on a node's database finds nothing to fit, and says so."""
     network.publish("ever")
     network.answer(3)
     collector = network.nodes[0].app.extensions["ldpkit"]
