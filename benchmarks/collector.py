@@ -25,8 +25,7 @@ from tests.collector.postgresql import Postgresql
 
 STUDY = load_study()
 ORDINARY = [sys.executable, "-m", "benchmarks.collector_baselines.ordinary_flask"]
-GUNICORN = collector_command("gunicorn")
-GRANIAN = collector_command("granian")
+GRANIAN = collector_command()
 CONNECTIONS = 64
 PAYLOAD = os.urandom(128)
 
@@ -106,7 +105,7 @@ def part_of(count: int, share: float) -> int:
 
 def singles_and_batches(share: float) -> None:
     """The first rows: one report a request, then batches, then the same again as duplicates."""
-    for name, command in (("ordinary Flask", ORDINARY), ("gunicorn", GUNICORN), ("granian", GRANIAN)):
+    for name, command in (("ordinary Flask", ORDINARY), ("granian", GRANIAN)):
         with serving(command) as server:
             singles = one_by_one(part_of(2000 if command is ORDINARY else 10_000, share))
             show(f"{name}: one report a request", measure(server, singles, CONNECTIONS))

@@ -37,11 +37,11 @@ LONGEST_OUTAGE = 300.0
 class Trial:
     """One database that goes through many faults. disk: None where the server is only killed."""
 
-    def __init__(self, folder: Path, server: str, disk: FailingDisk | None, reports: int) -> None:
+    def __init__(self, folder: Path, disk: FailingDisk | None, reports: int) -> None:
         self._reports = reports
         self._folder = disk.root if disk else folder
         self._disk = disk
-        self._command = [*collector_command(server), "--database", f"sqlite:///{self._folder / 'x.sqlite3'}"]
+        self._command = [*collector_command(), "--database", f"sqlite:///{self._folder / 'x.sqlite3'}"]
         self._random = random.Random(SEED)
         self.acknowledged: set[str] = set()
 
@@ -80,10 +80,10 @@ class Trial:
 class PostgresqlTrial:
     """One collector of two workers on PostgreSQL, which goes through many faults and always comes back."""
 
-    def __init__(self, folder: Path, server: str, stack: ExitStack, reports: int) -> None:
+    def __init__(self, folder: Path, stack: ExitStack, reports: int) -> None:
         self._reports = reports
         self._folder = folder
-        self._command = [*collector_command(server), "--workers", "2"]
+        self._command = [*collector_command(), "--workers", "2"]
         self._random = random.Random(SEED)
         self._stack = stack
         self._primary = self._made()
@@ -166,11 +166,11 @@ def _requests(reports: Sequence[Report]) -> tuple[list[bytes], list[list[Report]
     return requests, members
 
 
-def run_trials(name: str, faults: int, server: str, reports: int) -> int:
+def run_trials(name: str, faults: int, reports: int) -> int:
     """So many kills, or losses of power; how many reports were lost."""
     with tempfile.TemporaryDirectory() as folder:
         disk = FailingDisk(Path(folder)) if name == "loss of power" else None
-        trial = Trial(Path(folder), server, disk, reports)
+        trial = Trial(Path(folder), disk, reports)
         start = time.perf_counter()
         for _ in range(faults):
             trial.fault()
@@ -179,12 +179,12 @@ def run_trials(name: str, faults: int, server: str, reports: int) -> int:
     return missing
 
 
-def run_on_postgresql(name: str, faults: int, server: str, reports: int) -> int:
+def run_on_postgresql(name: str, faults: int, reports: int) -> int:
     """So many restarts or failovers of PostgreSQL; how many reports were lost."""
     start = time.perf_counter()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        trial = PostgresqlTrial(folder, server, stack, reports)
+        trial = PostgresqlTrial(folder, stack, reports)
         for _ in range(faults):
             if name == "failover":
                 trial.fail_over()
@@ -211,17 +211,16 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--powers", type=int, default=20)
     parser.add_argument("--restarts", type=int, default=10, help="of PostgreSQL, of each kind")
     parser.add_argument("--failovers", type=int, default=5, help="of PostgreSQL")
-    parser.add_argument("--server", choices=["gunicorn", "granian"], default="granian")
     text = "sent through each fault; more than a server takes until it is killed"
     parser.add_argument("--reports", type=int, default=20_000, help=text)
     parser.add_argument("--on-postgresql", type=int, default=6000, help="sent through each fault of it")
     arguments = parser.parse_args(argv)
-    lost, server = 0, arguments.server
+    lost = 0
     for name, faults in {"kill -9": arguments.kills, "loss of power": arguments.powers}.items():
-        lost += run_trials(name, faults, server, arguments.reports) if faults else 0
+        lost += run_trials(name, faults, arguments.reports) if faults else 0
     of_postgresql = {"restart -m immediate": arguments.restarts, "restart -m fast": arguments.restarts}
     for name, faults in {**of_postgresql, "failover": arguments.failovers}.items():
-        lost += run_on_postgresql(name, faults, server, arguments.on_postgresql) if faults else 0
+        lost += run_on_postgresql(name, faults, arguments.on_postgresql) if faults else 0
     raise SystemExit(1 if lost else 0)
 
 

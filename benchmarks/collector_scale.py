@@ -41,7 +41,7 @@ class Cost(NamedTuple):
 @contextmanager
 def collectors(postgresql: Postgresql, workers: int, machines: int) -> Iterator[tuple[list[Server], str]]:
     """Collectors on one database, and where devices send: at the one, or at nginx before all."""
-    command = [*collector_command("granian"), "--workers", str(workers)]
+    command = [*collector_command(), "--workers", str(workers)]
     command += ["--database", postgresql.new_database()]
     with ExitStack() as stack:
         started = []

@@ -128,7 +128,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     arguments = parser.parse_args(argv)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        command = [*collector_command("granian"), "--database", f"sqlite:///{folder / 'x.sqlite3'}"]
+        command = [*collector_command(), "--database", f"sqlite:///{folder / 'x.sqlite3'}"]
         server = Server(folder, command, {})
         try:
             with proxied(folder, server.url) as url:

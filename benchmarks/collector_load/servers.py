@@ -35,9 +35,9 @@ arguments.run(arguments)
 """
 
 
-def collector_command(server: str) -> list[str]:
+def collector_command() -> list[str]:
     """`ldpkit serve` without what the other packages' commands load, on a database made if need be."""
-    return [sys.executable, "-c", SERVE, "serve", "--server", server]
+    return [sys.executable, "-c", SERVE, "serve"]
 
 
 class Server:

@@ -1,1 +1,1 @@
-"""The processes that listen: gunicorn or granian."""
+"""The processes that listen: granian."""

@@ -53,13 +53,11 @@ COLLECTOR_MODULES = (
     "cryptography",
     "flask",
     "granian",
-    "gunicorn",
     "prometheus_client",
     "psycopg",
     "segno",
     "sqlalchemy",
     "werkzeug",
-    "zstandard",
 )
 OTHER_MODULES = {"statsmodels": "demo", "shtab": "completion", "dask": "dask", "pyspark": "spark"}
 # What a full or broken disk says, also one that only this user has filled.

@@ -15,15 +15,14 @@ from tests.attacks.test_killed_workers import wait_for_another
 from tests.collector.conftest import START_SECONDS, build_report, build_study
 
 
-@pytest.mark.parametrize("kind", ["granian", "gunicorn"])
-def test_counts_lie_beside_the_database_and_may_go(start_server, tmp_path, kind):
+def test_counts_lie_beside_the_database_and_may_go(start_server, tmp_path):
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     left_over = tmp_path / f"{METRICS_PREFIX}left-over"
     left_over.mkdir()
     (left_over / "counter_1.db").write_bytes(b"")
     environment = {**os.environ, "TMPDIR": str(temporary)}
-    server = start_server("--workers", "2", "--server", kind, environment=environment)
+    server = start_server("--workers", "2", environment=environment)
     study = build_study()
     server.request("POST", "/v1/studies", study.document)
     assert not list(temporary.glob("*metrics*"))

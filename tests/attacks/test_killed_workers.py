@@ -14,7 +14,6 @@ import pytest
 from collector.serving.granian_server import ENDS_AT_ONCE, LONGEST_DELAY, respawn_delay
 from tests.collector.conftest import build_report, build_study
 
-KINDS = ("granian", "gunicorn")
 SECONDS = 60
 
 
@@ -27,9 +26,8 @@ def wait_for_another(server, worker):
     return children[0]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_workers_that_die_again_and_again_are_replaced(start_server, kind):
-    server = start_server("--server", kind)
+def test_workers_that_die_again_and_again_are_replaced(start_server):
+    server = start_server()
     study = build_study()
     server.request("POST", "/v1/studies", study.document)
     (worker,) = server.children()
@@ -51,9 +49,8 @@ def ended(process):
         return True
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_no_worker_outlives_a_master_that_was_killed(start_server, kind):
-    server = start_server("--server", kind)
+def test_no_worker_outlives_a_master_that_was_killed(start_server):
+    server = start_server()
     workers = server.children()
     assert workers
     server.process.kill()
@@ -74,7 +71,7 @@ def test_a_worker_that_never_lasts_is_started_ever_more_slowly():
 @pytest.mark.slow
 def test_a_client_that_holds_a_worker_is_not_the_workers_refusal(start_server):
     """The rest of a body does not come: the log says what was waited for, and nothing of a killed worker."""
-    server = start_server("--server", "granian")
+    server = start_server()
     address = urlsplit(server.url)
     head = b"PUT /v1/studies/x/reports/" + b"0" * 32 + b" HTTP/1.1\r\nHost: x\r\n"
     with socket.create_connection((address.hostname, address.port)) as client:

@@ -81,9 +81,8 @@ def log_of(path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["granian", "gunicorn"])
-def test_the_end_of_a_server_leaves_the_restored_file_alone(start_server, tmp_path, study, kind):
-    server = start_server("--server", kind, "--workers", "2")
+def test_the_end_of_a_server_leaves_the_restored_file_alone(start_server, tmp_path, study):
+    server = start_server("--workers", "2")
     (path,) = tmp_path.glob("*.sqlite3")
     server.request("POST", "/v1/studies", study.document)
     before, after = build_report(study), build_report(study)

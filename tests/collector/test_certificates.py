@@ -43,10 +43,9 @@ def write_certificate(folder, name="own", first=NOW - timedelta(1), last=NOW + t
     return str(chain), str(secret)
 
 
-@pytest.mark.parametrize("program", ["granian", "gunicorn"])
-def test_a_device_that_trusts_it_answers_over_https(tmp_path, program):
+def test_a_device_that_trusts_it_answers_over_https(tmp_path):
     chain, key = write_certificate(tmp_path)
-    server = Server(tmp_path, "--server", program, "--certificate", chain, "--key", key)
+    server = Server(tmp_path, "--certificate", chain, "--key", key)
     try:
         assert server.url.startswith("https://127.0.0.1:")
         trusted = ssl.create_default_context(cafile=chain)

@@ -105,11 +105,8 @@ def small_disk(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("server", ["granian", "gunicorn"])
-def test_a_full_file_system_loses_nothing_acknowledged(
-    start_server, small_disk, study, make_report, token, server
-):
-    running = start_server("--server", server, folder=small_disk.root, environment=small_disk.environment)
+def test_a_full_file_system_loses_nothing_acknowledged(start_server, small_disk, study, make_report, token):
+    running = start_server(folder=small_disk.root, environment=small_disk.environment)
     running.request("POST", "/v1/studies", study.document)
     reports = [make_report(study) for _ in range(20)]
     taken = {report.id: status_of(running, report) for report in reports[:5]}

@@ -70,9 +70,8 @@ def test_nothing_tells_when_or_who_or_what(habits, study, make_report):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["gunicorn", "granian"])
-def test_several_workers_are_added_up(start_server, study, make_report, kind):
-    server = start_server("--workers", "2", "--threads", "2", "--server", kind)
+def test_several_workers_are_added_up(start_server, study, make_report):
+    server = start_server("--workers", "2", "--threads", "2")
     server.request("POST", "/v1/studies", study.document)
     for _ in range(30):
         assert server.put(make_report(study)) == 201

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import json
 import os
 import re
 import signal
@@ -25,7 +24,6 @@ from ldp_client.documents.errors import InputError
 from tests.collector.conftest import REPOSITORY, START_SECONDS, TOKEN
 from tests.kit.errors import raises
 
-SERVERS = ("gunicorn", "granian")
 AGENT = "Device-Of-One-Person/7.3"
 CLIENT_ADDRESS = "127.0.0.77"
 
@@ -45,9 +43,8 @@ def raw(server, request, source=None):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", SERVERS)
-def test_kill_9_after_acknowledgement_loses_nothing(start_server, study, make_report, token, kind):
-    server = start_server("--server", kind)
+def test_kill_9_after_acknowledgement_loses_nothing(start_server, study, make_report, token):
+    server = start_server()
     server.request("POST", "/v1/studies", study.document)
     reports = [make_report(study) for _ in range(60)]
     with ThreadPoolExecutor(8) as pool:
@@ -60,22 +57,19 @@ def test_kill_9_after_acknowledgement_loses_nothing(start_server, study, make_re
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", SERVERS)
-def test_sigterm_stops_every_process(start_server, study, make_report, kind):
-    server = start_server("--workers", "2", "--threads", "2", "--server", kind)
+def test_sigterm_stops_every_process(start_server, study, make_report):
+    server = start_server("--workers", "2", "--threads", "2")
     server.request("POST", "/v1/studies", study.document)
     assert server.put(make_report(study)) == 201
     server.process.send_signal(signal.SIGTERM)
-    # gunicorn gives a worker that is still starting its 30 seconds of grace.
     assert server.process.wait(timeout=60) == 0
     assert not server.group_lives()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", SERVERS)
-def test_a_server_that_was_stopped_leaves_one_file(start_server, study, make_report, kind):
+def test_a_server_that_was_stopped_leaves_one_file(start_server, study, make_report):
     """Moved alone it has every acknowledged report, and nothing of a withdrawn one."""
-    server = start_server("--server", kind)
+    server = start_server()
     server.request("POST", "/v1/studies", study.document)
     payloads = {"hours": b"\x11\x5a\xc3\x77", "fruit": b"\5", "ever": b"\1"}
     kept, gone = make_report(study), make_report(study, payloads=payloads)
@@ -92,9 +86,8 @@ def test_a_server_that_was_stopped_leaves_one_file(start_server, study, make_rep
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", SERVERS)
-def test_a_killed_worker_is_replaced_and_loses_nothing(start_server, study, make_report, token, kind):
-    server = start_server("--server", kind)
+def test_a_killed_worker_is_replaced_and_loses_nothing(start_server, study, make_report, token):
+    server = start_server()
     server.request("POST", "/v1/studies", study.document)
     before, after = make_report(study), make_report(study)
     assert server.put(before) == 201
@@ -127,9 +120,8 @@ def test_a_ready_file_that_cannot_be_written_is_said_before_anything_listens(tmp
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", SERVERS)
-def test_nothing_that_identifies_a_sender_is_kept(start_server, study, make_report, kind):
-    server = start_server("--server", kind)
+def test_nothing_that_identifies_a_sender_is_kept(start_server, study, make_report):
+    server = start_server()
     server.request("POST", "/v1/studies", study.document)
     reports = [make_report(study) for _ in range(20)]
     client = connect(server, (CLIENT_ADDRESS, 0))
@@ -157,20 +149,9 @@ def test_nothing_that_identifies_a_sender_is_kept(start_server, study, make_repo
     assert reports[0].id.encode() not in output
 
 
-def test_malformed_http_gets_a_problem_document(start_server):
-    server = start_server("--server", "gunicorn")
-    assert raw(server, b"NOT HTTP\r\n\r\n").startswith(b"HTTP/1.1 400")
-    long_line = raw(server, b"GET /" + b"x" * 10_000 + b" HTTP/1.1\r\n\r\n")
-    assert long_line.startswith(b"HTTP/1.1 414")
-    assert json.loads(long_line.partition(b"\r\n\r\n")[2])["type"] == "urn:ldpkit:problem:uri-too-long"
-    many = b"".join(b"X-%d: y\r\n" % number for number in range(300))
-    assert raw(server, b"GET / HTTP/1.1\r\n" + many + b"\r\n").startswith(b"HTTP/1.1 431")
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", SERVERS)
-def test_a_chunked_body_is_read_and_limited(start_server, study, make_report, kind):
-    server = start_server("--server", kind)
+def test_a_chunked_body_is_read_and_limited(start_server, study, make_report):
+    server = start_server()
     server.request("POST", "/v1/studies", study.document)
     report = make_report(study)
     path = f"/v1/studies/habits/reports/{report.id}"
@@ -188,10 +169,9 @@ def test_a_chunked_body_is_read_and_limited(start_server, study, make_report, ki
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", SERVERS)
-def test_clients_that_do_not_hang_up_stop_no_others(start_server, kind):
+def test_clients_that_do_not_hang_up_stop_no_others(start_server):
     """Each keeps its end open after an answer that closes the connection."""
-    server = start_server("--server", kind)
+    server = start_server()
     parts = urlsplit(server.url)
     with ExitStack() as held:
         for _ in range(20):
@@ -205,12 +185,9 @@ def test_clients_that_do_not_hang_up_stop_no_others(start_server, kind):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", SERVERS)
-def test_sigterm_under_load_acknowledges_nothing_that_is_not_stored(
-    start_server, study, make_report, token, kind
-):
+def test_sigterm_under_load_acknowledges_nothing_that_is_not_stored(start_server, study, make_report, token):
     """Requests under way get an answer or a closed connection; what was acknowledged is there, once."""
-    server = start_server("--server", kind)
+    server = start_server()
     server.request("POST", "/v1/studies", study.document)
     acknowledged, statuses, sent = [], set(), []
 
@@ -261,13 +238,11 @@ def test_a_free_port_is_nobody_elses_before_the_workers_bind():
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere granian's master binds")
-@pytest.mark.parametrize("other", SERVERS)
-def test_of_two_that_start_at_one_port_at_once_one_listens(tmp_path, port, other):
+def test_of_two_that_start_at_one_port_at_once_one_listens(tmp_path, port):
     """Their workers shared it: devices were dealt between two databases, and both said that they listen."""
     servers = []
-    for name, kind in (("one", "granian"), ("other", other)):
+    for name in ("one", "other"):
         command = [sys.executable, "-m", "ldp_client.cli", "serve", "--new", "--port", str(port)]
-        command += ["--server", kind]
         command += ["--database", f"sqlite:///{tmp_path / name}.sqlite3"]
         environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "LDPKIT_TOKEN": TOKEN}
         servers.append(

@@ -181,7 +181,6 @@ def caddy_at(port, folder, gateway):
 
 RELAYS = {"ldpkit": ldpkit_relay, "nginx": nginx_relay, "caddy": caddy_relay}
 # Each relay with one of the servers.
-SERVERS = {"ldpkit": "gunicorn", "nginx": "granian", "caddy": "gunicorn"}
 
 
 def post(url, body, media_type=REQUEST_TYPE, method="POST"):
@@ -199,7 +198,7 @@ def post(url, body, media_type=REQUEST_TYPE, method="POST"):
 def test_a_report_goes_there_and_is_deleted_and_none_in_the_clear(start_server, tmp_path, keys, kind, send):
     keys.save(tmp_path / "ohttp.keys")
     environment = {"LDPKIT_OHTTP_KEYS": "ohttp.keys"}
-    collector = start_server("--only-ohttp", "--server", SERVERS[kind], environment=environment)
+    collector = start_server("--only-ohttp", environment=environment)
     relay, url = RELAYS[kind](tmp_path, f"{collector.url}/ohttp")
     try:
         study = relayed_study(url, keys)
