@@ -14,8 +14,6 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import zstandard
-
 from collector.problems import ProblemError
 from collector.reports.rules import Rules
 from collector.views.bodies import inflate
@@ -40,7 +38,6 @@ def decoders() -> dict[str, tuple[bytes, Callable[[bytes], object]]]:
         "report at fixed places": (text, form.read),
         "batch at fixed places": (batch, form.read_batch),
         "gzip": (gzip.compress(text), lambda body: inflate(body, "gzip", LIMIT)),
-        "zstd": (zstandard.compress(text), lambda body: inflate(body, "zstd", LIMIT)),
     }
 
 

@@ -180,7 +180,7 @@ MEDIA_TYPE_UNSUPPORTED = Kind(
     "media-type-unsupported",
     415,
     "The body's form is not supported",
-    "Send application/json, as it is or in gzip or zstd; shares as application/octet-stream.",
+    "Send application/json, as it is or in gzip; shares as application/octet-stream.",
 )
 STUDY_INVALID = Kind(
     "study-invalid", 422, "The study document is not valid", "Correct the field and publish again."

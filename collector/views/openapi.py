@@ -208,7 +208,7 @@ THROUGH = {"name": "through", "in": "query", "schema": Day().json_schema()}
 ENCODING = {
     "name": "Content-Encoding",
     "in": "header",
-    "schema": {"enum": ["identity", "gzip", "zstd"]},
+    "schema": {"enum": ["identity", "gzip"]},
     "description": "Applied to the whole body.",
 }
 

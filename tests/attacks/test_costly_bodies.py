@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
-import zstandard
 
 from collector import bounding
 from collector.bounding import Room
@@ -36,7 +35,7 @@ BODIES = {
     "huge numbers": b'{"reports":[' + b"1" * 900_000 + b"]}",
     "many keys": json.dumps({"reports": [{str(n): n for n in range(60_000)}]}).encode(),
 }
-COMPRESSIONS = {None: bytes, "gzip": gzip.compress, "zstd": zstandard.compress}
+COMPRESSIONS = {None: bytes, "gzip": gzip.compress}
 
 
 @pytest.fixture
@@ -87,9 +86,8 @@ def test_a_batch_of_wrong_reports_is_given_up_after_a_hundred(habits):
     assert good["id"] not in [report.id for report in habits.exported()]
 
 
-@pytest.mark.parametrize("encoding", ["gzip", "zstd"])
-def test_a_compressed_body_grows_to_a_multiple_of_itself(encoding):
-    compress = COMPRESSIONS[encoding]
+def test_a_compressed_body_grows_to_a_multiple_of_itself():
+    encoding, compress = "gzip", gzip.compress
     small, large = compress(b" " * SMALL_BYTES), compress(b" " * (SMALL_BYTES + 1))
     assert len(inflate(small, encoding, 1 << 20)) == SMALL_BYTES
     with raises(ProblemError, "body-too-large"):

@@ -6,7 +6,6 @@ import gzip
 import json
 
 import pytest
-import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -35,16 +34,7 @@ def gzipped(body):
     return gzip.compress(body)
 
 
-def zstandardised(body):
-    return zstandard.ZstdCompressor().compress(body)
-
-
-def zstandardised_as_a_stream(body):
-    stream = zstandard.ZstdCompressor(write_content_size=False).compressobj()
-    return stream.compress(body) + stream.flush()
-
-
-COMPRESSIONS = [("gzip", gzipped), ("zstd", zstandardised), ("zstd", zstandardised_as_a_stream)]
+COMPRESSIONS = [("gzip", gzipped)]
 
 
 @pytest.mark.parametrize("form", ["application/cbor", "text/plain", "application/octet-stream"])
@@ -126,21 +116,13 @@ def test_a_broken_encoding_is_400(habits, encoding, compress):
         assert kind_of(post(habits, body, encoding=encoding)) == (400, "malformed-encoding")
 
 
-def test_a_window_beyond_the_limit_is_400(habits):
-    parameters = zstandard.ZstdCompressionParameters(window_log=27, compression_level=1)
-    stream = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
-    body = stream.compress(b"x" * 1000) + stream.flush()
-    assert kind_of(post(habits, body, encoding="zstd")) == (400, "malformed-encoding")
-
-
 @settings(max_examples=300, deadline=None)
-@given(st.binary(max_size=200), st.sampled_from(["gzip", "zstd"]), st.booleans(), st.integers(0, 300))
-def test_inflating_answers_anything_with_bytes_or_a_problem(noise, encoding, genuine, place):
-    compress = {"gzip": gzipped, "zstd": zstandardised}[encoding]
-    body = bytearray(compress(noise) if genuine else noise)
+@given(st.binary(max_size=200), st.booleans(), st.integers(0, 300))
+def test_inflating_answers_anything_with_bytes_or_a_problem(noise, genuine, place):
+    body = bytearray(gzipped(noise) if genuine else noise)
     body[place : place + 1] = noise[:1]
     try:
-        inflated = inflate(bytes(body), encoding, LIMIT)
+        inflated = inflate(bytes(body), "gzip", LIMIT)
     except ProblemError:
         return
     assert len(inflated) <= LIMIT
