@@ -61,11 +61,11 @@ release: $(VENV)/dev.installed $(NPM_PACKAGES)
 
 # As root, with a Debian mirror in reach: containers' and machines' files from nothing to a posterior.
 machines: $(VENV)/dev.installed
-	$(BIN)/python -m deploy.check
+	$(BIN)/python -m tests.deploy.check
 
 # As root, with a Debian mirror in reach: `make test` on a Debian that has Python and make and nothing else.
 bare: $(VENV)/test.installed
-	$(BIN)/python -m deploy.bare
+	$(BIN)/python -m tests.deploy.bare
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -15,8 +15,8 @@ import pytest
 import yaml
 
 from collector.settings import Settings, refuse_unknown_variables
-from deploy import building, composed, containerfile
 from ldp_client.cli import build_parser
+from tests.deploy import building, composed, containerfile
 from tests.kit.errors import raises
 
 ROOT = Path(__file__).resolve().parents[2]

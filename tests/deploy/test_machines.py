@@ -17,7 +17,7 @@ def test_from_nothing_to_a_posterior_in_debian_roots(pytestconfig):
     if os.geteuid() != 0:
         pytest.skip("only root can enter another Debian: sudo make machines")
     need("debootstrap", "openssl", "build")
-    command = [sys.executable, "-m", "deploy.check", "--most", ANY_TIME]
+    command = [sys.executable, "-m", "tests.deploy.check", "--most", ANY_TIME]
     done = subprocess.run(
         command, cwd=pytestconfig.rootpath, capture_output=True, text=True, check=False, timeout=1800
     )

@@ -13,11 +13,11 @@ from typing import Any
 
 import yaml
 
-from deploy.building import image_variables
-from deploy.containerfile import Stage
-from deploy.roots import Inside, call, install, run, running
+from tests.deploy.building import image_variables
+from tests.deploy.containerfile import Stage
+from tests.deploy.roots import Inside, call, install, run, running
 
-FILE = Path(__file__).parent / "compose.yaml"
+FILE = Path(__file__).resolve().parents[2] / "deploy" / "compose.yaml"
 NOWHERE = "0.0.0.0"
 START_SECONDS = 60
 # What others' images start with.

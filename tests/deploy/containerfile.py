@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-FILE = Path(__file__).parent / "Containerfile"
+FILE = Path(__file__).resolve().parents[2] / "deploy" / "Containerfile"
 KNOWN = frozenset(
     "ARG COPY CMD ENTRYPOINT ENV EXPOSE FROM HEALTHCHECK RUN USER VOLUME WORKDIR".split()  # noqa: SIM905
 )

@@ -13,8 +13,8 @@ import zipfile
 from dataclasses import replace
 from pathlib import Path
 
-from deploy.building import REPOSITORY
-from deploy.roots import Inside, call, install, pip_settings, run, running, whole
+from tests.deploy.building import REPOSITORY
+from tests.deploy.roots import Inside, call, install, pip_settings, run, running, whole
 
 SCRIPT = "/srv/ldpkit/deploy/install.sh"
 PLACE = "var/lib/ldpkit"

@@ -15,8 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import release
-from deploy.check import refuse_unready, working_folder
-from deploy.roots import debian, install, pip_settings, whole
+from tests.deploy.check import refuse_unready, working_folder
+from tests.deploy.roots import debian, install, pip_settings, whole
 
 PACKAGES = ("python3", "python3-venv", "make")
 PLACE = "/srv/ldpkit"

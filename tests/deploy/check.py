@@ -24,13 +24,13 @@ from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 import release
-from deploy.building import REPOSITORY, Build
-from deploy.composed import Machine, services, stand_ins
-from deploy.containerfile import read
-from deploy.installing import try_installing
-from deploy.nodes import try_nodes
-from deploy.roots import copy, debian, missing_programs, pip_settings
-from deploy.trying import posterior_by_way_of, try_proxy, try_watching
+from tests.deploy.building import REPOSITORY, Build
+from tests.deploy.composed import Machine, services, stand_ins
+from tests.deploy.containerfile import read
+from tests.deploy.installing import try_installing
+from tests.deploy.nodes import try_nodes
+from tests.deploy.roots import copy, debian, missing_programs, pip_settings
+from tests.deploy.trying import posterior_by_way_of, try_proxy, try_watching
 
 MOST_SECONDS = 300
 Given = ParamSpec("Given")

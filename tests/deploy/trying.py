@@ -12,8 +12,8 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from deploy.composed import Machine, services
-from deploy.roots import Inside, call
+from tests.deploy.composed import Machine, services
+from tests.deploy.roots import Inside, call
 
 PORT = 8443
 PEOPLE = 200

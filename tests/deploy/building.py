@@ -7,10 +7,10 @@ import os
 import shutil
 from pathlib import Path
 
-from deploy.containerfile import Stage, Step, pairs, read
-from deploy.roots import PATH, Inside, call, copy
+from tests.deploy.containerfile import Stage, Step, pairs, read
+from tests.deploy.roots import PATH, Inside, call, copy
 
-REPOSITORY = Path(__file__).resolve().parents[1]
+REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 class Build:

@@ -6,8 +6,8 @@ import json
 import os
 from pathlib import Path
 
-from deploy.composed import Machine
-from deploy.roots import Inside, call
+from tests.deploy.composed import Machine
+from tests.deploy.roots import Inside, call
 
 PORT = 8443
 PEOPLE = 12
