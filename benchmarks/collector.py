@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from benchmarks.collector_bare import show_bare
 from benchmarks.collector_load.bodies import STUDY_ID, batch_request, fresh_reports, load_study, put_request
 from benchmarks.collector_load.generator import run_load
 from benchmarks.collector_load.servers import TOKEN, Server, collector_command
@@ -225,8 +226,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--rows", type=int, default=1_000_000, help="stored before the large runs")
     parser.add_argument("--minutes", type=float, default=0, help="only watch the memory for so long")
     parser.add_argument("--share", type=float, default=1, help="of each row's uploads")
+    parser.add_argument("--bare", action="store_true", help="only CPU of an upload beside a bare Flask route")
     arguments = parser.parse_args(argv)
     share = arguments.share
+    if arguments.bare:
+        show_bare(share)
+        return
     if arguments.minutes:
         memory_over(arguments.minutes, share)
         return

@@ -1,0 +1,120 @@
+"""CPU of one upload inside the process, as a ratio to a Flask route that does nothing.
+
+python -m benchmarks.collector --bare
+
+No socket and no commit: the WSGI application is called, and the writer answers at once. So the ratio holds
+on a busy machine too. Each way handles the same reports in turns, and the median turn counts.
+"""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Sequence
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+from flask import Flask
+
+from benchmarks.collector_load.bodies import fresh_reports, load_study
+from collector import create_app
+from collector.operator.init_cli import make_database
+from collector.reports.intake import Receipt
+from collector.settings import Settings
+from collector.studies.publishing import publish
+from schemas import Report
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
+
+TURNS = 9
+REPORTS = 300
+BARE = "bare Flask route"
+
+
+def bare_app() -> Flask:
+    """A Flask application whose one route reads the body and answers a small JSON document."""
+    app = Flask(__name__)
+
+    @app.put("/v1/studies/<study_id>/reports/<report_id>")
+    def put(study_id: str, report_id: str) -> tuple[dict[str, str], int]:
+        from flask import request
+
+        request.get_data()
+        return {"id": report_id, "result": study_id}, 201
+
+    return app
+
+
+def environ_of(report: Report, media_type: str) -> dict[str, Any]:
+    """The WSGI environment of an upload."""
+    body = report.to_json().encode()
+    return {
+        "REQUEST_METHOD": "PUT",
+        "PATH_INFO": f"/v1/studies/{report.study}/reports/{report.id}",
+        "SCRIPT_NAME": "",
+        "QUERY_STRING": "",
+        "SERVER_NAME": "127.0.0.1",
+        "SERVER_PORT": "80",
+        "SERVER_PROTOCOL": "HTTP/1.1",
+        "CONTENT_TYPE": media_type,
+        "CONTENT_LENGTH": str(len(body)),
+        "wsgi.version": (1, 0),
+        "wsgi.url_scheme": "http",
+        "wsgi.input": BytesIO(body),
+        "wsgi.errors": BytesIO(),
+        "wsgi.multithread": True,
+        "wsgi.multiprocess": False,
+        "wsgi.run_once": False,
+    }
+
+
+def seconds_of(app: WSGIApplication, environs: Iterable[dict[str, Any]]) -> float:
+    """CPU seconds in which an application stores all of these uploads."""
+
+    def start_response(
+        status: str, _headers: Sequence[tuple[str, str]], *_error: object
+    ) -> Callable[..., None]:
+        assert status.startswith("201")
+        return lambda _data: None
+
+    start = time.process_time()
+    for environ in environs:
+        for _part in app(environ, start_response):
+            pass
+    return time.process_time() - start
+
+
+def ratios(turns: int = TURNS, reports: int = REPORTS) -> dict[str, float]:
+    """CPU of an upload by the WSGI short cut and by the Flask view, each divided by that of a bare route."""
+    with tempfile.TemporaryDirectory() as folder:
+        settings = Settings(database=f"sqlite:///{folder}/bare.sqlite3", token="token-for-the-benchmark")
+        make_database(settings)
+        app = create_app(settings)
+        collector = app.extensions["ldpkit"]
+        study = load_study()
+        with collector.database.write() as session:
+            publish(session, study)
+        collector.writer.upload = lambda upload: [Receipt.STORED] * len(upload.reports)
+        # A parameter that the short cut does not know leaves the upload to the view.
+        ways: dict[str, tuple[WSGIApplication, str]] = {
+            BARE: (bare_app().wsgi_app, "application/json"),
+            "short cut": (app.wsgi_app, "application/json"),
+            "Flask view": (app.wsgi_app, "application/json; version=1"),
+        }
+        found: dict[str, list[float]] = {way: [] for way in ways}
+        for _turn in range(turns + 1):
+            sent = list(fresh_reports(study, reports))
+            for way, (application, media_type) in ways.items():
+                found[way].append(seconds_of(application, [environ_of(one, media_type) for one in sent]))
+        collector.close()
+    # The first turn loads what is loaded once.
+    middle = {way: statistics.median(seconds[1:]) for way, seconds in found.items()}
+    return {way: seconds / middle[BARE] for way, seconds in middle.items()}
+
+
+def show_bare(share: float) -> None:
+    """Print the ratio of each way."""
+    for way, ratio in ratios(reports=max(20, round(REPORTS * share))).items():
+        print(f"{way}: {ratio:.2f} of a bare Flask route", flush=True)
