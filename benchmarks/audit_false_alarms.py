@@ -12,13 +12,13 @@ import sys
 from collections.abc import Sequence
 from itertools import product
 
-from ldp_client.audit import reports as audit_of_reports
-from ldp_client.audit.noise import choice_checks
-from ldp_client.audit.surprise import pair_score
 from ldp_client.audit.views import Batch
 from ldp_client.mechanisms import mechanisms_of
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from schemas import Study
+from tests.privacy.checks import reports as audit_of_reports
+from tests.privacy.checks.noise import choice_checks
+from tests.privacy.checks.surprise import pair_score
 
 MECHANISMS = ("randomized_response", "oue", "sue", "olh", "subset_selection", "hadamard")
 EPSILONS = ("0.1", "0.5", "1", "2", "3", "4", "5", "6", "8", "10")

@@ -19,8 +19,6 @@ from ldp_client.words.text import visible
 from schemas import Study
 
 PLAN, CALIBRATION = "plan.json", "calibration.json"
-# Of the whole study rather than of one question.
-WHOLE = "(whole reports)"
 
 
 class Joined(NamedTuple):
@@ -50,7 +48,7 @@ class Earlier:
         return {name: self._on(name, posterior) for name, posterior in posteriors.items()}
 
     def _on(self, question: str, posterior: Posterior) -> Posterior:
-        about = (line for line in self.lines if line.question in (question, WHOLE))
+        about = (line for line in self.lines if line.question == question)
         before = tuple(f"{line.what}: {line.says}" for line in about if line.state == "bad")
         found = posterior.diagnostics
         return replace(posterior, diagnostics=replace(found, verdict=replace(found.verdict, before=before)))
@@ -220,7 +218,7 @@ def _calibrated(study: Study, name: str, entry: Any) -> Joined:
 
 def _audited(audits: Iterable[Mapping[str, Any]], posteriors: Mapping[str, Posterior]) -> Iterable[Joined]:
     known = {str(one.get("question")): one for one in audits}
-    for name in (*posteriors, *([WHOLE] if WHOLE in known else [])):
+    for name in posteriors:
         entry = known.get(name)
         if entry is None:
             yield Joined(name, "audit", "", "not audited")
@@ -232,9 +230,8 @@ def _audited(audits: Iterable[Mapping[str, Any]], posteriors: Mapping[str, Poste
         ]
         ok = entry.get("passed") is True and not failed and made != []
         said = f"{len(made)} checks made, {len(failed)} failed"
-        if name != WHOLE:
-            shown, stated = _digits(entry.get("lower_bound")), _digits(entry.get("epsilon"))
-            said += f"; reports showed an ε of at least {shown}, and {stated} is stated"
+        shown, stated = _digits(entry.get("lower_bound")), _digits(entry.get("epsilon"))
+        said += f"; reports showed an ε of at least {shown}, and {stated} is stated"
         yield Joined(name, "audit", "good" if ok else "bad", "; ".join([said, *failed]))
 
 

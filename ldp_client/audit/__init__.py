@@ -1,4 +1,4 @@
-"""An audit of a study's privacy from outside: runs the real mechanisms and tries to prove them wrong.
+"""An audit of a study's privacy: exact laws, and lower bounds on ε from events among real reports.
 
 Loaded by `ldpkit audit` and the tests only; standard library only.
 """

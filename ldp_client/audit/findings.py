@@ -1,6 +1,6 @@
 """What an audit found, for programs and for people."""
 
-from math import inf, sqrt
+from math import inf
 
 from ldp_client.words.text import rounded_up
 
@@ -33,8 +33,6 @@ class Audit:
         self.mechanism = mechanism
         self.epsilon, self.delta = epsilon, delta
         self.bound = 0.0
-        self.could_refute: "list[str]" = []
-        self.could_not: "list[str]" = []
         self.checks: "list[Check]" = []
 
     @property
@@ -50,37 +48,8 @@ class Audit:
             "delta": repr(self.delta),
             "lower_bound": "infinite" if self.bound == inf else repr(self.bound),
             "passed": self.passed,
-            "could_refute": self.could_refute,
-            "could_not_refute": self.could_not,
             "checks": [check.to_dict() for check in self.checks],
         }
-
-
-# A fault this many standard errors large is found in 99 of 100 audits.
-FOUND = 6.5 + 2.4
-
-
-def power_of(mechanism: "Any", samples: int) -> "tuple[list[str], list[str]]":
-    """Which errors so many reports could refute, and which they could not."""
-    rest = [
-        "anything that is rarer, or that only another machine or other software does",
-        "random bytes that somebody can predict",
-    ]
-    if hasattr(mechanism, "odds") and hasattr(mechanism, "supported"):
-        count, p = mechanism.choices, float(mechanism.p)
-        each = max(30, 5 * samples // count) * (20 if count > 20 else 4)
-        step = FOUND * sqrt(p * (1 - p) / each)
-        return [
-            f"a choice that tells the truth {step:.2g} more, or less, often than p = {p:.4g}",
-            "a coin that is wrong by 2**-32, where one word or one block of digits decides",
-        ], [f"extra truth with a probability below {step:.2g} that no single word decides", *rest]
-    numbers = len(mechanism.words(bytes(mechanism.payload_size)))
-    size = FOUND * 0.9 / sqrt(samples / 2 * min(numbers, 8))
-    return [
-        f"noise that is {100 * size:.2g} % too small",
-        f"an answer without noise, or one payload, with probability {15 / samples:.1g}",
-        f"noise of one report again in the next, in {15 / samples:.1g} of them",
-    ], ["smaller errors in the middle of the noise's law", *rest]
 
 
 def table(audits: "list[Audit]") -> "list[str]":
@@ -105,8 +74,6 @@ def table(audits: "list[Audit]") -> "list[str]":
         if place:
             audit = audits[place - 1]
             lines += [f"    {_mark(check)} {check.name}: {check.detail}" for check in audit.checks]
-            lines += [f"    could refute: {error}" for error in audit.could_refute]
-            lines += [f"    could not refute: {error}" for error in audit.could_not]
     return lines
 
 

@@ -22,6 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from ldp_client.audit.findings import Check
     from ldp_client.core.randomness import Source
     from ldp_client.documents.rational import Rational
     from ldp_client.documents.study import Question
@@ -251,6 +252,10 @@ class Stage:
         self.epsilon = epsilon
         self.answers = answers
         self.coin = coin or mechanism
+
+    def name_of(self, check: "Check") -> str:
+        """The name of one of its checks, with its own before it."""
+        return f"{self.name}: {check.name}" if self.name else check.name
 
 
 def stages_of(mechanism: "Any", question: "Question") -> "list[Stage]":

@@ -1,7 +1,6 @@
 """The command `ldpkit audit`."""
 
 import json
-from time import process_time_ns
 
 from ldp_client.audit.auditing import audit_study
 from ldp_client.audit.findings import table
@@ -34,7 +33,7 @@ def run_audit(arguments: "argparse.Namespace", study: "Study") -> int:
     questions = chosen_questions(study, arguments.question)
     progress = progress_of(arguments)
     progress(say("cli.auditing", count=len(questions)))
-    for audit in audit_study(study, questions, arguments.samples, process_time_ns):
+    for audit in audit_study(study, questions, arguments.samples):
         audits.append(audit)
         progress(Step(say("cli.audited", question=audit.question), len(audits), len(questions) + 1))
     is_passed = all([audit.passed for audit in audits])

@@ -60,11 +60,6 @@ def perturb_file(
     return _perturb(study, answers_path, reports_path, progress, note, again, refusals)
 
 
-def perturb_invented(study: "Study", answers_path: str, reports_path: str, refusals: bool) -> int:
-    """As `perturb_file`, for an audit of reports that nobody sends: of invented people, also with tokens."""
-    return _perturb(study, answers_path, reports_path, lambda _: None, lambda _: None, False, refusals)
-
-
 def _perturb(
     study: "Study",
     answers_path: str,

@@ -6,14 +6,14 @@ import shutil
 import pytest
 
 from ldp_client import answering
-from ldp_client.audit.auditing import sample_checks
-from ldp_client.audit.javascript import PORT
-from ldp_client.audit.reports import possible_answers
-from ldp_client.audit.whole import path_checks
 from ldp_client.bulk import perturbing
 from ldp_client.mechanisms import mechanisms_of
 from schemas import Study
 from tests import studies
+from tests.privacy.checks.auditing import sample_checks
+from tests.privacy.checks.javascript import PORT
+from tests.privacy.checks.reports import possible_answers
+from tests.privacy.checks.whole import path_checks
 
 PUBLIC = [
     {"id": "region", "choices": ["north", "south", "a longer name"]},

@@ -3,13 +3,13 @@
 import pytest
 
 from ldp_client.audit.answers import random_answers
-from ldp_client.audit.products import product_checks
 from ldp_client.core.randomness import urandom
 from ldp_client.documents.errors import StudyError
 from ldp_client.mechanisms import mechanism_for
 from ldp_client.mechanisms.sampled_products import SampledProducts
 from schemas import Study
 from tests import studies
+from tests.privacy.checks.products import product_checks
 
 AGE = {"id": "age", "bounds": ["18", "90"], "cuts": ["30", "60"]}
 YES_NO = [{"id": name, "ask": "yes_no"} for name in ("sex", "works")]

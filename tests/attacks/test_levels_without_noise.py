@@ -5,13 +5,7 @@ import shutil
 import numpy as np
 import pytest
 
-from ldp_client.audit import audit_mechanism
 from ldp_client.audit.answers import random_answers
-from ldp_client.audit.auditing import sample_checks
-from ldp_client.audit.javascript import PORT, javascript_checks
-from ldp_client.audit.products import LIMIT, least_found, power_by_level, product_checks
-from ldp_client.audit.reports import answers_of_all_levels, bulk_checks, possible_answers
-from ldp_client.audit.surprise import count_score
 from ldp_client.bulk import numbers, perturbing
 from ldp_client.core.quantise import UNIT
 from ldp_client.mechanisms import mechanism_for
@@ -19,6 +13,9 @@ from ldp_client.mechanisms.sampled_products import SampledProducts
 from schemas import Study
 from tests import studies
 from tests.portable.vector_records import LOGISTIC
+from tests.privacy.checks.auditing import audit_mechanism, sample_checks
+from tests.privacy.checks.javascript import PORT, javascript_checks
+from tests.privacy.checks.reports import answers_of_all_levels, bulk_checks, possible_answers
 
 LABELS = list("abcdefgh")
 JOB = {"id": "job", "ask": "choice", "choices": LABELS}
@@ -144,33 +141,3 @@ def test_javascript(tmp_path, fault, given, expected):
     assert f"in JavaScript: {expected}" in failed(javascript_checks(*args, port))
     if given == "random.forTests":
         assert failed(javascript_checks(*args)) == set()
-
-
-def test_what_the_audit_says_that_it_could_refute_it_does():
-    """Of one label alone, with a coin that is so much off; and not with one that is hardly off."""
-    levels, dice = len(LABELS), np.random.default_rng(3)
-    records = [SOUND.quantise(answer) for answer in random_answers(QUESTION, SAMPLES)]
-    of_label = np.asarray([record[JOBS] == LABEL for record in records])
-    pairs = np.asarray(SOUND.coordinates)
-    vectors, people, p = np.asarray(records), np.arange(SAMPLES), float(SOUND.p)
-
-    def passed(change):
-        places = np.searchsorted(SOUND.ends, dice.integers(0, SOUND.total, SAMPLES), side="right")
-        true = dice.random(SAMPLES) < p + change * of_label
-        positive = vectors[people, pairs[places, 0]] * vectors[people, pairs[places, 1]] > 0
-        payloads = [bytes([told]) for told in 2 * places + (positive == true)]
-        return all(check.passed for check in product_checks(SOUND, records, payloads))
-
-    less, more = (least_found(SAMPLES / levels, p, sign) for sign in (-1, 1))
-    assert not passed(-less)
-    assert not passed(more)
-    assert passed(0)
-    assert passed(-less / 4)
-    assert f"{less:.2g} less, or {more:.2g} more," in power_by_level(SOUND, SAMPLES)[0][0]
-
-
-def test_an_error_that_no_report_shows_is_said_to_stay_unseen():
-    could, could_not = power_by_level(SOUND, SAMPLES // 4)
-    assert "more" not in could[0]
-    assert "more" in could_not[0]
-    assert count_score(SAMPLES // 4 / len(LABELS), SAMPLES // 4 / len(LABELS), float(SOUND.p)) < LIMIT

@@ -5,11 +5,8 @@ import shutil
 import numpy as np
 import pytest
 
-from ldp_client.audit import audit_mechanism
 from ldp_client.audit.answers import inside_answers
-from ldp_client.audit.auditing import draw, sample_checks
-from ldp_client.audit.javascript import PORT, javascript_checks
-from ldp_client.audit.reports import bulk_checks
+from ldp_client.audit.auditing import draw
 from ldp_client.bulk import numbers, perturbing, quantising
 from ldp_client.core.quantise import UNIT
 from ldp_client.mechanisms import mechanism_for
@@ -17,6 +14,9 @@ from ldp_client.mechanisms.base import Mechanism, Privacy
 from ldp_client.mechanisms.sampled_products import SampledProducts
 from schemas import Study
 from tests import studies
+from tests.privacy.checks.auditing import audit_mechanism, sample_checks
+from tests.privacy.checks.javascript import PORT, javascript_checks
+from tests.privacy.checks.reports import bulk_checks
 
 STUDY = Study(studies.document(studies.PRODUCTS))
 PRODUCTS = STUDY.questions[0]

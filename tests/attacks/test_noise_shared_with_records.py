@@ -4,13 +4,13 @@ import pytest
 
 from ldp_client.answering import perturb_answers
 from ldp_client.audit.answers import Stream
-from ldp_client.audit.auditing import sample_checks
-from ldp_client.audit.payloads import payload_checks
-from ldp_client.audit.reports import answers_of_all_levels, assembly_checks
 from ldp_client.mechanisms import mechanisms_of
 from ldp_client.mechanisms.base import MECHANISMS, Mechanism, Privacy
 from schemas import Rational, Study
 from tests import studies
+from tests.privacy.checks.auditing import sample_checks
+from tests.privacy.checks.payloads import payload_checks
+from tests.privacy.checks.reports import answers_of_all_levels, assembly_checks
 
 PEOPLE = 1200
 TWO_SIGNS = {**studies.PRODUCTS, "mechanism": {**studies.PRODUCTS["mechanism"], "products": 2}}

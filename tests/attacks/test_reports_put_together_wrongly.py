@@ -5,13 +5,6 @@ import shutil
 import pytest
 
 from ldp_client.answering import perturb_answers
-from ldp_client.audit import devices
-from ldp_client.audit.auditing import sample_checks
-from ldp_client.audit.devices import device_checks
-from ldp_client.audit.javascript import PORT
-from ldp_client.audit.reports import possible_answers
-from ldp_client.audit.same_bytes import bulk_part_checks
-from ldp_client.audit.whole import path_checks
 from ldp_client.bulk import perturbing
 from ldp_client.core.randomness import urandom
 from ldp_client.device import memory
@@ -19,6 +12,13 @@ from ldp_client.mechanisms import mechanisms_of
 from ldp_client.mechanisms.memoized import Remembering
 from schemas import Study
 from tests import studies
+from tests.privacy.checks import devices
+from tests.privacy.checks.auditing import sample_checks
+from tests.privacy.checks.devices import device_checks
+from tests.privacy.checks.javascript import PORT
+from tests.privacy.checks.reports import possible_answers
+from tests.privacy.checks.same_bytes import bulk_part_checks
+from tests.privacy.checks.whole import path_checks
 
 STUDY = Study(studies.document(studies.YES_NO, {**studies.YES_NO, "id": "also"}))
 MEMOIZED = Study(studies.document(studies.MEMOIZED, studies.YES_NO))

@@ -5,12 +5,12 @@ import struct
 import numpy as np
 import pytest
 
-from ldp_client.audit import products
 from ldp_client.core.noise_levels import truth_threshold
 from ldp_client.core.randomness import NotForRealAnswers, read
 from ldp_client.mechanisms.sampled_products import SPARE_BITS, SQUARE, SampledProducts
 from schemas import Rational, Study
 from tests import studies
+from tests.privacy.checks import products
 
 STATED = {"name": "sampled_products", "epsilon": "2", "products": 2}
 QUESTION = Study(studies.document({**studies.PRODUCTS, "mechanism": STATED})).questions[0]

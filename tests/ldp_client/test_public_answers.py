@@ -7,7 +7,6 @@ import pytest
 
 from ldp_client import answering
 from ldp_client.answering import perturb_answers, public_values, quantise_answers, report_of
-from ldp_client.audit.reports import assembly_checks
 from ldp_client.bulk import public_many
 from ldp_client.cli import main
 from ldp_client.core.randomness import urandom
@@ -18,6 +17,7 @@ from schemas import Report, Study
 from tests import studies
 from tests.kit.errors import raises
 from tests.ldp_client.devices import Server, consenting
+from tests.privacy.checks.reports import assembly_checks
 
 PUBLIC = [
     {"id": "region", "choices": ["north", 'the "south"', "none"]},

@@ -137,7 +137,7 @@ def test_people_read_what_it_does(copy):
 
 
 AUDIT = """
-from ldp_client.audit.auditing import audit_mechanism
+from tests.privacy.checks.auditing import audit_mechanism
 
 for count in (3, 1000):
     question = Study(studies.document({**studies.CHOICE, **own, "choices": {"count": count}})).questions[0]

@@ -5,15 +5,15 @@ import random
 import pytest
 from scipy import stats
 
-from ldp_client.audit.noise import SIZE_LIMIT, choice_checks
-from ldp_client.audit.reports import WIDE_LIMIT
-from ldp_client.audit.surprise import Column, count_score, lag_score, most_of, pair_score
 from ldp_client.audit.views import Batch
 from ldp_client.mechanisms import mechanism_for
 from ldp_client.mechanisms.olh import SEED_BYTES, Olh
 from ldp_client.mechanisms.unary import Oue
 from schemas import Study
 from tests import studies
+from tests.privacy.checks.noise import SIZE_LIMIT, choice_checks
+from tests.privacy.checks.reports import WIDE_LIMIT
+from tests.privacy.checks.surprise import Column, count_score, lag_score, most_of, pair_score
 
 REPORTS = 3000
 RARE = [1e-6, 1e-4, 1e-3, 0.0025, 0.01, 0.03, 0.1, 0.3, 0.5]

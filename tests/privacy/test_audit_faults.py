@@ -5,18 +5,18 @@ import shutil
 import pytest
 
 from ldp_client import answering
-from ldp_client.audit import auditing, javascript
 from ldp_client.audit.answers import answers_for
 from ldp_client.audit.findings import Check
-from ldp_client.audit.javascript import PORT, javascript_checks
-from ldp_client.audit.replay import order_checks
-from ldp_client.audit.reports import assembly_checks, bulk_checks, possible_answers
 from ldp_client.bulk import perturbing
 from ldp_client.mechanisms import mechanism_for
 from ldp_client.mechanisms.number import Laplace
 from schemas import Study
 from tests import studies
 from tests.privacy import faults
+from tests.privacy.checks import auditing, javascript
+from tests.privacy.checks.javascript import PORT, javascript_checks
+from tests.privacy.checks.replay import order_checks
+from tests.privacy.checks.reports import assembly_checks, bulk_checks, possible_answers
 
 SAMPLES = 10_000
 PARTS = "each payload is its mechanism's on bytes of its own"

@@ -2,13 +2,13 @@
 
 import pytest
 
-from ldp_client.audit import auditing
 from ldp_client.mechanisms.base import pack_signed
 from ldp_client.mechanisms.number import Laplace
 from ldp_client.mechanisms.randomized_response import RandomizedResponse
 from ldp_client.mechanisms.refusable import RefusableNumber
 from schemas import Study
 from tests import studies
+from tests.privacy.checks import auditing
 
 SAMPLES = 4000
 YES_NO = {**studies.YES_NO, "refusal": True}

@@ -5,15 +5,15 @@ from base64 import b64encode
 
 import pytest
 
-from ldp_client.audit import javascript
-from ldp_client.audit.auditing import sample_checks
-from ldp_client.audit.javascript import PORT
-from ldp_client.audit.reports import possible_answers
-from ldp_client.audit.whole import path_checks
 from ldp_client.mechanisms import mechanisms_of
 from schemas import Study
 from tests import studies
 from tests.ldp_client.issuers import channel_of
+from tests.privacy.checks import javascript
+from tests.privacy.checks.auditing import sample_checks
+from tests.privacy.checks.javascript import PORT
+from tests.privacy.checks.reports import possible_answers
+from tests.privacy.checks.whole import path_checks
 
 KEYS = b64encode(bytes([1, 0, 32]) + bytes(range(32)) + bytes([0, 4, 0, 1, 0, 1])).decode()
 RELAY = {"batches": {"hours": 1}, "oblivious": {"relay": "http://127.0.0.1:8300/x", "keys": KEYS}}

@@ -3,11 +3,11 @@
 import pytest
 
 from ldp_client import mechanism_for
-from ldp_client.audit import audit_mechanism
 from ldp_client.mechanisms.tables.gaussian import TableStatisticsDdplr
 from ldp_client.mechanisms.tables.sensitivities import ddplr_sensitivity
 from schemas import Study
 from tests import studies
+from tests.privacy.checks.auditing import audit_mechanism
 
 SAMPLES = 1500
 

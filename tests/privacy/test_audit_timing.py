@@ -4,13 +4,13 @@ import pytest
 
 from ldp_client import mechanisms
 from ldp_client.audit.answers import answers_for, pairs_of
-from ldp_client.audit.timing import slower, time_checks
 from ldp_client.audit.views import Pair
 from ldp_client.core.randomness import random_bits
 from ldp_client.mechanisms.base import pack_signed
 from ldp_client.mechanisms.number import Laplace
 from schemas import Study
 from tests import studies
+from tests.privacy.checks.timing import slower, time_checks
 from tests.privacy.clocks import InstructionClock
 
 RUNS = 60

@@ -8,13 +8,13 @@ from copy import deepcopy
 
 from ldp_client import answering
 from ldp_client.audit.answers import Stream
-from ldp_client.audit.devices import answers_to, versions_of
 from ldp_client.audit.findings import Check
-from ldp_client.audit.reports import of_one_person
 from ldp_client.core.randomness import read
 from ldp_client.documents.report import SECRET_BYTES, report_id_of
 from ldp_client.files import batch
 from ldp_client.mechanisms.memoized import Remembering
+from tests.privacy.checks.devices import answers_to, versions_of
+from tests.privacy.checks.reports import of_one_person
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,16 +6,16 @@ goes wrong where reports are put together shows, with mechanisms that are sound 
 
 from collections import defaultdict
 
-from ldp_client.audit.columns import noise_columns, not_held
 from ldp_client.audit.findings import Check
-from ldp_client.audit.products import product_checks
-from ldp_client.audit.reports import WIDE_LIMIT
-from ldp_client.audit.surprise import Column, count_score, lag_score, pair_score
 from ldp_client.audit.views import Batch
 from ldp_client.documents.errors import ReportError
 from ldp_client.documents.report import Report
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.sampled_products import SampledProducts
+from tests.privacy.checks.columns import noise_columns, not_held
+from tests.privacy.checks.products import product_checks
+from tests.privacy.checks.reports import WIDE_LIMIT
+from tests.privacy.checks.surprise import Column, count_score, lag_score, pair_score
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,22 +9,22 @@ import tempfile
 from pathlib import Path
 
 from ldp_client import answering
-from ldp_client.audit.devices import device_checks
 from ldp_client.audit.findings import Check
-from ldp_client.audit.javascript import PORT, port_reports
-from ldp_client.audit.payloads import payload_checks
-from ldp_client.audit.reports import answers_of_all_levels, of_one_person
-from ldp_client.audit.same_bytes import bulk_part_checks, port_checks, port_task, rounds_checks
 from ldp_client.files import batch
+from tests.privacy.checks.devices import device_checks
+from tests.privacy.checks.javascript import PORT, port_reports
+from tests.privacy.checks.payloads import payload_checks
+from tests.privacy.checks.reports import answers_of_all_levels, of_one_person
+from tests.privacy.checks.same_bytes import bulk_part_checks, port_checks, port_task, rounds_checks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any
 
-    from ldp_client.audit.payloads import SampleChecks
     from ldp_client.documents.public import PublicField
     from ldp_client.documents.study import Study
+    from tests.privacy.checks.payloads import SampleChecks
 
     Mechanisms = dict[str, Any]
     Answers = dict[str, Any]
@@ -121,13 +121,17 @@ def _singly(study: "Study", mechanisms: "Mechanisms", told: "list[Answers]") -> 
     ]
 
 
+def _nothing(_: object) -> None:
+    """Whom no progress is told."""
+
+
 def _in_bulk(study: "Study", told: "list[Answers]") -> "list[str]":
     """As `ldpkit perturb` makes them of a file."""
     with tempfile.TemporaryDirectory() as folder:
         answers, reports = Path(folder, "answers.ndjson"), Path(folder, "reports.ndjson")
         answers.write_text("".join([json.dumps(one) + "\n" for one in told]), "utf-8")
         refusals = any([question.refusal for question in study.questions])
-        batch.perturb_invented(study, str(answers), str(reports), refusals)
+        batch._perturb(study, str(answers), str(reports), _nothing, _nothing, False, refusals)
         return reports.read_text("utf-8").splitlines()
 
 

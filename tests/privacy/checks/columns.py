@@ -5,11 +5,11 @@ Where two questions, two people, or a report's id share random bytes, columns of
 
 from ldp_client.audit.answers import SILENT, words_of
 from ldp_client.audit.findings import Check
-from ldp_client.audit.products import sign_told
-from ldp_client.audit.surprise import Column
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.gaussian_record import GaussianYesNoRecord
 from ldp_client.mechanisms.sampled_products import SampledProducts
+from tests.privacy.checks.products import sign_told
+from tests.privacy.checks.surprise import Column
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,16 +7,17 @@ import subprocess
 from collections import defaultdict
 from pathlib import Path
 
+import ldp_client
 from ldp_client.audit.answers import Stream, random_answers
 from ldp_client.audit.findings import Check
-from ldp_client.audit.noise import SIZE_LIMIT
-from ldp_client.audit.products import coined, product_checks
-from ldp_client.audit.surprise import count_score
-from ldp_client.audit.timing import slower
 from ldp_client.audit.views import Batch
 from ldp_client.documents.errors import AnswerError
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.sampled_products import SampledProducts
+from tests.privacy.checks.noise import SIZE_LIMIT
+from tests.privacy.checks.products import coined, product_checks
+from tests.privacy.checks.surprise import count_score
+from tests.privacy.checks.timing import slower
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from ldp_client.documents.study import Question, Study
 
-PORT = Path(__file__).parent.parent / "js" / "index.js"
+PORT = Path(ldp_client.__file__).parent / "js" / "index.js"
 PROGRAM = Path(__file__).parent / "javascript.mjs"
 OLDEST_NODE = 18
 MOST_CHOICES = 400

@@ -8,17 +8,17 @@ from copy import deepcopy
 
 from ldp_client import answering
 from ldp_client.audit.answers import Stream, answers_for, inside_answers, random_answers
-from ldp_client.audit.columns import noise_columns, not_held, support_column
 from ldp_client.audit.findings import Check
-from ldp_client.audit.noise import SIZE_LIMIT
-from ldp_client.audit.products import product_checks, rows_check
-from ldp_client.audit.surprise import Column, count_score, pair_score
 from ldp_client.audit.views import Batch
 from ldp_client.core.randomness import uniform_below, urandom
 from ldp_client.documents.errors import AnswerError
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from ldp_client.mechanisms.memoized import Remembering
 from ldp_client.mechanisms.sampled_products import SampledProducts
+from tests.privacy.checks.columns import noise_columns, not_held, support_column
+from tests.privacy.checks.noise import SIZE_LIMIT
+from tests.privacy.checks.products import product_checks, rows_check
+from tests.privacy.checks.surprise import Column, count_score, pair_score
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from copy import deepcopy
 
 from ldp_client.audit.answers import Stream
 from ldp_client.audit.findings import Check
-from ldp_client.audit.surprise import count_score
 from ldp_client.core.randomness import urandom
 from ldp_client.documents.errors import ReportError
+from tests.privacy.checks.surprise import count_score
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

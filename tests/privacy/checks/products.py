@@ -9,8 +9,8 @@ from collections import Counter, defaultdict
 
 from ldp_client.audit.answers import Stream, levels_of
 from ldp_client.audit.findings import Check
-from ldp_client.audit.surprise import count_score
 from ldp_client.core.quantise import UNIT
+from tests.privacy.checks.surprise import count_score
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -120,59 +120,6 @@ def _together(pairs: "list[Any]", again: float) -> float:
     same = count_score(sum([one[0] == other[0] for one, other in pairs]), len(pairs), again)
     alike = [(one[1] == other[1], one[2] * other[2] + (1 - one[2]) * (1 - other[2])) for one, other in pairs]
     return max(same, _agreement(alike))
-
-
-# A fault so many standard errors above the limit is found in 99 of 100 audits.
-POWER = 2.4
-
-
-def power_by_level(mechanism: "Any", samples: int) -> "tuple[list[str], list[str]]":
-    """Which errors of one level alone, of the field that has most, could be refuted, and which could not."""
-    fields = [*mechanism.features, mechanism.response]
-    levels = max([levels_of(field) for field in fields])
-    if levels == 1:
-        return [], []
-    leveled = {0, *[place for place, field in enumerate(fields, 1) if levels_of(field) > 1]}
-    sure = sum(
-        [
-            weight
-            for weight, block in zip(mechanism.weights, mechanism.blocks)
-            if any([leveled.issuperset(_owners(mechanism, product)) for product in block])
-        ]
-    )
-    reports, p = samples / levels * sure / mechanism.total, (1 + float(mechanism.gain)) / 2
-    # Where the pattern of signs is another one, a sign of it is the same in almost half of the cases.
-    slots = (mechanism.patterns - 1) / (mechanism.patterns / 2)
-    less, more = (_times(least_found(reports, p, sign), slots) for sign in (-1, 1))
-    found = [f"{by:.2g} {way}" for by, way in ((less, "less"), (more, "more")) if by is not None]
-    level = f"by each path, one level of a feature (of {levels}) that tells the truth"
-    refuted = [f"{level} {', or '.join(found)}, often"] if found else []
-    below = "" if more is None else f"less than {more:.2g} "
-    return refuted, [f"{level} {below}more often, where no single word decides that"]
-
-
-def _owners(mechanism: "Any", product: int) -> "list[int]":
-    """The fields of whose entries it is the product."""
-    return [mechanism.owners[entry] for entry in mechanism.coordinates[product]]
-
-
-def _times(value: "float | None", factor: float) -> "float | None":
-    return None if value is None else value * factor
-
-
-def least_found(reports: float, p: float, sign: int) -> "float | None":
-    """By how much a share must differ from p, upwards or downwards, to be found; None where none is."""
-    low, high = 0.0, 1 - p if sign > 0 else p
-
-    def score(change: float) -> float:
-        return count_score((p + sign * change) * reports, reports, p)
-
-    if score(high) < LIMIT + POWER:
-        return None
-    for _ in range(40):
-        middle = (low + high) / 2
-        low, high = (low, middle) if score(middle) >= LIMIT + POWER else (middle, high)
-    return high
 
 
 def step_check(mechanism: "Any", records: "Sequence[Any]") -> Check:

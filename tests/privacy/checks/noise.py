@@ -9,11 +9,11 @@ from math import exp, sqrt
 
 from ldp_client.audit.claims import beta_tail, lower_share, normal_cdf, upper_share
 from ldp_client.audit.findings import Check
-from ldp_client.audit.surprise import Column, count_score, lag_score, most_of, pair_score
 from ldp_client.core.noise_levels import NOISE_BITS
 from ldp_client.mechanisms.base import Mechanism
 from ldp_client.mechanisms.gaussian_record import GaussianYesNoRecord
 from ldp_client.mechanisms.refusable import RefusableNumber
+from tests.privacy.checks.surprise import Column, count_score, lag_score, most_of, pair_score
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
