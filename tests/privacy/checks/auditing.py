@@ -23,13 +23,16 @@ from tests.privacy.checks.whole import path_checks
 
 def audit_mechanism(mechanism, question, samples=SAMPLES, clock=None):
     """All checks of one mechanism that answers this question; those of time only with a clock."""
-    audit = auditing.audit_mechanism(mechanism, question, samples)
+    own: list[Check] = []
     stages = stages_of(mechanism, question)
+    # Before all else: what a mechanism does later shows beside a fresh one.
     for stage in stages:
         checks = _stage_checks(stage, question, samples, clock, FALSE_ALARM / len(stages))
         for check in checks:
             check.name = stage.name_of(check)
-        audit.checks += checks
+        own += checks
+    audit = auditing.audit_mechanism(mechanism, question, samples)
+    audit.checks += own
     if question.ask != "table" and not hasattr(mechanism, "permanent"):
         audit.checks += bulk_checks(mechanism, question, samples, sample_checks)
     return audit
