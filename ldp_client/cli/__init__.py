@@ -182,7 +182,6 @@ def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
         help=say("cli.help.answers"),
     )
     perturb.add_argument("--out", required=True, metavar="REPORTS", help=say("cli.help.reports"))
-    perturb.add_argument("--again", action="store_true", help=say("cli.help.again"))
     perturb.add_argument("--blanks-refuse", action="store_true", help=say("cli.help.blanks_refuse"))
     add_output(perturb)
     perturb.set_defaults(run=run_perturb)
@@ -265,7 +264,7 @@ def run_study_digest(arguments: argparse.Namespace) -> int:
 
 
 def run_perturb(arguments: argparse.Namespace) -> int:
-    """ldpkit perturb STUDY.json ANSWERS --out REPORTS [--again] [--blanks-refuse]"""
+    """ldpkit perturb STUDY.json ANSWERS --out REPORTS [--blanks-refuse]"""
     from ldp_client.files.batch import perturb_file
 
     if arguments.answers == STREAM:
@@ -279,8 +278,7 @@ def run_perturb(arguments: argparse.Namespace) -> int:
     def tell(count: int) -> None:
         progress(Step(say("cli.progress", count=count), count, max(count, people)))
 
-    again, blanks = arguments.again, arguments.blanks_refuse
-    count = perturb_file(study, arguments.answers, arguments.out, tell, _tell, again, blanks)
+    count = perturb_file(study, arguments.answers, arguments.out, tell, _tell, arguments.blanks_refuse)
     line = say("cli.reports_in", count=count, file=arguments.out)
     show(arguments, [line], {"study": study.id, "reports": count, "file": arguments.out})
     _tell(say("cli.perturbed_once"))

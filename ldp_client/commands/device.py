@@ -3,9 +3,8 @@
 import argparse
 import os
 import sys
-from contextlib import nullcontext
 
-from ldp_client.commands.holder import checked_table
+from ldp_client.commands.holder import check_tables
 from ldp_client.commands.output import add_output, show
 from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import (
@@ -24,7 +23,6 @@ from ldp_client.words.text import say, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
     from typing import Any
 
     from ldp_client.device.device import Device
@@ -52,7 +50,6 @@ def add_device(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "--refuse", action="append", default=[], metavar="QUESTION", help=say("cli.help.refuse")
     )
     answer.add_argument("--table", default="", metavar="FILE", help=say("cli.help.table"))
-    answer.add_argument("--again", action="store_true", help=say("cli.help.answer_again"))
     answer.add_argument("--max-epsilon", metavar="EPSILON", help=say("cli.help.max_epsilon"))
     answer.add_argument(
         "--digest", action="append", default=[], metavar="HEX", help=say("cli.help.digest_only")
@@ -184,16 +181,14 @@ def _answer(device: "Device", study_id: str, arguments: argparse.Namespace) -> s
     """Fetch the study, ask for consent, and answer; the report's id. Raises LdpkitError."""
     study = device.fetch(study_id)
     answers = _answers(study, arguments)
-    drawing: "AbstractContextManager[None]" = nullcontext()
     if study.unit == "holder":
-        drawing = checked_table(study, answers, arguments.table, device.ledger, arguments.again)
+        check_tables(study, answers)
     else:
         _check_answers(study, answers)
     if not arguments.yes:
         _ask_for_consent(study, device.collector)
     device.consent(study)
-    with drawing:
-        return device.answer(study, answers, arguments.invitation)
+    return device.answer(study, answers, arguments.invitation)
 
 
 def _tell_waiting(device: "Device", study_id: str) -> None:
@@ -212,7 +207,7 @@ def _answers(study: "Study", arguments: argparse.Namespace) -> "dict[str, Any]":
     from ldp_client.files.tables import table_answers
 
     if study.unit != "holder":
-        if arguments.table or arguments.again:
+        if arguments.table:
             raise InputError.say("cli.for_people", study=study.id)
         texts = split_settings(study, [*arguments.answers, *arguments.public])
         _refuse_unmeant(study, arguments)

@@ -36,7 +36,6 @@ from ldp_client.device.spending import Spend
 from ldp_client.documents.errors import LedgerError
 
 LOCK_SECONDS = 10.0
-_HOLDER_BYTES = 16
 
 
 class Ledger:
@@ -79,21 +78,6 @@ class Ledger:
         """The reports that wait to be sent, due or not."""
         with self.reading() as connection:
             return pending(connection)
-
-    def holder(self) -> str:
-        """What marks beside tables know this device by, wherever its folder is; "" before `name_holder`."""
-        with self.reading() as connection:
-            row = connection.execute("SELECT id FROM holder").fetchone()
-        return str(row[0]) if row else ""
-
-    def name_holder(self) -> str:
-        """The same, drawn at random where there is none yet. Raises LedgerError."""
-        if not self.holder():
-            with self.writing() as connection:
-                # Of two processes one names it.
-                query = "INSERT INTO holder SELECT ? WHERE NOT EXISTS (SELECT 1 FROM holder)"
-                connection.execute(query, (os.urandom(_HOLDER_BYTES).hex(),))
-        return self.holder()
 
     @contextmanager
     def reading(self) -> "Iterator[sqlite3.Connection]":

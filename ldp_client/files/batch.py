@@ -9,7 +9,6 @@ from ldp_client.core.randomness import urandom
 from ldp_client.documents.errors import AnswerError, InputError, RefusedError
 from ldp_client.files.answers import read_answers
 from ldp_client.files.disk import STREAM, replacing
-from ldp_client.files.perturbed import Mark
 from ldp_client.files.tables import table_answers
 from ldp_client.mechanisms import mechanisms_of
 from ldp_client.mechanisms.memoized import refuse_forgetful
@@ -40,24 +39,22 @@ def perturb_file(
     reports_path: str,
     progress: "Callable[[int], None]" = lambda _: None,
     note: "Callable[[str], None]" = lambda _: None,
-    again: bool = False,
     refusals: bool = False,
 ) -> int:
     """Write one report for each person of an answer file, NDJSON; returns how many.
 
     A data holder's file is its table, of which it writes one report.
     Nothing is written when any answer is wrong. progress is told how many are done, note in one line how many
-    answers were clipped. Uses NumPy where it is installed. again: take a file of which a mark beside it tells
-    that it, or what stood there before, was asked one of these questions in a study of this id. refusals:
-    take blanks as such, where questions offer them.
+    answers were clipped. Uses NumPy where it is installed. refusals: take blanks as such, where
+    questions offer them.
 
-    Raises InputError with the line, for such a file, and for memoized questions, which need a memory of each
-    person; RefusedError for a study with a route, or one whose reports need tokens.
+    Raises InputError with the line, for reports that exist, and for memoized questions, which need a memory
+    of each person; RefusedError for a study with a route, or one whose reports need tokens.
     """
     if study.channel is not None and study.channel.tokens is not None:
         # Before any noise is drawn: it would be spent for nothing.
         raise RefusedError.say("files.tokenless", study=study.id)
-    return _perturb(study, answers_path, reports_path, progress, note, again, refusals)
+    return _perturb(study, answers_path, reports_path, progress, note, refusals)
 
 
 def _perturb(
@@ -66,24 +63,23 @@ def _perturb(
     reports_path: str,
     progress: "Callable[[int], None]",
     note: "Callable[[str], None]",
-    again: bool,
     refusals: bool,
 ) -> int:
     refuse_route(study)
     if reports_path != STREAM and os.path.exists(reports_path):
         raise InputError.say("files.reports_exist", file=reports_path)
+    if os.path.exists(answers_path) and not os.path.isfile(answers_path) and not os.path.isdir(answers_path):
+        raise InputError.say("cli.answers_in_a_file")
     mechanisms = mechanisms_of(study)
     refuse_forgetful(mechanisms)
     _refuse_unasked(study, refusals)
-    mark = Mark(study, answers_path)
     clipped = ClippedCount()
-    with mark.drawing(reports_path, again):
-        if study.unit == "holder":
-            count = 1
-            perturb_table(study, mechanisms, answers_path, reports_path, clipped, mark)
-        else:
-            people = _quantised_people(study, mechanisms, answers_path, clipped, refusals)
-            count = _write_reports(study, mechanisms, people, reports_path, progress, mark)
+    if study.unit == "holder":
+        count = 1
+        perturb_table(study, mechanisms, answers_path, reports_path, clipped)
+    else:
+        people = _quantised_people(study, mechanisms, answers_path, clipped, refusals)
+        count = _write_reports(study, mechanisms, people, answers_path, reports_path, progress)
     if clipped.line():
         note(clipped.line())
     return count
@@ -93,9 +89,9 @@ def _write_reports(
     study: "Study",
     mechanisms: "Mechanisms",
     people: "Iterator[tuple[Quantised, Public]]",
+    answers_path: str,
     reports_path: str,
     progress: "Callable[[int], None]",
-    mark: Mark,
 ) -> int:
     """One report for each person; returns how many. Raises InputError where there is nobody."""
     count = 0
@@ -107,8 +103,7 @@ def _write_reports(
             count += len(chunk)
             progress(count)
         if not count:
-            raise InputError.say("files.no_answers", file=os.path.basename(mark.answers_path))
-        mark.note(reports_path)
+            raise InputError.say("files.no_answers", file=os.path.basename(answers_path))
     return count
 
 
@@ -165,7 +160,6 @@ def perturb_table(
     table_path: str,
     report_path: str,
     clipped: ClippedCount,
-    mark: Mark,
 ) -> None:
     """Write the report of a table, one line of NDJSON. Nothing is written when a value is wrong.
 
@@ -181,7 +175,6 @@ def perturb_table(
         raise InputError(f"{name}: {error.field}: {error.problem}", code="answer.table_invalid") from None
     with replacing(report_path, is_new=True, private=True) as file:
         file.write(report.to_json() + "\n")
-        mark.note(report_path)
 
 
 def counted_tables(

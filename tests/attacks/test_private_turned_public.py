@@ -218,25 +218,6 @@ def test_files_say_what_leaves_in_clear(tmp_path, capsys):
     assert "SENT AS IT IS, without noise: ever\n" in capsys.readouterr().err
 
 
-def test_a_file_whose_answers_had_noise_is_not_copied_in_clear(tmp_path, capsys):
-    """The very file that was perturbed, for a version that has the same column public; drawn again too."""
-    answers = tmp_path / "answers.csv"
-    answers.write_text("tea,ever\nyes,no\n")
-    for name, study in {
-        "first": Study(studies.document(TEA, EVER)),
-        "later": Study(studies.document(TEA, public=[TURNED["its id"]], version=2)),
-        "other": Study(studies.document(TEA, public=[TURNED["its id"]], id="other")),
-    }.items():
-        (tmp_path / name).write_text(study.to_json())
-    out = str(tmp_path / "reports")
-    assert main(["perturb", str(tmp_path / "first"), str(answers), "--out", out]) == 0
-    for more in ([], ["--again"]):
-        again = str(tmp_path / "again")
-        assert main(["perturb", str(tmp_path / "later"), str(answers), "--out", again, *more]) == 3
-        assert "when ever was asked behind noise" in capsys.readouterr().err
-    assert main(["perturb", str(tmp_path / "other"), str(answers), "--out", again]) == 0
-
-
 def test_the_same_text_asked_both_ways_is_said():
     """Whoever answers both gives away what the noise of one of them hides."""
     both = Study(studies.document(EVER, public=[TURNED["its text"]]))

@@ -41,13 +41,16 @@ HANGS_UP = """
 import os, signal, sys, time
 from pathlib import Path
 from ldp_client import cli
-from ldp_client.files import perturbed
+from ldp_client.files import batch
 
-def note(mark, path):
+perturb_people = batch.perturb_people
+
+def hung_up(*given, **named):
     signal.raise_signal(signal.SIGHUP)
     time.sleep(300 if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN else 0)
+    return perturb_people(*given, **named)
 
-perturbed.Mark.note = note
+batch.perturb_people = hung_up
 sys.exit(cli.main(["perturb", "study.json", "answers.csv", "--out", "reports"]))
 """
 

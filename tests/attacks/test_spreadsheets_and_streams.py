@@ -33,7 +33,7 @@ def given(monkeypatch, content):
     "words",
     [
         "perturb study.json book.xlsx --out out.ndjson",
-        "perturb study.json answers.csv --out OUT.XLSX --again",
+        "perturb study.json answers.csv --out OUT.XLSX",
         "summarize study.json book.xlsx --out out.json",
         "summarize study.json reports.ndjson --out out.xlsx",
         "fit study.json book.ods --out out",
@@ -56,8 +56,8 @@ def test_a_workbook_is_refused_in_one_line_that_says_what_to_do(words, capsys):
         ("export survey --token t --out p1.ndjson.gz", "in this format"),
         ("export survey --token t --summary --out s.zip", "in this format"),
         ("export survey --token t --summary --out s.csv", "no table"),
-        ("perturb study.json answers.csv --out out.NDJSON.ZST --again", "in this format"),
-        ("perturb study.json answers.csv --out out.parquet --again", "no table"),
+        ("perturb study.json answers.csv --out out.NDJSON.ZST", "in this format"),
+        ("perturb study.json answers.csv --out out.parquet", "no table"),
         ("summarize study.json reports.ndjson --out s.tsv", "in this format"),
         ("summarize study.json reports.ndjson --out s.csv", "no table"),
         ("study keygen --out key.zip", "in this format"),
@@ -99,14 +99,14 @@ def test_one_stream_is_not_two_files(monkeypatch, capsys):
 
 
 def test_standard_output_gets_the_whole_result_and_nothing_else(capsys):
-    assert main(["perturb", "study.json", "answers.csv", "--out", "-", "--again"]) == 0
+    assert main(["perturb", "study.json", "answers.csv", "--out", "-"]) == 0
     out, err = capsys.readouterr()
     assert len([Report.from_json(line) for line in out.splitlines()]) == 40
     assert "40 reports in -" in err
     assert main(["summarize", "study.json", "reports.ndjson", "--out", "-"]) == 0
     assert json.loads(capsys.readouterr().out)["format"].startswith("ldpkit.summary/")
     Path("answers.csv").write_text("ever\nyes\nperhaps\n")
-    assert main(["perturb", "study.json", "answers.csv", "--out", "-", "--again"]) == 3
+    assert main(["perturb", "study.json", "answers.csv", "--out", "-"]) == 3
     assert capsys.readouterr().out == ""
     assert not Path("-").exists()
 
@@ -123,20 +123,20 @@ def test_a_full_disk_behind_standard_output_is_one_line(monkeypatch, capsys, com
 
 
 def test_answers_are_no_stream_and_a_folder_is_none(monkeypatch, capsys):
-    """Noise is drawn once for a file, which a mark beside it says; true answers are copied nowhere."""
+    """Each run draws new noise; true answers are copied nowhere."""
     given(monkeypatch, b"ever\nyes\n")
     assert main(["perturb", "study.json", "-", "--out", "more.ndjson"]) == 2
-    assert "it is drawn once" in capsys.readouterr().err
+    assert "each run draws new noise" in capsys.readouterr().err
     assert main(["fit", "study.json", "reports.ndjson", "--out", "-"]) == 2
     assert "writes a folder" in capsys.readouterr().err
 
 
 def test_nor_are_they_a_pipe_by_another_name(capsys):
-    """A shell's <(…), or /dev/stdin: nothing would be marked, and a table could not be read twice."""
+    """A shell's <(…), or /dev/stdin: a table could not be read twice."""
     os.mkfifo("63")
     before = sorted(Path().iterdir())
     Path("holder.json").write_text(Study(studies.document(studies.TABLE, **studies.HOLDER)).to_json())
     for study in ("study.json", "holder.json"):
         assert main(["perturb", study, "63", "--out", "more.ndjson"]) == 3
-        assert "it is drawn once" in capsys.readouterr().err
+        assert "each run draws new noise" in capsys.readouterr().err
     assert sorted([*before, Path("holder.json")]) == sorted(Path().iterdir())

@@ -355,7 +355,10 @@ def test_an_answer_that_lost_its_quotes_is_not_repeated(capsys):
     [
         (["anser"], "there is no anser: did you mean answer?"),
         (["study", "chek", "study.json"], "there is no chek: did you mean check?"),
-        (["perturb", "s.json", "a.csv", "--out=r", "--agian"], "--agian (did you mean --again?)"),
+        (
+            ["perturb", "s.json", "a.csv", "--out=r", "--blanks-refuze"],
+            "--blanks-refuze (did you mean --blanks-refuse?)",
+        ),
         (["study", "check", "s.json", "--poeple", "3"], "not understood: --poeple (did you mean --people?)"),
         # A beginning is not the option: `--blanks` would have made refusals of blanks.
         (["perturb", "s.json", "a.csv", "--out", "r.ndjson", "--blanks"], "not understood: --blanks"),

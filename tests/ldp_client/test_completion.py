@@ -43,7 +43,7 @@ def test_each_script_is_one_that_its_shell_reads(scripts, shell):
 @pytest.mark.parametrize(
     ("words", "found"),
     [
-        (["ldpkit", "perturb", "--ag"], {"--again"}),
+        (["ldpkit", "perturb", "--bl"], {"--blanks-refuse"}),
         (["ldpkit", "aud"], {"audit", "audit-log"}),
         (["ldpkit", "study", "key"], {"keygen"}),
         (["ldpkit", "completion", "z"], {"zsh"}),

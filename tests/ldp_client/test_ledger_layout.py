@@ -14,7 +14,6 @@ from schemas import Report, Study
 from tests import studies
 from tests.kit.errors import raises
 from tests.ldp_client.devices import Server, consenting
-from tests.ldp_client.issuers import study_of
 
 TABLES = ("spent", "permanent", "seen", "consents", "publishers")
 STUDY = Study(studies.document(studies.YES_NO, version=2))
@@ -348,8 +347,6 @@ def test_nothing_of_layout_5_is_lost(tmp_path):
     after = consenting(tmp_path, "4").ledger
     assert [queued.invitation for queued in after.queued()] == ["CODE"]
     assert [vars(spend) for spend in after.spent()] == spent
-    assert not after.holder()
-    assert after.name_holder() == after.holder() == consenting(tmp_path, "4").ledger.name_holder()
 
 
 def test_a_row_of_layout_5_that_was_changed_is_noticed(tmp_path):
@@ -358,35 +355,3 @@ def test_a_row_of_layout_5_that_was_changed_is_noticed(tmp_path):
         connection.execute("UPDATE reports SET invitation = 'OTHER'")
     with raises(LedgerError, "device.ledger_changed"):
         consenting(tmp_path, "4")
-
-
-@pytest.mark.parametrize("change", ["UPDATE holder SET id = 'ab'", "DELETE FROM holder"])
-def test_a_holders_id_that_was_changed_is_noticed(tmp_path, change):
-    ledger = consenting(tmp_path, "4").ledger
-    ledger.name_holder()
-    with sqlite3.connect(ledger.path) as connection:
-        connection.execute(change)
-    with raises(LedgerError, "device.ledger_changed"):
-        consenting(tmp_path, "4")
-
-
-def test_a_row_of_layout_4_that_was_changed_is_noticed(tmp_path):
-    consenting(tmp_path, "4").answer(STUDY, {"ever": True}, "CODE")
-    with sqlite3.connect(as_layout_4(tmp_path)) as connection:
-        connection.execute("UPDATE reports SET invitation = 'OTHER'")
-    with raises(LedgerError, "device.ledger_changed"):
-        consenting(tmp_path, "4")
-
-
-@pytest.mark.parametrize(
-    "change", ["UPDATE tokens SET token = 'ab'", "DELETE FROM tokens", "DELETE FROM channels"]
-)
-def test_a_token_that_was_changed_is_noticed(tmp_path, change):
-    device = consenting(tmp_path, "8", "http://127.0.0.1:9")
-    device.answer(study_of("http://127.0.0.1:9"), {"ever": True}, "CODE")
-    device.flush(attempts=1)
-    with sqlite3.connect(device.ledger.path) as connection:
-        assert connection.execute("SELECT count(*) FROM tokens").fetchone() == (1,)
-        connection.execute(change)
-    with raises(LedgerError, "device.ledger_changed"):
-        consenting(tmp_path, "8")

@@ -183,7 +183,7 @@ def test_perturb_writes_one_report_that_has_noise(tmp_path, written, capsys):
     arguments = ["perturb", str(tmp_path / "study.json"), written(csv_of(columns)), "--out"]
     texts = []
     for name in ("one.ndjson", "two.ndjson"):
-        assert cli.main([*arguments, str(tmp_path / name), "--again"]) == 0
+        assert cli.main([*arguments, str(tmp_path / name)]) == 0
         texts.append((tmp_path / name).read_text())
     assert "1 report in" in capsys.readouterr().out
     first, second = (Report.from_json(text) for text in texts)

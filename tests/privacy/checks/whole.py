@@ -131,7 +131,7 @@ def _in_bulk(study: "Study", told: "list[Answers]") -> "list[str]":
         answers, reports = Path(folder, "answers.ndjson"), Path(folder, "reports.ndjson")
         answers.write_text("".join([json.dumps(one) + "\n" for one in told]), "utf-8")
         refusals = any([question.refusal for question in study.questions])
-        batch._perturb(study, str(answers), str(reports), _nothing, _nothing, False, refusals)
+        batch._perturb(study, str(answers), str(reports), _nothing, _nothing, refusals)
         return reports.read_text("utf-8").splitlines()
 
 
