@@ -5,6 +5,7 @@ Each package registers its own subcommands under the entry point group `ldpkit.c
 
 import argparse
 import errno
+import signal
 import sys
 from contextlib import suppress
 from functools import cache
@@ -24,12 +25,13 @@ from ldp_client.commands.output import (
 )
 from ldp_client.commands.paper import add_paper, paper_lines
 from ldp_client.commands.parsers import SHORT, Parser, add_command, near_option
-from ldp_client.commands.signals import ending_by_signal
 from ldp_client.commands.signing import add_signing
 from ldp_client.commands.towards_set import add_people, count_of_people, refuse_without_people, set_in_words
 from ldp_client.documents.errors import (
+    EXIT_HUNG_UP,
     EXIT_INTERRUPTED,
     EXIT_OTHER,
+    EXIT_TERMINATED,
     InputError,
     LdpkitError,
     MissingExtraError,
@@ -70,7 +72,8 @@ def main(arguments: "Optional[list[str]]" = None) -> int:
         # As Python's standard error: not every place that it goes to holds all letters.
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        with ending_by_signal(), naming_output():
+        end_by_signal()
+        with naming_output():
             # Loading what the commands need takes a second, in which people interrupt too.
             return _run(_parsed(arguments))
     except LdpkitError as error:
@@ -86,6 +89,17 @@ def main(arguments: "Optional[list[str]]" = None) -> int:
         return EXIT_OTHER
     except OSError as error:
         return _full_output(error)
+
+
+def end_by_signal() -> None:
+    """Let SIGTERM and SIGHUP raise SystemExit: a command cleans up after itself.
+
+    A hang-up that is ignored, as under nohup, stays so.
+    """
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(EXIT_TERMINATED))
+    # Windows has none.
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:
+        signal.signal(signal.SIGHUP, lambda *_: sys.exit(EXIT_HUNG_UP))
 
 
 def _parsed(arguments: "Optional[list[str]]") -> argparse.Namespace:
