@@ -163,18 +163,11 @@ def _leaves_unseen(device: "Device", study_id: str) -> bool:
 
 def _send_earlier(device: "Device", study_id: str, arguments: argparse.Namespace, is_answered: bool) -> None:
     """Send what an earlier call could not, whatever keeps this study from being answered."""
-    from ldp_client.commands.late_invitations import give_instead, give_uninvited
-
     _tell_waiting(device, study_id)
-    given, out = arguments.invitation if is_answered else "", sys.stderr if arguments.json else sys.stdout
-    try:
-        has_it = not given or give_uninvited(device, study_id, given)
-    finally:
-        if device.ledger.queued() or is_answered:
-            print(_sent(_flush(device)), file=out)
-    # Not before its own was tried: that may be as good as ever.
-    if not has_it and give_instead(device, study_id, given, not arguments.yes):
-        print(_sent(_flush(device)), file=out)
+    if arguments.invitation and is_answered:
+        print(say("cli.invitation_unused", study=study_id), file=sys.stderr)
+    if device.ledger.queued() or is_answered:
+        print(_sent(_flush(device)), file=sys.stderr if arguments.json else sys.stdout)
 
 
 def _answer(device: "Device", study_id: str, arguments: argparse.Namespace) -> str:

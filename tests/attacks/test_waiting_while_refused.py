@@ -62,18 +62,6 @@ def test_the_command_sends_it_whatever_is_set(tmp_path, capsys, name, setting):
         assert not device.ledger.queued()
 
 
-def test_the_command_sends_it_where_an_invitation_is_refused(tmp_path, monkeypatch):
-    def refuses(*_):
-        raise LdpkitError("no such invitation")
-
-    with Server(FIRST.canonical()) as server:
-        _, report = queue(tmp_path, server.url)
-        monkeypatch.setattr(Device, "invite", refuses)
-        command = ["answer", f"{server.url}/v1/studies/survey", "--folder", str(tmp_path), "--yes"]
-        assert main([*command, "--set", "ever=yes", "--invitation", "code"]) != 0
-        assert sent(server) == [report]
-
-
 def test_where_nobody_answers_it_is_said_to_wait(tmp_path, capsys):
     with Server(FIRST.canonical()) as server:
         _, report = queue(tmp_path, server.url)
