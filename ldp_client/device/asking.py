@@ -20,7 +20,7 @@ def told_in(documents: "list[dict[str, Any]]", question: str) -> "dict[str, str]
     """For each language the digest of what a person is asked, and that of all but the words and the model.
 
     The former is of all but noise, model and order, of the title above where there are no words; the
-    latter has the noise, and is what older ledgers kept. documents: as of `in_each_plain`.
+    latter has the noise. documents: as of `in_each_plain`.
     """
     asked = [item for document in documents for item in document["questions"] if item["id"] == question]
     worded = [{"text": title_above(one, question), **item} for one, item in zip(documents, asked)]

@@ -4,8 +4,8 @@ the id of another's.
 It remembers the highest version, who signed it and the person's consent.
 
 The publisher is who signs with the pinned keys, else the collector, by its base URL: its identity is no
-proof, as whoever asks for it can repeat it. A row of the ledger without a publisher, of an older ledger or of
-a device without a collector, is taken for anybody's, and so is a study without one.
+proof, as whoever asks for it can repeat it. A row of the ledger without a publisher, of a device without a
+collector, is taken for anybody's, and so is a study without one.
 
 What this decides: which versions were seen, what a person agreed to, which permanent answer is repeated, what
 an invitation is for and what is withdrawn is each publisher's own. A question is asked once by each, and is
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from ldp_client.core.public_keys import PublicKey
 
-# An older ledger did not keep digests.
-ANY_DIGEST = ""
 # Which rows are about a publisher's study of some id: for the values that `Publisher.of` gives.
 OF_PUBLISHER = "study = ? AND (INSTR(?, char(10) || publisher || char(10)) OR ?)"
 
@@ -77,7 +75,7 @@ def note_version(
             raise RefusedError.say(
                 "device.older_version", study=study.id, version=study.version, seen=version
             )
-        if study.version == version and digest not in (study.digest, ANY_DIGEST):
+        if study.version == version and digest != study.digest:
             raise RefusedError.say("device.other_version", study=study.id, seen=version)
     signed_by = [key for version, _, key in rows if version == study.version and key]
     kept = key_id or max(signed_by, key=publisher.name.__eq__, default="")

@@ -12,10 +12,7 @@ from contextlib import contextmanager
 from fractions import Fraction
 
 from ldp_client.device.ledger_layout import (
-    LAYOUT,
     create_tables,
-    layout_of,
-    migrate,
     refuse_broken_seal,
     refuse_damage,
     reseal,
@@ -61,7 +58,6 @@ class Ledger:
         if not os.path.exists(self.path):
             self._create()
         self._restore_lock()
-        self._migrate()
         with self._open() as connection:
             # One state: another process may write between two statements.
             connection.execute("BEGIN")
@@ -129,13 +125,6 @@ class Ledger:
             raise LedgerError.say("device.ledger_twice", path=self.path)
         os.replace(fresh, self.path)
         _sync(self.folder)
-
-    def _migrate(self) -> None:
-        with self._open() as connection:
-            found = layout_of(connection)
-        if found != LAYOUT:
-            with locked(self.folder, LOCK_SECONDS), self._open() as connection:
-                migrate(connection)
 
     @contextmanager
     def _open(self, path: str = "") -> "Iterator[sqlite3.Connection]":

@@ -47,8 +47,7 @@ def recall(
         ]
         if same and not answers:
             raise AlreadyAnsweredError.say("device.other_noise", study=terms.study.id, question=question)
-        older = [answer for told, answer in kept if _is_older(told, now)]
-        found[question] = Remembering(terms.mechanisms[question], (answers + older + [None])[0])
+        found[question] = Remembering(terms.mechanisms[question], answers[0] if answers else None)
     return found
 
 
@@ -70,9 +69,8 @@ def remember(
         ]
         now = terms.told[question]
         exact = " ".join([f"{words}:{noise}" for words, noise in sorted(now.items())])
-        # An older ledger did not keep the words: they are those that it is asked in next.
         told = [_told(kept) for _, kept in rows]
-        place = place_of([set() if _is_older(one, now) else set(one) for one in told], set(now))
+        place = place_of([set(one) for one in told], set(now))
         if place is not None and place < len(rows):
             query = "UPDATE permanent SET fingerprint = ? WHERE study = ? AND fingerprint = ?"
             connection.execute(query, (exact, study.id, rows[place][1]))
@@ -101,7 +99,7 @@ def keeps_words(
     """Whether a permanent answer is kept to what the question asks now in any language; wholly: in all."""
     now = terms.told[question]
     kept = [_told(fingerprint) for _, fingerprint, _ in _rows(connection, terms.study, publisher)]
-    return any([is_same(told, now) if wholly else _is_older(told, now) or told.keys() & now for told in kept])
+    return any([is_same(told, now) if wholly else told.keys() & now for told in kept])
 
 
 def take_over(
@@ -147,10 +145,6 @@ def _question_of(key: str) -> str:
 
 
 def _told(fingerprint: str) -> "dict[str, str]":
-    """What the answer was given to, as `told_in` has it; of an older ledger {"": all but the words}."""
+    """What the answer was given to, as `told_in` has it."""
     both = [one.rpartition(":") for one in fingerprint.split()]
     return {words: noise for words, _, noise in both}
-
-
-def _is_older(told: "dict[str, str]", now: "dict[str, str]") -> bool:
-    return "" in told and told[""] in now.values()

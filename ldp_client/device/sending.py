@@ -190,7 +190,7 @@ class Sender:
         for report in withdrawn:
             if not now and self._waits(report, False, result):
                 continue
-            obstacle = say("device.no_secret") if not report.secret else self._obstacle(report)
+            obstacle = self._obstacle(report)
             if obstacle:
                 result.undeleted += 1
                 result.reason = result.reason or obstacle

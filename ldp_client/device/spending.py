@@ -40,13 +40,12 @@ def refuse_second_answers(connection: sqlite3.Connection, terms: "Terms", publis
     permanent answer that was its own before.
     """
     query = "SELECT publisher, version, words, epsilon FROM spent WHERE study = ? AND question = ?"
-    anybodys = not _went_elsewhere(connection, terms.study.id, publisher)
     for question in terms.mechanisms:
         asked = set(terms.told[question])
         for whose, version, words, epsilon in connection.execute(
             query, (terms.study.id, question)
         ).fetchall():
-            own = publisher.is_own(whose) and (whose or anybodys)
+            own = publisher.is_own(whose)
             if own:
                 paid_once = epsilon != "0" and not has_permanent(connection, terms.study, publisher, question)
                 again = question not in terms.memoized or terms.study.version <= version or paid_once
@@ -66,15 +65,6 @@ def refuse_second_answers(connection: sqlite3.Connection, terms: "Terms", publis
                 key = "device.answered_to" if elsewhere else "device.answered"
                 line = say(key, study=terms.study.id, question=question, whose=shown_publisher(whose))
                 raise AlreadyAnsweredError(line, elsewhere, code="device.question_answered")
-
-
-def _went_elsewhere(connection: sqlite3.Connection, study_id: str, publisher: "Publisher") -> bool:
-    """Whether what names no publisher was an answer to other collectors, as the reports of it say."""
-    query = "SELECT DISTINCT collector FROM reports WHERE study = ? AND publisher = ''"
-    # Older ledgers kept each in the spelling that was given; the nodes of a secure sum are no collector.
-    places = [row[0].lower().rstrip("/") for row in connection.execute(query, (study_id,)).fetchall()]
-    known = [place for place in places if " " not in place]
-    return "/" in publisher.name and bool(known) and not {"", publisher.name.lower()} & set(known)
 
 
 def refuse_others(

@@ -1,7 +1,5 @@
 """A new version asks another thing under the old id, so that an old permanent answer speaks for it."""
 
-import sqlite3
-
 import pytest
 
 from ldp_client.documents.errors import AlreadyAnsweredError, BudgetError
@@ -81,21 +79,3 @@ def test_what_was_withdrawn_is_not_asked_in_other_words(tmp_path):
     device.withdraw("survey")
     with pytest.raises(AlreadyAnsweredError, match="withdrawn"):
         device.answer(version(2, OPIATES), {"habit": "no"})
-
-
-def test_an_older_ledger_takes_the_next_words_for_its_own_and_then_keeps_them(tmp_path):
-    """It kept no words: nothing is paid twice for them, and one change later they are another question."""
-    from ldp_client.device.ledger_layout import reseal
-    from ldp_client.device.terms import terms_of
-
-    device = consenting(tmp_path, "40")
-    first = version(1, certain(SMOKES))
-    assert reported(device, first, "yes") == b"\x01"
-    connection = sqlite3.connect(tmp_path / "ledger.sqlite3")
-    connection.execute("UPDATE permanent SET fingerprint = ?", tuple(terms_of(first).told["habit"].values()))
-    reseal(connection)
-    connection.commit()
-    connection.close()
-    assert reported(device, version(2, certain(SMOKES)), "no") == b"\x01"
-    assert device.epsilon_left == 24
-    assert reported(device, version(3, certain(OPIATES)), "no") == b"\x00"

@@ -93,15 +93,15 @@ def test_one_key_is_one_party_under_any_names(tmp_path):
 
 @pytest.mark.parametrize("address", LOCAL)
 def test_requests_are_not_aimed_at_services_nearby(tmp_path, address):
-    """Neither when answering nor, from an older ledger, when sending and deleting."""
+    """Neither when answering nor, from a ledger, when sending and deleting."""
     nodes = [HONEST[0], f"{address}#{FOREIGN}"]
     study = build_study("ever", nodes=nodes)
     refuse(device_of(tmp_path, nodes=HONEST), study, "owner trusts")
 
 
 @pytest.mark.parametrize("address", LOCAL)
-def test_shares_of_an_older_ledger_are_not_sent_to_services_nearby(tmp_path, address, monkeypatch):
-    """A ledger that an earlier release wrote may hold shares for nodes that nobody trusts."""
+def test_shares_of_a_ledger_are_not_sent_to_services_nearby(tmp_path, address, monkeypatch):
+    """A ledger may hold shares for nodes that nobody trusts any more."""
     from ldp_client.device import upload
     from ldp_client.device.outbox import Queued, enqueue
 

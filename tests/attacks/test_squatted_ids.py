@@ -4,7 +4,6 @@ import sqlite3
 
 import pytest
 
-from ldp_client.device.terms import terms_of
 from ldp_client.documents.errors import AlreadyAnsweredError, BudgetError, RefusedError
 from ldp_client.documents.signed import ED25519
 from ldp_client.files.signing import new_key, sign_study
@@ -136,8 +135,8 @@ def test_the_pinned_keys_are_the_publisher_wherever_its_study_is(met):
     assert payloads.count({"habit": b"\x01"}) == 2
 
 
-def test_what_an_older_ledger_kept_is_anybodys(tmp_path):
-    """It did not say whose study was answered: no publisher gets another answer for that."""
+def test_what_a_device_without_a_collector_kept_is_anybodys(tmp_path):
+    """It does not say whose study was answered: no publisher gets another answer for that."""
     consenting(tmp_path, "40").answer(STUDY, {"ever": True})
     for url in (KNOWN, SQUATTER):
         device = consenting(tmp_path, "40", url)
@@ -148,31 +147,6 @@ def test_what_an_older_ledger_kept_is_anybodys(tmp_path):
     connection = sqlite3.connect(tmp_path / "ledger.sqlite3")
     assert connection.execute("SELECT DISTINCT publisher FROM spent").fetchall() == [("",)]
     connection.close()
-
-
-@pytest.mark.parametrize("question", [SMOKES, OTHER_HABIT])
-def test_a_stranger_is_not_given_what_an_older_ledger_answered_elsewhere(tmp_path, question):
-    """It would get the permanent answer first, in words of its own, and so keep the known one from it."""
-    first, second = (Study(studies.document(SMOKES, version=number)) for number in (1, 2))
-    known = consenting(tmp_path, "60", KNOWN)
-    known.answer(first, {"habit": "yes"})
-    with known.ledger.writing() as connection:
-        for table in ("spent", "permanent", "seen", "reports"):
-            connection.execute(f"UPDATE {table} SET publisher = ''")
-        connection.execute("UPDATE spent SET words = ''")
-        connection.execute(
-            "UPDATE permanent SET fingerprint = ?", tuple(terms_of(first).told["habit"].values())
-        )
-        connection.execute(
-            "UPDATE reports SET collector = ?", (KNOWN.replace("institute", "Institute") + "/",)
-        )
-    with pytest.raises(AlreadyAnsweredError):
-        consenting(tmp_path, "60", SQUATTER).answer(
-            Study(studies.document(question, version=3)), {"habit": "no"}
-        )
-    known.answer(second, {"habit": "no"})
-    payloads = [Report.from_json(item.body).payloads for item in known.ledger.queued()]
-    assert payloads == [{"habit": b"\x01"}] * 2
 
 
 def test_what_a_key_signed_is_withdrawn_where_it_was_sent(tmp_path):
