@@ -8,11 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from inference.analyses.arms import arms_apart
 from inference.analyses.assembling import assemble
 from inference.analyses.checking import Unchecked, checked, judged
 from inference.analyses.design_based import design_based
-from inference.analyses.drawn_together import Clusters
 from inference.analyses.effects import quantities_of, sets_levels
 from inference.analyses.false_reports import MODEL_FREE, WEIGHTED, analysis_sets
 from inference.analyses.middles import far_in_words, in_words
@@ -101,14 +99,13 @@ def analyse_table(
     peaks = peaks_of(analysis, model_of(analysis))
     _refuse_improper(analysis, peaks)
     method, drawn = draws_of(analysis, peaks, method, own_seed, draws, chains, progress)
-    alone, *arms = arms_apart(analysis, table, drawn.sites, Clusters.of_sample(over.sampled(table)))
     weighed = averaged(drawn.sites) if over.weighted else []
-    quantities = (*follows(drawn.sites), *weighed, *by_weights, *alone)
-    without = {one.name: MODEL_FREE for one in (*by_weights, *alone)}
+    quantities = (*follows(drawn.sites), *weighed, *by_weights)
+    without = {one.name: MODEL_FREE for one in by_weights}
     without |= {one.name: WEIGHTED for one in (*weighed, *by_weights) if over.weighted}
     found = _posterior(table, analysis, drawn, peaks, quantities, own_seed, over.by, seed=seed, method=method)
     found = _in_doubt(found, table, analysis, drawn.sites, follows, share, without)
-    held = found.diagnostics.with_model(*arms).with_model(*weights_apart(analysis, table, drawn.sites, over))
+    held = found.diagnostics.with_model(*weights_apart(analysis, table, drawn.sites, over))
     return replace(found, diagnostics=held.with_knowledge(left_out_of(analysis, people, over)))
 
 

@@ -17,7 +17,7 @@ MOST_PRINTED = 40
 # What only an analysis takes: without a formula, a fit refuses it.
 OPTIONS = (
     "table", "design", "formula", "family", "prior", "blanks", "cross", "by", "poststratify", "weights",
-    "wave", "paper", "inclusion", "strata", "cluster", "replicate_weights", "replicate_type",
+    "wave", "inclusion", "strata", "cluster", "replicate_weights", "replicate_type",
     "replicate_scale",
 )  # fmt: skip
 
@@ -41,8 +41,7 @@ def add_analysis(fit: argparse.ArgumentParser) -> None:
         "--wave",
         action="append",
         metavar="NAME=FILES",
-        help="STUDY.json,REPORTS[,ENTRY.csv] (ENTRY.csv: on paper), or TABLE.csv with --design, of one wave; "
-        "repeat it: `wave` is a column",
+        help="STUDY.json,REPORTS, or TABLE.csv with --design, of one wave; repeat it: `wave` is a column",
     )
     own.add_argument("--family", metavar="NAME", help="of the outcome, where not the usual one is wanted")
     own.add_argument(
@@ -71,7 +70,6 @@ def add_analysis(fit: argparse.ArgumentParser) -> None:
         metavar="SCALE",
         help="of their squared moves: a number, or one for each, A,B,…",
     )
-    own.add_argument("--paper", metavar="ENTRY.csv", help="records on paper, beside the reports or alone")
 
 
 def wants_analysis(arguments: argparse.Namespace) -> bool:
@@ -88,7 +86,7 @@ def run_analysis(arguments: argparse.Namespace, tell: Any, interval: Any) -> Any
 
 def _of_record(arguments: argparse.Namespace, tell: Any, interval: Any) -> Any:
     """The regression of a record where the formula has its response; else None."""
-    if arguments.study is None or arguments.reports is None or arguments.paper is not None:
+    if arguments.study is None or arguments.reports is None:
         return None
     from inference.analyses.page import check_file_name, save_analysis
     from inference.analyses.record_formula import FOR_SINGLE_QUESTIONS, record_formula
@@ -184,14 +182,6 @@ def _check(arguments: argparse.Namespace) -> None:
 
 def _check_one(arguments: argparse.Namespace) -> None:
     """The same of one table, or one study's reports."""
-    if arguments.paper is not None:
-        if arguments.study is None:
-            raise UsageError(
-                "--paper is of a study: give STUDY.json, and REPORTS where devices answered too",
-                code="options.paper_needs_study",
-            )
-        _refuse(arguments, ("table",), "is a survey without a study: it has no --paper beside it")
-        return
     if arguments.table is None:
         if arguments.study is None or arguments.reports is None:
             raise UsageError(
@@ -214,11 +204,6 @@ def _check_one(arguments: argparse.Namespace) -> None:
 
 def _check_waves(arguments: argparse.Namespace) -> None:
     """The same of waves."""
-    _refuse(
-        arguments,
-        ("paper",),
-        "is of one study: a wave's are the third of --wave NAME=STUDY,REPORTS,ENTRY.csv",
-    )
     _refuse(arguments, ("table",), "is one table: a wave of a survey is --wave NAME=TABLE.csv")
     if arguments.study is not None:
         raise UsageError(

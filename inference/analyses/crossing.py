@@ -10,7 +10,6 @@ import numpy as np
 import numpyro
 from jax import Array
 
-from inference.analyses.arms import IN_TABLE, Found, arms_of_all, has_arms
 from inference.analyses.cells import Cells, cells_of, joint_vectors
 from inference.analyses.formula import known_column
 from inference.analyses.joint_law import JointLaw, log_odds, one_sided, pair_of
@@ -34,7 +33,6 @@ from inference.results.verdict import BAD, PARTIAL, Part
 from inference.samplers import CHAINS, SAMPLERS
 from inference.sampling import KEPT, PRIOR_DRAWS, Sampled
 from inference.seeds import seed_of
-from ldp_client.commands.paper import ARM
 from ldp_client.documents.errors import InputError, UsageError
 from summaries.influence import FALSE_SHARE
 
@@ -70,7 +68,6 @@ def cross_table(
     drawn = SAMPLERS[method].draw(model, own_seed, draws, chains)
     before = law.drawn((PRIOR_DRAWS, len(levels)), np.random.default_rng(own_seed))
     prior, found, shares = model.parameters(before), model.parameters(drawn.sites), law.shares(drawn.sites)
-    alone, *arms = _of_arms(table, columns, by)
     hang = log_odds(columns, among, shares), log_odds(columns, among, law.shares(before))
     seen = _judged(found, prior, *hang, drawn, table.n, _notes(table, cells, columns), method)
     return AnalysisPosterior(
@@ -79,7 +76,7 @@ def cross_table(
         n=table.n,
         draws=found,
         prior_sd={name: float(values.std()) for name, values in prior.items()},
-        diagnostics=seen.with_model(*arms).with_model(impossible(columns, cells)),
+        diagnostics=seen.with_model(impossible(columns, cells)),
         study=table.digest,
         seed=seed,
         method=method,
@@ -89,7 +86,7 @@ def cross_table(
         formula=asked,
         form=cells.form,
         axes=_axes(names, by, levels, answers),
-        quantities=(*_dependence(columns, among, shares), *alone),
+        quantities=tuple(_dependence(columns, among, shares)),
         stated=table.noise,
         identified=joint_sets(columns, cells, codes, found, share),
     ).doubted(table.doubts)
@@ -174,13 +171,6 @@ def _refuse_same_results(columns: Sequence[Private], among: list[str], size: int
     even = np.full((1, 1, len(among), size), 1 / size)
     refuse_twice(one.name for one in _dependence(columns, among, even))
     return among
-
-
-def _of_arms(table: Table, columns: Sequence[Private], by: str | None) -> Found:
-    """What devices and paper say of each question, where there are both: no public column is in it."""
-    if not has_arms(table) or by == ARM:
-        return [], (), ()
-    return arms_of_all(table, columns, remedy=IN_TABLE, levels=[by] if by else [])
 
 
 def _refuse_large(size: int) -> None:

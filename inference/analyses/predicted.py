@@ -60,24 +60,6 @@ class Predicted:
         """The mean over the rows of a frame of public columns, weighted."""
         return self._averaged(frame, weights, self._of_rows)
 
-    def each_together(self, frame: pd.DataFrame) -> Values:
-        """Of each row the private columns' answers together: their expected shares, the mean over the draws.
-
-        Of shape (rows, answers of the outcome where it is private, answers of each predictor, …).
-        """
-        analysis = self.analysis
-        own = analysis.response is not None
-        found = []
-        for rows, _ in self._in_parts(frame):
-            shares, eta = self.laws(rows)
-            both = shares[..., None] * self.expected(eta) if own else shares[..., None]
-            found.append(both.mean(axis=0))
-        # Combinations are in the order of their predictors' answers, the last one's fastest.
-        sizes = [len(one.answers) for one in analysis.predictors]
-        each = np.concatenate(found)
-        each = each.reshape(len(frame), *sizes, each.shape[-1])
-        return np.moveaxis(each, -1, 1) if own else each[..., 0]
-
     def means(self, frame: pd.DataFrame) -> Values:
         """Of each row of a frame the mean over the draws, (rows, answers)."""
         return np.concatenate([self._of_rows(rows).mean(axis=0) for rows, _ in self._in_parts(frame)])

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from inference.analyses.joining import digest_of
 from inference.analyses.naming import Name
-from inference.analyses.paper import columns_of_arms, table_of_arms
 from inference.analyses.reports import columns_in, table_of_reports
-from inference.analyses.survey import REFUSE, load_design, load_survey, load_waves
+from inference.analyses.survey import REFUSE, load_survey, load_waves
 from inference.analyses.table import Table
-from inference.analyses.waves import Wave, columns_in_waves, table_of_waves
-from ldp_client.documents.errors import InputError, UsageError
+from inference.analyses.waves import columns_in_waves, table_of_waves
+from ldp_client.documents.errors import UsageError
 from ldp_client.files.disk import load_study
 from schemas import Study
-from summaries.csv_rows import is_csv
 from summaries.reading import load_evidence
 
 TABLES = (".csv", ".parquet", ".pq")
-HOW = "NAME=STUDY.json,REPORTS, or NAME=STUDY.json,REPORTS,ENTRY.csv, or NAME=TABLE.csv with --design"
+HOW = "NAME=STUDY.json,REPORTS, or NAME=TABLE.csv with --design"
 
 
 @dataclass(frozen=True)
@@ -51,8 +48,6 @@ def source_of(arguments: argparse.Namespace, also: Sequence[Name]) -> Source:
                 "--wave: waves are of tables all, or of studies all", code="wave.tables_and_studies_mixed"
             )
         return _of_waves(arguments, named, also)
-    if arguments.paper is not None:
-        return _of_arms(arguments, also)
     return (_of_study if arguments.table is None else _of_survey)(arguments, also)
 
 
@@ -67,77 +62,38 @@ def _of_study(arguments: argparse.Namespace, also: Sequence[Name]) -> Source:
     return Source(study.digest, study.title, table)
 
 
-def _of_arms(arguments: argparse.Namespace, also: Sequence[Name]) -> Source:
-    study = load_study(arguments.study)
-    design = load_design(arguments.design) if arguments.design is not None else None
-
-    def table() -> Table:
-        reports: Any = load_evidence(study, arguments.reports) if arguments.reports is not None else None
-        named = columns_of_arms(study, arguments.formula, also)
-        return table_of_arms(study, reports, arguments.paper, named, arguments.blanks or REFUSE, design)
-
-    words = tuple(design.in_words()) if design else ()
-    return Source(study.digest, study.title, table, design.priors if design else None, words)
-
-
 def _of_waves(
     arguments: argparse.Namespace, named: Sequence[tuple[str, list[str]]], also: Sequence[Name]
 ) -> Source:
-    waves: dict[str, _Files] = {}
+    waves: dict[str, tuple[Study, str]] = {}
     for name, files in named:
         one = _files_of(name, files)
-        _add(waves, name or str(one.study.version), one)
-    if arguments.blanks is not None and not any(one.paper for one in waves.values()):
+        _add(waves, name or str(one[0].version), one)
+    if arguments.blanks is not None:
         raise UsageError(
-            "--blanks is for tables and records on paper: reports of devices have none",
+            "--blanks is for tables: reports of devices have none",
             code="wave.blanks_for_reports",
         )
-    design = load_design(arguments.design) if arguments.design is not None else None
+    if arguments.design is not None:
+        raise UsageError(
+            "--design is for tables: a study says what its reports mean", code="wave.design_for_studies"
+        )
 
     def table() -> Table:
-        read = {
-            name: Wave(one.study, load_evidence(one.study, one.reports) if one.reports else None, one.paper)
-            for name, one in waves.items()
-        }
-        named = columns_in_waves(read, arguments.formula, also)
-        return table_of_waves(read, named, arguments.blanks or REFUSE, design)
+        read = {name: (study, load_evidence(study, path)) for name, (study, path) in waves.items()}
+        return table_of_waves(read, columns_in_waves(read, arguments.formula, also))
 
-    digest = digest_of({name: one.study.digest for name, one in waves.items()})
-    title = next(iter(waves.values())).study.title
-    words = tuple(design.in_words()) if design else ()
-    return Source(digest, title, table, design.priors if design else None, words)
+    digest = digest_of({name: study.digest for name, (study, _) in waves.items()})
+    return Source(digest, next(iter(waves.values()))[0].title, table)
 
 
-class _Files(NamedTuple):
-    """Of a wave. reports: "" without any. paper: None without any."""
-
-    study: Study
-    reports: str
-    paper: str | None
-
-
-def _files_of(name: str, files: Sequence[str]) -> _Files:
-    """Raises InputError where they are too few, too many, or in another order."""
-    given = f"--wave {name}={','.join(files)}" if name else f"--wave {','.join(files)}"
-    if len(files) not in (2, 3):
+def _files_of(name: str, files: Sequence[str]) -> tuple[Study, str]:
+    """A wave's study and the path of its reports. Raises UsageError where other files are given."""
+    if len(files) != 2:
+        given = f"--wave {name}={','.join(files)}" if name else f"--wave {','.join(files)}"
         raise UsageError(f"{given}: write {HOW}", code="wave.unknown_file_kind")
-    study, reports, paper = files[0], files[1], files[2] if len(files) == 3 else None
-    if _is_sheet(reports) or (paper is not None and not paper.lower().endswith(".csv")):
-        raise UsageError(
-            f"{given}: reports of devices come second, and records on paper, a table .csv, third: write "
-            "NAME=STUDY.json,REPORTS,ENTRY.csv, or NAME=STUDY.json,,ENTRY.csv for records on paper alone",
-            code="wave.wrong_file_order",
-        )
-    if not reports and paper is None:
-        raise InputError(
-            f"{given}: it has neither reports nor records on paper; write {HOW}", code="wave.no_reports"
-        )
-    return _Files(load_study(study), reports, paper)
-
-
-def _is_sheet(path: str) -> bool:
-    """Whether a file is a table, and no CSV of reports."""
-    return path.lower().endswith(".csv") and not (os.path.isfile(path) and is_csv(path))
+    study, reports = files
+    return load_study(study), reports
 
 
 def _of_survey(arguments: argparse.Namespace, also: Sequence[Name]) -> Source:
@@ -174,8 +130,7 @@ def _named(given: str) -> tuple[str, list[str]]:
     if not equals:
         name, files = "", given
     found = [one.strip() for one in files.split(",")]
-    # Without reports of devices, the second of three is blank.
-    if not all(one for place, one in enumerate(found) if (place, len(found)) != (1, 3)):
+    if not all(found):
         raise UsageError(f"--wave {given!r} must be {HOW}", code="wave.wrong_form")
     return name.strip(), found
 

@@ -134,9 +134,8 @@ def survey_of(
     used: Sequence[str] | None = None,
     blanks: str = REFUSE,
     digest: str = "",
-    labels: Labels | None = None,
 ) -> Table:
-    """The table of a frame under a design; see `load_survey`. labels: of public columns, where known."""
+    """The table of a frame under a design; see `load_survey`."""
     if blanks not in BLANKS:
         raise UsageError(f"blanks must be one of {', '.join(BLANKS)}", code="table.unknown_blanks_rule")
     grouping = {column for one in design.columns for part in one.parts for column in part.rows}
@@ -147,7 +146,7 @@ def survey_of(
     refuse_marked(frame, open_ones)
     pairs = dict(frame.attrs.get(ALIKE, {}))
     refuse_alike(pairs, sorted(grouping))
-    known = {**design.labels, **(labels or {})}
+    known = design.labels
     frame = as_taken(frame, [*open_ones, *sorted(grouping - {*open_ones})], labels=known)
     twice = often_twice(frame)
     needed = [*read, *(name for name in grouping if name not in read)]

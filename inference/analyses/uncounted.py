@@ -15,11 +15,10 @@ from inference.analyses.program import Assembled
 from inference.analyses.table import Codes, Values
 from inference.analyses.varying import level_text
 from inference.results.diagnostics import listed
-from ldp_client.commands.paper import ARM
 from ldp_client.commands.study_warnings import WAVE
 
 # What a census may be of one of alone: no people are left out then.
-_OF_ASKING = (WAVE, ARM)
+_OF_ASKING = (WAVE,)
 # Of many small cells a census that is itself a sample lacks some. One of ten reports or more it would hardly
 # ever lack, and of less than this share of the reports that a figure rests on, the figure would not show it.
 LEAST, SHARE = 10, 0.02

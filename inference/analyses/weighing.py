@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import stats
 
-from inference.analyses.arms import FALSE_ALARM
 from inference.analyses.cells import distinct_rows
 from inference.analyses.design_based import covariance_of, freedom, scores_of
 from inference.analyses.population import Population
@@ -19,6 +18,8 @@ from inference.analyses.varying import levels_of
 from inference.models.base import Draws as Sites
 from ldp_client.documents.errors import InputError
 
+# Averages that agree are called apart so often at most.
+FALSE_ALARM = 1e-3
 # Of the largest weight: what is left below it is how numbers were rounded, the same for a whole cell.
 ROUNDING = 1e-6
 Found = tuple[tuple[str, ...], tuple[str, ...]]

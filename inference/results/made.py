@@ -21,7 +21,7 @@ from ldp_client.files.disk import STREAM
 PACKAGES = ("ldpkit", "numpyro", "jax", "jaxlib", "numpy", "scipy")
 # What decides the numbers: files, values, and what may be repeated.
 POSITIONAL = ("study", "reports")
-FILES = ("table", "design", "poststratify", "paper")
+FILES = ("table", "design", "poststratify")
 VALUES = (
     "seed", "method", "draws", "chains", "false_reports", "prob", "interval", "formula", "cross", "family",
     "blanks", "by", "weights", "inclusion", "strata", "cluster", "replicate_weights", "replicate_type",
@@ -126,8 +126,7 @@ def _parts(name: str, value: Any, paths: list[str]) -> Parts:
     parts: list[str | int] = [wave]
     for place, path in enumerate(listed.split(",")):
         parts.append("," if place else "")
-        # Without reports of devices, the second of three is blank.
-        parts += [_place(paths, path.strip())] if path.strip() else []
+        parts.append(_place(paths, path.strip()))
     return tuple(part for part in parts if part != "")
 
 

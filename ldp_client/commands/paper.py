@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 # The columns of a sheet that number its records and say which study's dice they are of.
 RECORD, SHEET = "record", "sheet"
-# What tells records and devices' reports apart in a fit.
-ARM = "arm"
 MOST_RECORDS = 1_000_000
 
 
@@ -58,10 +56,9 @@ def sheet_columns(study: "Study") -> "list[str]":
 
 
 def refuse_taken(study: "Study") -> None:
-    """Raises InputError where a study on paper has a name that its sheet, or its fit, has a column of."""
-    asked = [question.id for question in study.questions]
-    for name in (RECORD, SHEET, ARM) if study.paper is not None else ():
-        if name in _fields(study) or (name == ARM and name in asked):
+    """Raises InputError where a study on paper has a name that its sheet has a column of."""
+    for name in (RECORD, SHEET) if study.paper is not None else ():
+        if name in _fields(study):
             raise InputError.say("paper.taken", name=name)
 
 

@@ -9,10 +9,8 @@ import pandas as pd
 import pytest
 
 from inference.analyses.design_file import read_design
-from inference.analyses.paper import _check_records
 from inference.analyses.survey import survey_of
 from inference.analyses.table import Table
-from ldp_client.commands.paper import RECORD, SHEET
 from ldp_client.documents.errors import InputError
 
 DESIGN = read_design(
@@ -63,13 +61,3 @@ def test_levels_that_look_alike_are_noted(other: str) -> None:
     assert "look alike" in note
     composed = taken(["caf\u00e9", "cafe\u0301", "bar"] * 2).notes
     assert len(composed) == 1
-
-
-def test_a_paper_record_is_entered_once_however_its_number_is_written() -> None:
-    def entered(*records: str) -> pd.DataFrame:
-        return pd.DataFrame({RECORD: list(records), SHEET: "s"}, dtype=object)
-
-    for first, again in (("1", "01"), ("7", "7.0"), ("07", "7,00"), ("A7", "a7"), ("no 7", "no  7")):
-        with pytest.raises(InputError, match=f"record {again} was entered twice, as {first} too"):
-            _check_records(entered(first, "2", again), "s", "")
-    _check_records(entered("1", "10", "100", "1.5", "1.000", "1000", "a1", "a01", "0", "0.5"), "s", "")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -12,12 +11,10 @@ import pytest
 
 from inference.analyses.assembling import assemble
 from inference.analyses.design_file import read_design
-from inference.analyses.paper import load_entries, refuse_copied
 from inference.analyses.population import Population, people_of
 from inference.analyses.survey import LEAVE_OUT, load_survey, load_waves, read_frame, survey_of
 from inference.analyses.table import Table, known_channel, table_of
 from inference.design.possible_reports import possible_of_design, possible_of_study
-from ldp_client.commands.paper import RECORD, sheet_columns, sheet_name
 from ldp_client.documents.errors import AnswerError, InputError
 from ldp_client.files.answers import read_answers
 from schemas import Study
@@ -31,20 +28,10 @@ FORCED = [[5 / 6, 1 / 6], [1 / 6, 5 / 6]]
 
 
 def asked(label: str, **more: Any) -> Study:
-    """A choice and a public choice with the label, both on paper."""
+    """A choice and a public choice with the label."""
     choice = {**studies.CHOICE, "id": "job", "choices": ["no", "yes", label]}
-    paper = {"questions": [{"id": "job", "instructions": "Roll.", "matrix": THIRDS}]}
     public = [{"id": "land", "choices": ["ZA", label]}]
-    return Study(studies.document(choice, public=public, paper=paper, **more))
-
-
-def entered(folder: Path, study: Study, rows: list[tuple[str, str]]) -> str:
-    """Records of a land and a job."""
-    path = folder / "entry.csv"
-    named = [[number, sheet_name(study), *row] for number, row in enumerate(rows, 1)]
-    with path.open("w", newline="") as file:
-        csv.writer(file).writerows([sheet_columns(study), *named])
-    return str(path)
+    return Study(studies.document(choice, public=public, **more))
 
 
 def written(folder: Path, name: str, text: str) -> str:
@@ -57,56 +44,6 @@ def lands(*levels: str) -> Table:
     listed = pd.Categorical(list(levels) * 20, categories=list(levels))
     frame = pd.DataFrame({"land": listed, "town": [f"{level}" for level in listed]})
     return table_of(frame, [known_channel("armed", ("no", "yes"), [0, 1] * (len(frame) // 2), FORCED)])
-
-
-@spelt
-def test_a_record_whose_only_answer_is_the_label_is_a_record(label: str, tmp_path: Path) -> None:
-    """256 of 600 records were dropped, and the fit was ok."""
-    choice = {**studies.CHOICE, "id": "job", "choices": ["no", "yes", label]}
-    paper = {"questions": [{"id": "job", "instructions": "Roll.", "matrix": THIRDS}]}
-    study = Study(studies.document(choice, paper=paper))
-    path = tmp_path / "entry.csv"
-    rows = [[number, sheet_name(study), said] for number, said in enumerate(["no", label, label, ""], 1)]
-    with path.open("w", newline="") as file:
-        csv.writer(file).writerows([sheet_columns(study), *rows])
-    assert load_entries(study, str(path), ["job"]).private["job"].codes.tolist() == [0, 2, 2]
-
-
-@spelt
-def test_labels_of_several_columns_on_paper_are_told_from_blanks(label: str, tmp_path: Path) -> None:
-    study = asked(label)
-    path = entered(tmp_path, study, [("ZA", label), (label, "yes"), (label, label)])
-    table = load_entries(study, path, ["land", "job"])
-    assert list(table.public["land"]) == ["ZA", label, label]
-    assert table.private["job"].codes.tolist() == [2, 1, 2]
-    other = next(one for one in SPELLINGS if one != label)
-    for blank in ("", other):
-        path = entered(tmp_path, study, [("ZA", label), (blank, "yes")])
-        with pytest.raises(InputError, match=r"1 row of 2 have blank cells \(land 1"):
-            load_entries(study, path, ["land", "job"])
-        assert load_entries(study, path, ["land", "job"], LEAVE_OUT).n == 1
-
-
-@spelt
-def test_a_label_in_other_capitals_is_no_blank_on_paper(label: str, tmp_path: Path) -> None:
-    study, other = asked(label), label.swapcase()
-    with pytest.raises(InputError, match="is no report of the design"):
-        load_entries(study, entered(tmp_path, study, [("ZA", other)]), ["job"], LEAVE_OUT)
-    with raises(InputError, "paper.public_value_invalid", "1: land"):
-        load_entries(study, entered(tmp_path, study, [(other, "no")]), ["job"], LEAVE_OUT)
-
-
-@spelt
-def test_records_of_two_waves_are_held_against_each_other_with_the_label(label: str, tmp_path: Path) -> None:
-    study = asked(label)
-    path = entered(tmp_path, study, [("ZA", label)] * 40)
-    with raises(InputError, "paper.same_records_in_waves", "40"):
-        refuse_copied({"1": (study, path, None), "2": (study, path, None)})
-    frame = pd.read_csv(path, dtype=str, keep_default_na=False)
-    frame[RECORD] = [f"00{number}" for number in frame[RECORD]]
-    frame.to_csv(other := str(tmp_path / "again.csv"), index=False)
-    with raises(InputError, "paper.same_records_in_waves", "40"):
-        refuse_copied({"1": (study, path, None), "2": (study, other, None)})
 
 
 @spelt

@@ -10,12 +10,10 @@ import pytest
 from scipy import stats
 
 from inference.analyses.analysing import analyse_table
-from inference.analyses.arms import arms_of, has_arms
 from inference.analyses.design_based import covariance_of, design_based, freedom
 from inference.analyses.few_reports import SAID, SAID_OF_CLUSTERS, People, bounds_of, lacking
 from inference.analyses.population import Population
 from inference.analyses.table import Codes, Table, Values, known_channel, table_of
-from ldp_client.commands.paper import ARM
 from ldp_client.documents.errors import InputError
 from tests.kit.errors import raises
 
@@ -33,7 +31,7 @@ def table(said: Codes, matrix=FORCED, **public) -> Table:
 
 
 def test_reports_that_are_all_alike_are_not_certain():
-    """Of all, of groups, of one who is a group of its own, of clusters, of waves and of arms."""
+    """Of all, of groups, of one who is a group of its own, of clusters and of waves."""
     n = 40
     place = np.where(np.arange(n) < n - 1, np.where(np.arange(n) % 2, "a", "b"), "alone")
     whole = table(np.zeros(n, np.int64), place=place, village=np.arange(n) // 8, p=np.full(n, 0.5))
@@ -44,12 +42,6 @@ def test_reports_that_are_all_alike_are_not_certain():
         assert all(said in one.words for one in found if "share" in one.name)
     waves = replace(whole, waves="village")
     assert np.all(widths(design_based(waves, "armed", Population().sampled(waves))) > 0.1)
-    arms = table(np.zeros(n, np.int64), **{ARM: np.where(np.arange(n) % 2, "device", "paper")})
-    found, reasons, _ = arms_of(arms, arms.private["armed"])
-    assert np.all(widths(found) > 0.1)
-    assert not reasons
-    assert has_arms(arms)
-    assert not has_arms(table(np.zeros(n, np.int64), **{ARM: np.arange(n) % 2}))
 
 
 def test_one_who_stands_for_all_tells_nothing():

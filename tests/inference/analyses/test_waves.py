@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from argparse import Namespace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,6 +26,7 @@ from ldp_client.cli import main
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.documents.errors import InputError
 from schemas import Report, Study
+from summaries import summarize
 from summaries.reading import load_evidence
 from tests import studies
 from tests.kit.errors import raises
@@ -319,3 +321,62 @@ def test_a_command_for_waves_that_cannot_be_is_refused(given, code, said, tables
     assert main(["fit", *given, "--design", "d.json", "--formula", "q ~ wave + age", "--out", "out"]) == code
     assert said in capsys.readouterr().err
     assert not (tables / "out").exists()
+
+
+FIT = ["fit", "--formula", "ever ~ wave", "--out", "out", "--method", "laplace"]
+WAVES = ["--wave", "a=a.json,a.ndjson", "--wave", "b=b.json,b.ndjson"]
+
+
+@pytest.fixture
+def files(waves, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, (study, reports) in zip("ab", waves.values(), strict=True):
+        (tmp_path / f"{name}.json").write_text(study.to_json())
+        (tmp_path / f"{name}.ndjson").write_text("".join(f"{one.to_json()}\n" for one in reports[:30]))
+    return waves
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--wave", "a=a.json"], "write NAME="),
+        (["--wave", "a=a.json,"], "must be NAME="),
+        (["--wave", "a=a.json,a.ndjson,a.csv"], "write NAME="),
+        (["--wave", "a=a.json,a.ndjson", "--blanks", "leave-out"], "--blanks is for tables"),
+        (["--wave", "a=a.json,a.ndjson", "--design", "d.json"], "--design is for tables"),
+    ],
+)
+def test_a_command_for_waves_of_studies_that_cannot_be_is_refused(given, said, files, capsys):
+    assert main([*FIT, *given, *WAVES[2:]]) == 2
+    line = capsys.readouterr().err.strip()
+    assert said in line
+    assert "\n" not in line
+    assert files
+
+
+def test_a_summary_as_a_waves_reports_is_refused(files, capsys):
+    """It has nobody's single report, so that nothing tells whether one stands in two waves."""
+    assert main(["summarize", "a.json", "a.ndjson", "--out", "sum.json"]) == 0
+    assert main([*FIT, "--wave", "a=a.json,sum.json", *WAVES[2:]]) == 3
+    assert "wave a: a summary no longer has single reports" in capsys.readouterr().err
+    study, reports = files["2024"]
+    with raises(InputError, "wave.reports_invalid", "a: a summary no longer has"):
+        table_of_waves({"a": (study, summarize(study, reports)), "b": files["2025"]}, ["ever"])
+
+
+@pytest.mark.slow
+def test_reports_of_a_wave_may_be_csv_as_exports_are(files, capsys):
+    reports = [one.to_document() for one in files["2024"][1][:30]]
+    with open("exported.csv", "w", newline="") as file:
+        writer = csv.writer(file)
+        parts = [(part, name) for part in ("payloads", "public") for name in reports[0].get(part, {})]
+        writer.writerow(["report_id", "study", "version", "digest", *(".".join(one) for one in parts)])
+        for one in reports:
+            cells = [one[part][name] for part, name in parts]
+            writer.writerow([one["id"], one["study"], one["version"], one["digest"], *cells])
+    for out, given in (("out", "a.ndjson"), ("same", "exported.csv")):
+        waves = ["--wave", f"a=a.json,{given}", *WAVES[2:]]
+        done = main(["fit", "--formula", "ever ~ wave", "--out", out, "--method", "laplace", *waves])
+        assert done in (0, 4), capsys.readouterr().err
+    found = [json.loads(Path(out, "posterior.json").read_text())["questions"] for out in ("out", "same")]
+    assert found[0] == found[1]
