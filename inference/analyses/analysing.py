@@ -10,9 +10,8 @@ import numpy as np
 
 from inference.analyses.assembling import assemble
 from inference.analyses.checking import Unchecked, checked, judged
-from inference.analyses.design_based import design_based
 from inference.analyses.effects import quantities_of, sets_levels
-from inference.analyses.false_reports import MODEL_FREE, WEIGHTED, analysis_sets
+from inference.analyses.false_reports import WEIGHTED, analysis_sets
 from inference.analyses.middles import far_in_words, in_words
 from inference.analyses.naming import INTERCEPT
 from inference.analyses.noise_bounds import impossible
@@ -33,7 +32,6 @@ from inference.analyses.resolving import unresolved
 from inference.analyses.result import AnalysisPosterior
 from inference.analyses.stated_priors import is_flat
 from inference.analyses.table import Table, Values
-from inference.analyses.weighing import weights_apart
 from inference.compiling import use_compile_cache
 from inference.limits import check_sampling
 from inference.models.base import Draws, Model
@@ -82,12 +80,12 @@ def analyse_table(
     share = check_share(false_reports)
     use_compile_cache()
     analysis = assemble(table, formula, priors, family)
-    over = (population or Population()).checked(table.everybody)
+    over = (population or Population()).checked(table)
     people = people_of(analysis, table, over)
-    table = replace(table, notes=(*table.notes, *notes_over(analysis, people, over), *over.notes(table)))
+    table = replace(table, notes=(*table.notes, *notes_over(analysis, people, over), *over.notes()))
     if progress:
         progress(f"fitting {analysis.formula.text}: {analysis.outcome.name}, {analysis.cells.form}")
-    by_weights, own_seed = _by_weights(table, analysis, over), seed_of(seed, formula, analysis.data())
+    own_seed = seed_of(seed, formula, analysis.data())
 
     def averaged(sites: Draws) -> list[Quantity]:
         return quantities_over(analysis, sites, people, over, own_seed)
@@ -100,13 +98,12 @@ def analyse_table(
     _refuse_improper(analysis, peaks)
     method, drawn = draws_of(analysis, peaks, method, own_seed, draws, chains, progress)
     weighed = averaged(drawn.sites) if over.weighted else []
-    quantities = (*follows(drawn.sites), *weighed, *by_weights)
-    without = {one.name: MODEL_FREE for one in by_weights}
-    without |= {one.name: WEIGHTED for one in (*weighed, *by_weights) if over.weighted}
+    quantities = (*follows(drawn.sites), *weighed)
+    without = {one.name: WEIGHTED for one in weighed}
     found = _posterior(table, analysis, drawn, peaks, quantities, own_seed, over.by, seed=seed, method=method)
     found = _in_doubt(found, table, analysis, drawn.sites, follows, share, without)
-    held = found.diagnostics.with_model(*weights_apart(analysis, table, drawn.sites, over))
-    return replace(found, diagnostics=held.with_knowledge(left_out_of(analysis, people, over)))
+    known = found.diagnostics.with_knowledge(left_out_of(analysis, people, over))
+    return replace(found, diagnostics=known)
 
 
 def _refuse_same_results(analysis: Assembled, *said: Callable[[Draws], Iterable[Quantity]]) -> None:
@@ -122,24 +119,6 @@ def _check_sampling(seed: int, method: str | None, draws: int, chains: int) -> N
             f"{method!r} is no method of an analysis: {' and '.join(METHODS)} are", code="fit.unknown_method"
         )
     check_sampling(seed, draws, chains, method or "nuts")
-
-
-def _by_weights(table: Table, analysis: Assembled, over: Population) -> list[Quantity]:
-    """Estimates without a model, where it is known how people were drawn."""
-    if over.drawn and analysis.response is not None:
-        whole = table.everybody
-        return design_based(whole, analysis.formula.outcome, over.sampled(whole), over.by)
-    if over.replicates is not None:
-        raise InputError(
-            "replicate weights are for estimates without a model, of a private outcome alone",
-            code="weights.replicates_need_private_outcome",
-        )
-    if over.strata is not None or over.cluster is not None:
-        raise InputError(
-            "strata and clusters are for estimates without a model, of a private outcome alone",
-            code="weights.strata_need_private_outcome",
-        )
-    return []
 
 
 def _in_doubt(
@@ -160,7 +139,7 @@ def _in_doubt(
         return {**analysis.parameters(sites), **{one.name: one.draws for one in follows(sites)}}
 
     reported = {**found.draws, **{one.name: one.draws for one in found.quantities}}
-    part = None if table.others is None else table.n / table.everybody.n
+    part = None if table.others is None else table.n / (table.n + table.others)
 
     def of_these(own: float) -> IdentifiedSets | None:
         return analysis_sets(analysis, sites, reported, evaluated, own, without)

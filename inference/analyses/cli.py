@@ -17,14 +17,7 @@ MOST_PRINTED = 40
 # What only an analysis takes: without a formula, a fit refuses it.
 OPTIONS = (
     "table", "design", "formula", "family", "prior", "blanks", "cross", "by", "poststratify", "weights",
-    "wave", "inclusion", "strata", "cluster", "replicate_weights", "replicate_type",
-    "replicate_scale",
-)  # fmt: skip
-
-
-# Of these, what says how people were drawn.
-DRAWN = (
-    "weights", "inclusion", "strata", "cluster", "replicate_weights", "replicate_type", "replicate_scale",
+    "wave",
 )  # fmt: skip
 
 
@@ -55,21 +48,7 @@ def add_analysis(fit: argparse.ArgumentParser) -> None:
     own.add_argument(
         "--poststratify", metavar="CENSUS.csv", help="shares and totals over its rows, `count` people each"
     )
-    own.add_argument("--weights", metavar="COLUMN", help="of each row; also an estimate without a model")
-    own.add_argument("--inclusion", metavar="COLUMN", help="probability with which each row was drawn")
-    own.add_argument("--strata", metavar="COLUMN", help="within which people, or clusters, were drawn")
-    own.add_argument(
-        "--cluster", metavar="COLUMN", help="the primary units that were drawn: households, clinics"
-    )
-    own.add_argument(
-        "--replicate-weights", metavar="PREFIX", help="of the columns PREFIX1, PREFIX2, …, or a list A,B,…"
-    )
-    own.add_argument("--replicate-type", metavar="TYPE", help="jk1, jkn, brr or bootstrap")
-    own.add_argument(
-        "--replicate-scale",
-        metavar="SCALE",
-        help="of their squared moves: a number, or one for each, A,B,…",
-    )
+    own.add_argument("--weights", metavar="COLUMN", help="how many people each row stands for")
 
 
 def wants_analysis(arguments: argparse.Namespace) -> bool:
@@ -174,7 +153,7 @@ def _check(arguments: argparse.Namespace) -> None:
     if arguments.cross is not None:
         _refuse(
             arguments,
-            ("family", "prior", "poststratify", *DRAWN),
+            ("family", "prior", "poststratify", "weights"),
             "is for a --formula, not for --cross",
         )
     (_check_waves if arguments.wave is not None else _check_one)(arguments)
@@ -248,44 +227,7 @@ def _population(arguments: argparse.Namespace) -> Any:
     from inference.analyses.survey import read_frame
 
     census = read_frame(arguments.poststratify) if arguments.poststratify is not None else None
-    return Population(
-        arguments.by,
-        arguments.weights,
-        census,
-        arguments.inclusion,
-        arguments.strata,
-        arguments.cluster,
-        _replicates(arguments),
-    )
-
-
-def _replicates(arguments: argparse.Namespace) -> Any:
-    """Replicate weights as stated, None without any. Raises InputError."""
-    from inference.analyses.weights import TYPES, ReplicateWeights
-
-    given, kind, scale = (getattr(arguments, f"replicate_{name}") for name in ("weights", "type", "scale"))
-    if given is None:
-        _refuse(arguments, ("replicate_type", "replicate_scale"), "is for --replicate-weights")
-        return None
-    if kind is None:
-        raise UsageError(
-            f"--replicate-weights needs --replicate-type: {', '.join(TYPES)}",
-            code="options.replicates_need_type",
-        )
-    columns = [one.strip() for one in given.split(",")]
-    if not all(columns):
-        raise UsageError(
-            f"--replicate-weights {given!r}: it must be PREFIX, or columns A,B,…",
-            code="options.replicate_column_blank",
-        )
-    try:
-        scales = None if scale is None else [float(one) for one in scale.split(",")]
-    except ValueError:
-        raise UsageError(
-            f"--replicate-scale {scale!r}: it must be a number, or numbers A,B,…",
-            code="options.replicate_scale_not_number",
-        ) from None
-    return ReplicateWeights(columns if len(columns) > 1 else columns[0], kind, scales)
+    return Population(arguments.by, arguments.weights, census)
 
 
 def stated_priors(given: list[str] | None, of_design: Any = None) -> Any:

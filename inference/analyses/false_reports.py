@@ -51,7 +51,6 @@ WEIGHTED = (
     "averages with weights that reports state in clear have no set: a false report may state the largest, so "
     "that few of them can carry the whole average"
 )
-MODEL_FREE = "estimates without a model, and of an arm alone, have no set: it is worked out for the law alone"
 OTHERS = (
     "of the others the reports say too little, one of their groups is no larger than that share, or they are "
     "too many to look at each"

@@ -11,7 +11,7 @@ import pandas as pd
 
 from inference.analyses.private_numbers import NumberChannel
 from inference.analyses.public_columns import look_alike
-from inference.analyses.table import Codes, Looks, Others, Private, Table, Values, with_missing
+from inference.analyses.table import Codes, Looks, Private, Table, Values, with_missing
 from inference.models.plain_means import PlainMean, pooled
 from ldp_client.documents.errors import InputError
 
@@ -41,7 +41,7 @@ def joined(tables: Mapping[str, Table], column: str) -> Table:
         public[str(name)], said = _public(str(name), tables, column)
         notes += said
     counts = np.concatenate([table.counts for table in tables.values()])
-    others = _others(tables, column, public)
+    others = _others(tables)
     noise = [f"{column} {name}: {line}" for name, table in tables.items() for line in table.noise]
     digests = {name: table.digest for name, table in tables.items()}
     doubts = [f"{column} {name}, {line}" for name, table in tables.items() for line in table.doubts]
@@ -59,18 +59,13 @@ def _bounds(tables: Sequence[Table]) -> dict[str, tuple[float, float]]:
     return {name: (min(lows), max(highs)) for name, (lows, highs) in both.items()}
 
 
-def _others(tables: Mapping[str, Table], column: str, public: Mapping[str, pd.Series]) -> Others | None:
-    """Those of all tables who answered another question, in columns of the same kinds as the others'."""
-    known = {name: table.others for name, table in tables.items() if table.others is not None}
+def _others(tables: Mapping[str, Table]) -> int | None:
+    """How many of all tables answered another question."""
+    known = [table.others for table in tables.values() if table.others is not None]
     if not known:
         return None
-    if not all(one.counts.sum() for one in known.values()):
-        # Of one table nothing is known of them: neither is it of all.
-        known = {name: Others(one.public[:0], one.counts[:0]) for name, one in known.items()}
-    frames = [one.public.assign(**{column: name}) for name, one in known.items()]
-    whole = pd.concat([frame.astype(object) for frame in frames], ignore_index=True)
-    kinds = {name: kept.dtype for name, kept in public.items()}
-    return Others(whole[list(kinds)].astype(kinds), np.concatenate([one.counts for one in known.values()]))
+    # Of one table nothing is known of them: neither is it of all.
+    return sum(known) if all(known) else 0
 
 
 def digest_of(digests: Mapping[str, str]) -> str:

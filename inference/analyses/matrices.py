@@ -19,7 +19,6 @@ from formulaic.transforms import TRANSFORMS
 
 from inference.analyses.columns import Part, labels, names_in, parts
 from inference.analyses.formula import Names, known_column, parse
-from inference.analyses.naming import Name, expanded
 from inference.analyses.reading_terms import PARSER, NothingToTakeAwayError
 from inference.analyses.table import Codes, Private, Values
 from ldp_client.documents.errors import InputError
@@ -104,16 +103,15 @@ def terms_of(side: str, columns: Sequence[str]) -> list[Term]:
     return found
 
 
-def columns_of(text: str | None, columns: Sequence[str], also: Sequence[Name] = ()) -> list[str]:
+def columns_of(text: str | None, columns: Sequence[str], also: Sequence[str] = ()) -> list[str]:
     """All columns that a formula names, in their order, and others. Raises InputError for no formula."""
-    others = expanded(also, columns)
     if text is None:
-        return others
+        return list(also)
     formula = parse(text, columns)
     named = {formula.outcome, *variables(formula.fixed, columns)}
     for one in formula.varying:
         named |= {one.group, *variables(one.expression, columns)}
-    return [*(name for name in columns if name in named), *others]
+    return [*(name for name in columns if name in named), *also]
 
 
 def factors_of(side: str, columns: Sequence[str]) -> list[dict[str, list[str]]]:

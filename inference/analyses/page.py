@@ -61,7 +61,7 @@ def save_analysis(
     (folder / f"{posterior.question}.png").write_bytes(forest.png())
     verdict = posterior.verdict
     # On one scale: no ratios, and no numbers of people.
-    apart = re.compile(r"odds|(design-based )?total")
+    apart = re.compile(r"odds|total")
     quoted = [one for one in posterior.quantities if not (one.contrast or apart.match(one.name))]
     page = PAGES.get_template("analysis.html.j2").render(
         title=title or f"What is said of {posterior.question}",

@@ -26,110 +26,69 @@ from inference.analyses.effects import pairs_of, safe, shown
 from inference.analyses.formula import known_column
 from inference.analyses.marks import ALIKE, refuse_alike, refuse_marked
 from inference.analyses.matrices import again
-from inference.analyses.naming import Name, expanded
 from inference.analyses.predicted import Predicted
 from inference.analyses.program import Assembled
 from inference.analyses.public_columns import as_taken
 from inference.analyses.result import Draws
-from inference.analyses.samples import Sampled, sampled_of
 from inference.analyses.table import Table, Values
 from inference.analyses.uncounted import uncounted
 from inference.analyses.varying import levels_of
-from inference.analyses.weight_notes import heavy, scaled, unlike
-from inference.analyses.weights import ReplicateWeights, of_others, positive, probabilities
+from inference.analyses.weights import positive
 from inference.models.base import Draws as Sites
 from inference.results.diagnostics import listed
 from inference.results.quantity import Quantity
-from ldp_client.commands.study_warnings import WAVE
-from ldp_client.documents.errors import InputError, UsageError
+from ldp_client.documents.errors import InputError
 
 # Of a census, how many people a row stands for; where the formula names a column `count`, the other one.
 COUNT, PEOPLE = "count", "people"
 People = tuple[pd.DataFrame, Values]
 MOST_LEVELS = 200
+DRAWN_ONE_BY_ONE = (
+    "intervals take people as drawn one by one: they ignore clusters and strata of the sample; for these use "
+    "a package for surveys, such as R's survey, on the columns unbiased.… of `ldpkit export --decoded`"
+)
 
 
 @dataclass(frozen=True)
 class Population:
-    """Over whom shares are averaged, and how they were drawn.
+    """Over whom shares are averaged.
 
     by: a public column of the formula, for each of whose levels they are. weights: one of the table: how many
-    people a row stands for. inclusion: instead, the probability with which it was drawn. strata, cluster:
-    public columns of the strata and the primary units of the sample. census: a frame (pandas, Polars or
-    Arrow) of the formula's public columns with how many people each row stands for, in `count` (`people`
-    where the formula names `count`).
-    replicates: replicate weights beside `weights`, which say how it was drawn in place of strata and units.
+    people a row stands for. census: a frame (pandas, Polars or Arrow) of the formula's public columns with
+    how many people each row stands for, in `count` (`people` where the formula names `count`).
     """
 
     by: str | None = None
     weights: str | None = None
     census: Any = None
-    inclusion: str | None = None
-    strata: str | None = None
-    cluster: str | None = None
-    replicates: ReplicateWeights | None = None
 
-    def columns(self) -> list[Name]:
+    def columns(self) -> list[str]:
         """The table's columns that it reads, besides the formula's."""
         by = self.by if self.census is None else None
-        named = (by, self.weights, self.inclusion, self.strata, self.cluster)
-        replicates = self.replicates.names if self.replicates is not None else []
-        return [name for name in dict.fromkeys([*named, *replicates]) if name is not None]
-
-    @property
-    def drawn(self) -> bool:
-        """Whether it says how people were drawn, so that an estimate needs no model."""
-        return any(name is not None for name in (self.weights, self.inclusion, self.strata, self.cluster))
+        return [name for name in dict.fromkeys([by, self.weights]) if name is not None]
 
     @property
     def weighted(self) -> bool:
         """Whether some rows stand for more people than others."""
-        return self.weights is not None or self.inclusion is not None
+        return self.weights is not None
 
     def weights_of(self, table: Table) -> Values:
         """(rows,) how many people each row stands for; ones where nothing says so."""
-        if self.inclusion is not None:
-            return 1 / table.public[self.inclusion].to_numpy(np.float64)
         if self.weights is not None:
             return table.public[self.weights].to_numpy(np.float64)
         return np.ones(len(table.counts))
 
-    def notes(self, table: Table) -> tuple[str, ...]:
-        """What a reader must know of weights, and of what replicate weights were used for."""
-        found = tuple(heavy(table, self.weights_of(table)))
-        if self.weights is not None:
-            everybody = table.everybody
-            weights = self.weights_of(everybody)
-            totals = {at: float(everybody.counts[rows] @ weights[rows]) for at, rows in everybody.samples}
-            found += (*scaled(everybody, weights, self.weights), *unlike(table.waves, self.weights, totals))
-        found += of_others(table) if self.weighted else ()
-        if self.replicates is None or self.weights is None:
-            return found
-        return (*found, self.replicates.of(table, self.weights).in_words(self.replicates.kind))
-
-    def sampled(self, table: Table) -> Sampled:
-        """How the table was drawn. Raises InputError for a cluster in two strata."""
-        if self.replicates is not None and self.weights is not None:
-            replicates = self.replicates.of(table, self.weights)
-            weights, units = self.weights_of(table), replicates.units
-            return Sampled(weights, clusters=units, scaled=True, replicates=replicates)
-        chances = table.public[self.inclusion].to_numpy(np.float64) if self.inclusion is not None else None
-        return sampled_of(table, self.weights_of(table), self.strata, self.cluster, self.weighted, chances)
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know of intervals over other people than those who were asked."""
+        return (DRAWN_ONE_BY_ONE,) if self.weighted or self.census is not None else ()
 
     def checked(self, table: Table) -> Population:
         """Itself; raises InputError for columns that are absent or not public, or weights that are none."""
-        if self.census is not None and self.drawn:
+        if self.census is not None and self.weights is not None:
             raise InputError(
-                "a census, and weights or how people were drawn, both say for whom they stand: give one",
-                code="census.with_weights",
+                "a census and weights both say for whom they stand: give one", code="census.with_weights"
             )
-        if self.weights is not None and self.inclusion is not None:
-            raise InputError(
-                "inclusion probabilities are one over weights: give one of the two",
-                code="weights.with_inclusion_probabilities",
-            )
-        self._check_replicates()
-        columns = expanded(self.columns(), table.names)
+        columns = self.columns()
         for name in (self.by, *columns):
             if name in table.private:
                 raise InputError(
@@ -138,33 +97,10 @@ class Population:
         for name in columns:
             known_column(name, [str(column) for column in table.public.columns])
             refuse_blanks(table.public[name], name)
-        refuse_alike(table.alike, (self.by, self.strata, self.cluster))
-        self._check_weights(table)
-        return self
-
-    def _check_weights(self, table: Table) -> None:
-        """Raises InputError for weights that are none."""
+        refuse_alike(table.alike, (self.by,))
         if self.weights is not None:
             positive(table.public[self.weights], self.weights)
-        if self.inclusion is not None:
-            probabilities(table.public[self.inclusion], self.inclusion)
-        if self.replicates is not None and self.weights is not None:
-            self.replicates.of(table, self.weights)
-
-    def _check_replicates(self) -> None:
-        """Raises InputError for what does not stand beside replicate weights."""
-        if self.replicates is None:
-            return
-        if self.weights is None:
-            raise UsageError(
-                "replicate weights need the weights that they replicate: --weights COLUMN",
-                code="weights.replicates_without_weights",
-            )
-        if self.strata is not None or self.cluster is not None:
-            raise InputError(
-                "replicate weights say how people were drawn: leave out strata and clusters",
-                code="weights.replicates_with_strata",
-            )
+        return self
 
 
 def quantities_over(
@@ -293,11 +229,6 @@ def _slips(analysis: Assembled, people: People, by: str | None) -> Iterator[str]
     """Notes of what looks like a slip in a census."""
     yield from notes_of(*people, analysis.cells.frame, analysis.cells.sizes)
     yield from uncounted(analysis, *people, by).notes
-    frame, counts = people
-    if WAVE in analysis.cells.frame.columns:
-        codes, waves = levels_of(frame[WAVE])
-        totals = np.bincount(codes, counts, len(waves))
-        yield from unlike(WAVE, "the census", {f"{WAVE} = {one}": n for one, n in zip(waves, totals) if n})
 
 
 def left_out_of(analysis: Assembled, people: People, population: Population) -> tuple[str, ...]:

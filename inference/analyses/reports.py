@@ -12,9 +12,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from inference.analyses.matrices import columns_of
-from inference.analyses.naming import Name
 from inference.analyses.private_numbers import private_number_of
-from inference.analyses.table import Codes, Looks, Others, Private, Table, Values, with_missing
+from inference.analyses.table import Codes, Looks, Private, Table, Values, with_missing
 from inference.false_reports.conformance import not_conforming
 from inference.false_reports.details import Detail, detail_of
 from ldp_client import mechanism_for
@@ -33,7 +32,7 @@ from summaries.reductions.choice import keeps_patterns
 MOST_CHOICES = 1000
 
 
-def columns_in(study: Study, formula: str | None, also: Sequence[Name] = ()) -> list[str]:
+def columns_in(study: Study, formula: str | None, also: Sequence[str] = ()) -> list[str]:
     """The question ids and public field ids that a formula names, and others."""
     check_study(study)
     known = [*(question.id for question in study.questions), *(field.id for field in study.public)]
@@ -59,8 +58,7 @@ def table_of_reports(study: Study, reports: Iterable[Report] | Summary, names: S
         )
     fields = [field for field in study.public if field.id in names]
     seen = _seen(study, reports, asked, fields)
-    rest = [key for key in seen if asked and not any(key[1])]
-    others = sum(seen[key] for key in rest)
+    others = sum(count for key, count in seen.items() if asked and not any(key[1]))
     keys = [key for key in seen if not asked or any(key[1])]
     if not keys:
         raise InputError(
@@ -79,18 +77,7 @@ def table_of_reports(study: Study, reports: Iterable[Report] | Summary, names: S
     came = {one.id: [key[1][place] for key in keys] for place, one in enumerate(asked)}
     doubts = _doubts(asked, came, counts)
     found = Table(public, private, counts, notes, study.digest, noise_in_words(asked), doubts)
-    found = replace(found, bounds=bounds_of(fields))
-    return with_rest(study, found, fields, {key[0]: seen[key] for key in rest}) if asked else found
-
-
-def with_rest(
-    study: Study, table: Table, fields: Sequence[Any], rest: Mapping[tuple[str, ...], int]
-) -> Table:
-    """The table with those who answered another question: so many with each combination of public values."""
-    if not study.ask_one:
-        return table
-    counts = np.asarray(list(rest.values()), np.int64)
-    return replace(table, others=Others(public_frame(fields, list(rest)), counts))
+    return replace(found, bounds=bounds_of(fields), others=others if study.ask_one and asked else None)
 
 
 def _seen(
@@ -157,10 +144,10 @@ def table_of_summary(
         )
     places = [study.public.index(field) for field in fields]
     seen: Counter[tuple[tuple[str, ...], int]] = Counter()
-    rest: Counter[tuple[str, ...]] = Counter()
+    others = 0
     for cell, values, elsewhere in _by_cell(study, summary, question):
         own = tuple(cell[place] for place in places)
-        rest[own] += elsewhere
+        others += elsewhere
         for place in np.flatnonzero(values):
             seen[own, int(place)] += int(values[place])
     if not seen:
@@ -174,8 +161,7 @@ def table_of_summary(
     reasons = tuple(doubts.get(question.id, ()))
     noise = noise_in_words(asked)
     found = Table(public, {question.id: private}, counts, (), study.digest, noise, reasons)
-    found = replace(found, bounds=bounds_of(fields))
-    return with_rest(study, found, fields, +rest)
+    return replace(found, bounds=bounds_of(fields), others=others if study.ask_one else None)
 
 
 def _by_cell(

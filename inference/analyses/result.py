@@ -56,9 +56,7 @@ class AnalysisPosterior(Posterior):
         return super().__getitem__(name)
 
     def _origin(self, found: Quantity) -> Any:
-        """What its draws go with: of an estimate without a model nothing, of others the coefficients."""
-        if found.origin is not None:
-            return found.origin
+        """What its draws go with: the coefficients, where these are as many."""
         return self.draws if found.draws.shape == next(iter(self.draws.values())).shape else found.draws
 
     def is_share(self, name: str) -> bool:

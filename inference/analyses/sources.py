@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from inference.analyses.joining import digest_of
-from inference.analyses.naming import Name
 from inference.analyses.reports import columns_in, table_of_reports
 from inference.analyses.survey import REFUSE, load_survey, load_waves
 from inference.analyses.table import Table
@@ -36,7 +35,7 @@ class Source:
     words: tuple[str, ...] = ()
 
 
-def source_of(arguments: argparse.Namespace, also: Sequence[Name]) -> Source:
+def source_of(arguments: argparse.Namespace, also: Sequence[str]) -> Source:
     """What the arguments of an analysis name. also: columns beside the formula's. Raises InputError."""
     if arguments.wave is not None:
         named = [_named(one) for one in arguments.wave]
@@ -51,7 +50,7 @@ def source_of(arguments: argparse.Namespace, also: Sequence[Name]) -> Source:
     return (_of_study if arguments.table is None else _of_survey)(arguments, also)
 
 
-def _of_study(arguments: argparse.Namespace, also: Sequence[Name]) -> Source:
+def _of_study(arguments: argparse.Namespace, also: Sequence[str]) -> Source:
     study = load_study(arguments.study)
 
     def table() -> Table:
@@ -63,7 +62,7 @@ def _of_study(arguments: argparse.Namespace, also: Sequence[Name]) -> Source:
 
 
 def _of_waves(
-    arguments: argparse.Namespace, named: Sequence[tuple[str, list[str]]], also: Sequence[Name]
+    arguments: argparse.Namespace, named: Sequence[tuple[str, list[str]]], also: Sequence[str]
 ) -> Source:
     waves: dict[str, tuple[Study, str]] = {}
     for name, files in named:
@@ -96,7 +95,7 @@ def _files_of(name: str, files: Sequence[str]) -> tuple[Study, str]:
     return load_study(study), reports
 
 
-def _of_survey(arguments: argparse.Namespace, also: Sequence[Name]) -> Source:
+def _of_survey(arguments: argparse.Namespace, also: Sequence[str]) -> Source:
     blanks = arguments.blanks or REFUSE
     table, design = load_survey(arguments.table, arguments.design, arguments.formula, blanks, also)
     title = str(design.document.get("title", ""))
@@ -104,7 +103,7 @@ def _of_survey(arguments: argparse.Namespace, also: Sequence[Name]) -> Source:
 
 
 def _of_survey_waves(
-    arguments: argparse.Namespace, named: Sequence[tuple[str, list[str]]], also: Sequence[Name]
+    arguments: argparse.Namespace, named: Sequence[tuple[str, list[str]]], also: Sequence[str]
 ) -> Source:
     if arguments.design is None:
         raise UsageError(

@@ -28,7 +28,6 @@ from inference.analyses.formula import known_column
 from inference.analyses.joining import POOLED
 from inference.analyses.marks import ALIKE, MARKED, alike, marked, refuse_alike, refuse_marked
 from inference.analyses.matrices import columns_of
-from inference.analyses.naming import Name
 from inference.analyses.public_columns import INEXACT, as_taken, notes_of, plain_whole, refuse_unlike
 from inference.analyses.same_rows import often_twice, twins
 from inference.analyses.table import Codes, Looks, Private, Table, Values, table_of, with_missing
@@ -45,7 +44,7 @@ _WHOLE = re.compile(r"[+-]?[0-9]+")
 
 
 def load_survey(
-    path: str, design_path: str, formula: str | None = None, blanks: str = REFUSE, also: Sequence[Name] = ()
+    path: str, design_path: str, formula: str | None = None, blanks: str = REFUSE, also: Sequence[str] = ()
 ) -> tuple[Table, Design]:
     """A table's file and its design's.
 
@@ -66,7 +65,7 @@ def load_survey(
 
 
 def load_waves(
-    waves: Mapping[str, str], design_path: str, formula: str | None, blanks: str, also: Sequence[Name]
+    waves: Mapping[str, str], design_path: str, formula: str | None, blanks: str, also: Sequence[str]
 ) -> tuple[Table, Design]:
     """Tables of several waves under one design, {name: path}, one below the other; `wave` is a column.
 
@@ -108,7 +107,7 @@ def load_waves(
     own = Design(tuple(one for one in design.columns if one.name in common), design.priors, design.document)
     table = survey_of(whole, own, used, blanks, digest)
     notes = (*table.notes, *alike, *(() if WAVE in used else (POOLED,)))
-    return replace(table, notes=notes, waves=WAVE), design
+    return replace(table, notes=notes), design
 
 
 def _alike_in_all(paths: Sequence[str], used: Sequence[str], labels: Labels) -> dict[str, tuple[str, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -70,13 +70,6 @@ class Private:
     points: Values | None = None
 
 
-class Others(NamedTuple):
-    """Those whose reports answered another question, drawn by chance: what is public of them, and counts."""
-
-    public: pd.DataFrame
-    counts: Codes
-
-
 @dataclass(frozen=True)
 class Table:
     """public: a row for each report, or for each group of equal ones; private: by name, in the same rows.
@@ -84,9 +77,7 @@ class Table:
     counts: (rows,) how many reports each row stands for. notes: what a reader of any result must know.
     digest: of the documents that it came from. noise: what the design or the study says of it, in words.
     doubts: why the reports cannot all be what their mechanisms send.
-    waves: the public column whose values were drawn as samples of their own, "" where all is one sample.
-    others: where each device answers one question of several, those that answered another; else None.
-    with_others: whether these stand among the rows, without a report.
+    others: where each device answers one question of several, how many answered another; else None.
     alike: of public columns of numbers two that the file wrote unlike, such as 1.1 and 1.10.
     bounds: of public numbers the lowest and the highest that a study lists; whoever it asks lies within.
     """
@@ -98,9 +89,7 @@ class Table:
     digest: str = ""
     noise: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
-    waves: str = ""
-    others: Others | None = None
-    with_others: bool = False
+    others: int | None = None
     alike: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
@@ -118,28 +107,6 @@ class Table:
     def n(self) -> int:
         """How many reports."""
         return int(self.counts.sum())
-
-    @property
-    def samples(self) -> list[tuple[str, NDArray[np.bool_]]]:
-        """What each sample is called, and its rows: each wave is one; of no waves all rows, called ""."""
-        if not self.waves:
-            return [("", np.ones(len(self.public), bool))]
-        column = self.public[self.waves]
-        return [(f"{self.waves} = {wave}", (column == wave).to_numpy(bool)) for wave in column.unique()]
-
-    @property
-    def everybody(self) -> Table:
-        """The table with those who answered another question, as rows without a report."""
-        if self.others is None:
-            return self
-        public = pd.concat([self.public, self.others.public], ignore_index=True)
-        counts = np.concatenate([self.counts, self.others.counts])
-        silent = np.full(len(self.others.counts), -1, np.int64)
-        private = {
-            name: with_missing(replace(one, codes=np.concatenate([one.codes, silent])))
-            for name, one in self.private.items()
-        }
-        return replace(self, public=public, counts=counts, private=private, with_others=True)
 
     @property
     def names(self) -> list[str]:

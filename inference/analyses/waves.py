@@ -10,7 +10,6 @@ from inference.analyses.analysing import analyse_table
 from inference.analyses.formula import known_column
 from inference.analyses.joining import POOLED, joined
 from inference.analyses.matrices import columns_of
-from inference.analyses.naming import Name
 from inference.analyses.reports import table_of_reports
 from inference.analyses.result import AnalysisPosterior
 from inference.analyses.table import Table
@@ -47,7 +46,7 @@ def analyse_waves(waves: Waves, formula: str, **options: Any) -> AnalysisPosteri
     return analyse_table(table_of_waves(waves, columns), formula, **options)
 
 
-def columns_in_waves(waves: Waves, formula: str | None, also: Sequence[Name] = ()) -> list[str]:
+def columns_in_waves(waves: Waves, formula: str | None, also: Sequence[str] = ()) -> list[str]:
     """What a formula names: questions and public fields of any wave, and `wave`; and other columns."""
     known: dict[str, None] = {}
     for study, _ in waves.values():
@@ -84,7 +83,7 @@ def table_of_waves(waves: Waves, names: Sequence[str]) -> Table:
             raise InputError(f"wave {name}: {error}", code="wave.reports_invalid") from None
     notes = _notes({name: study for name, (study, _) in every.items()}, names)
     table = joined(tables, WAVE)
-    return replace(table, notes=(*table.notes, *notes), waves=WAVE)
+    return replace(table, notes=(*table.notes, *notes))
 
 
 def _read(study: Study, reports: Reports) -> tuple[Study, Any]:

@@ -95,7 +95,7 @@ AT_MOST, PLACE = "at_most", "mean_place"
 
 def named_share(name: str) -> bool:
     """Tell whether a quantity's name says that it is a share of people, which is read in per cent."""
-    return name.removeprefix("design-based ").startswith("share")
+    return name.startswith("share")
 
 
 def written(value: float, share: bool = False, width: float = inf) -> str:

@@ -24,8 +24,7 @@ POSITIONAL = ("study", "reports")
 FILES = ("table", "design", "poststratify")
 VALUES = (
     "seed", "method", "draws", "chains", "false_reports", "prob", "interval", "formula", "cross", "family",
-    "blanks", "by", "weights", "inclusion", "strata", "cluster", "replicate_weights", "replicate_type",
-    "replicate_scale",
+    "blanks", "by", "weights",
 )  # fmt: skip
 REPEATED = ("question", "prior", "wave")
 OPTIONS = frozenset(f"--{name.replace('_', '-')}" for name in (*FILES, *VALUES, *REPEATED))

@@ -6,16 +6,12 @@ from fractions import Fraction
 from functools import cache
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from inference.analyses.asking import analyse
 from inference.analyses.channels import all_reports
-from inference.analyses.design_based import scores_of
-from inference.analyses.joining import joined
 from inference.analyses.joint_sets import numbers_of
 from inference.analyses.reports import private_of
-from inference.analyses.table import table_of
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
 from ldp_client.core.randomness import NotForRealAnswers
@@ -73,7 +69,6 @@ def test_decoded_columns_and_scores_are_unbiased(epsilon, choices, refusal):
     truth = np.eye(mechanism.choices)
     np.testing.assert_allclose(chances @ decoded, truth, atol=1e-9)
     private = private_of(question, payloads)
-    np.testing.assert_allclose(chances @ scores_of(private), truth, atol=1e-9)
     numbers = numbers_of(private)
     np.testing.assert_allclose(chances @ numbers.each[private.codes], truth, atol=1e-9)
     assert (numbers.each >= numbers.least - 1e-9).all()
@@ -82,21 +77,6 @@ def test_decoded_columns_and_scores_are_unbiased(epsilon, choices, refusal):
     shown = private.looks.shows[private.codes]
     np.testing.assert_allclose(private.looks.chances[0], chances @ shown, atol=1e-12)
     np.testing.assert_allclose(all_reports(private).sum(axis=0), 1, atol=1e-12)
-
-
-def test_waves_of_other_blocks_are_each_unbiased():
-    """A second version with another epsilon has other blocks, and so other kinds of reports."""
-    laws, tables = {}, {}
-    for epsilon in ("0.5", "2", "5"):
-        question = asked(epsilon, 6)
-        payloads, laws[epsilon] = law_of(mechanism_for(question))
-        tables[epsilon] = table_of(pd.DataFrame(index=range(len(payloads))), [private_of(question, payloads)])
-    whole = joined(tables, "wave")
-    (private,) = whole.private.values()
-    scores = scores_of(private)
-    for epsilon, law in laws.items():
-        rows = (whole.public["wave"] == epsilon).to_numpy()
-        np.testing.assert_allclose(law @ scores[rows], np.eye(6), atol=1e-9)
 
 
 @pytest.mark.slow

@@ -31,8 +31,6 @@ ROLES: dict[str, tuple[str, Population]] = {
     "(…|x)": ("armed ~ 1 + (1 | house)", Population()),
     "C(x)": ("armed ~ C(house)", Population()),
     "--by": ("armed ~ house", Population(by="house")),
-    "--strata": ("armed ~ 1", Population(strata="house")),
-    "--cluster": ("armed ~ 1", Population(cluster="house")),
 }
 
 

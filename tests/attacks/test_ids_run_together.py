@@ -6,7 +6,6 @@ import json
 from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,7 +16,6 @@ from inference.analyses.census import in_kind_of
 from inference.analyses.design_file import read_design
 from inference.analyses.population import Population, notes_over, people_of
 from inference.analyses.same_rows import often_twice
-from inference.analyses.samples import Sampled
 from inference.analyses.survey import load_survey, read_frame, survey_of, typed
 from inference.analyses.table import Table
 from ldp_client.documents.errors import InputError
@@ -52,17 +50,6 @@ def test_clinics_of_a_csv_are_told_apart_and_named_in_full(tmp_path: Path) -> No
     (group,) = assemble(table, "armed ~ 1 + (1 | clinic)").groups
     assert group.levels == tuple(map(str, IDS))
     assert [note.split(";")[0] for note in table.notes] == [AS_TEXT]
-
-
-@pytest.mark.parametrize("role", ["cluster", "strata"])
-def test_so_are_clusters_and_strata(role: str, tmp_path: Path) -> None:
-    how: dict[str, Any] = {role: "clinic"}
-    over = Population(weights="w", **how)
-    drawn = over.sampled(read(tmp_path, list(IDS)))
-    assert isinstance(drawn, Sampled)
-    codes = drawn.clusters if role == "cluster" else drawn.strata
-    assert codes is not None
-    assert len(np.unique(codes)) == MANY
 
 
 def test_a_census_tells_them_apart_too(tmp_path: Path) -> None:

@@ -59,22 +59,6 @@ def test_the_dice_survey_of_the_guide_can_be_analysed(tmp_path, monkeypatch):
     assert entry["parameters"]["married"]["q05"] < 1.115 < entry["parameters"]["married"]["q95"]
 
 
-@pytest.mark.slow
-def test_the_replicate_weights_of_the_guide_are_understood(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    subprocess.run([sys.executable, "-c", blocks("python")[0]], check=True)
-    (tmp_path / "design.json").write_text(DESIGN)
-    head, *rows = (tmp_path / "survey.csv").read_text().splitlines()[:241]
-    one_out = [",".join("0" if row % 6 == group else "1.2" for group in range(6)) for row in range(len(rows))]
-    columns = ",".join(f"rep{number}" for number in range(1, 7))
-    lines = [f"{head},w,{columns}", *(f"{row},1,{more}" for row, more in zip(rows, one_out, strict=True))]
-    (tmp_path / "replicated.csv").write_text("\n".join(lines) + "\n")
-    (line,) = re.findall(r"^ldpkit (fit --table replicated\.csv .*)$", GUIDE, flags=re.M)
-    assert main([*shlex.split(line), "--draws", "200"]) in (0, 4)
-    (entry,) = json.loads((tmp_path / "replicated" / "posterior.json").read_text())["questions"].values()
-    assert "replicate" in json.dumps(entry)
-
-
 def test_the_guides_design_is_the_named_one():
     matrix = read_design(DESIGN).columns[0]
     (named,) = re.findall(r"write `(.*?)`:", GUIDE)

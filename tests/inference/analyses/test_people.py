@@ -12,7 +12,6 @@ from scipy.stats.contingency import association
 
 from inference.analyses.analysing import analyse_table
 from inference.analyses.crossing import cramers_v, cross_table
-from inference.analyses.design_based import estimate, scores_of
 from inference.analyses.population import Population
 from inference.analyses.table import known_channel, table_of
 from ldp_client.cli import main
@@ -112,20 +111,11 @@ def test_clinics_that_no_report_had_are_drawn_from_the_clinics_law():
 
 @pytest.mark.slow
 def test_weights_undo_who_was_asked(people):
-    """0.2 × 2/3 + 0.6 × 1/3 = 0.333 of the people, by the model and without one."""
+    """0.2 × 2/3 + 0.6 × 1/3 = 0.333 of the people."""
     found = analyse_table(people, "ever ~ place", population=Population(weights="weight"))
-    for name in ("share ever = yes, weighted", "design-based share ever = yes"):
-        draws = drawn(found, name)
-        assert abs(draws.mean() - 1 / 3) < 5 * draws.std() < 0.2
-
-
-def test_the_estimate_without_a_model_is_that_of_hand():
-    """Warner's estimator and its variance, with weights that are all one."""
-    reports = np.asarray([1] * 30 + [0] * 70)
-    scores = scores_of(known_channel("q", ["no", "yes"], reports, [[0.7, 0.3], [0.3, 0.7]]))
-    shares, covariance = estimate(scores, np.ones(100), np.ones(100, np.int64))
-    assert shares[1] == pytest.approx((0.3 + 0.7 - 1) / (2 * 0.7 - 1), abs=1e-12)
-    assert covariance[1, 1] == pytest.approx(0.3 * 0.7 / 99 / 0.4**2, rel=1e-12)
+    draws = drawn(found, "share ever = yes, weighted")
+    assert abs(draws.mean() - 1 / 3) < 5 * draws.std() < 0.2
+    assert any("ignore clusters and strata" in note for note in found.diagnostics.notes)
 
 
 BAD = [
