@@ -1,72 +1,31 @@
-"""Slips in a census: levels that no report has, rows that stand twice, counts that are none."""
+"""Levels of a census held against those of the reports, letter by letter."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 
-import numpy as np
 import pandas as pd
 
 from inference.analyses.formula import levels_in
 from inference.analyses.program import Assembled
-from inference.analyses.public_columns import as_labels, looks
-from inference.analyses.table import Codes, Values
+from inference.analyses.public_columns import as_labels
+from inference.analyses.table import Values
 from inference.analyses.varying import level_text
+from inference.results.diagnostics import listed
 from ldp_client.documents.errors import InputError
-from ldp_client.words.text import counted
-
-
-def refuse_below_itself(census: pd.DataFrame, counts: Values) -> None:
-    """Raises InputError where each whole row stands as often as any other, and more than once.
-
-    Of one person each, rows may stand so.
-    """
-    often = _often(census)
-    if len(often) < len(census) and len(set(often)) == 1 and not np.all(counts == 1):
-        raise InputError(
-            f"the census: every row stands {often[0]} times, count and all, which would multiply each total "
-            "by as much: give each row once, or, where they are other people, once with all their counts",
-            code="census.all_rows_repeated",
-        )
-
-
-def _often(census: pd.DataFrame) -> list[int]:
-    """How often each different row stands."""
-    texts = pd.DataFrame({str(name): column.map(level_text) for name, column in census.items()})
-    return [int(one) for one in texts.value_counts(dropna=False)]
-
-
-def refuse_other_spelling(name: str, levels: Iterable[str], known: Sequence[str]) -> None:
-    """Raises InputError for a level of the reports in other case, or with other blanks or zeros."""
-    folded = {_folded(level): level for level in known}
-    for level in levels:
-        if level not in known and _folded(level) in folded:
-            raise InputError(
-                f"the census: {name} has {level!r}, and the reports {folded[_folded(level)]!r}: write both "
-                "alike, or people would be taken as of a group that nobody asked",
-                code="census.other_spelling",
-            )
-
-
-def _folded(level: str) -> str:
-    return level.lstrip("0") if level.isdecimal() else looks(level)
 
 
 def unseen(census: pd.DataFrame, analysis: Assembled) -> str:
-    """Which level of the census no report has, in words; "" where that is not what is wrong.
-
-    Raises InputError where it is one that reports have, spelt in another way.
-    """
+    """Which levels of the census no report has, in words; "" where that is not what is wrong."""
     known = analysis.cells.frame
     for name in map(str, known.columns):
         old = set(known[name].map(level_text))
         new = sorted(set(census[name].map(level_text)) - old)
-        refuse_other_spelling(name, new, sorted(old))
         if new and not pd.api.types.is_numeric_dtype(known[name]):
             return (
-                f"the census: {name} has {new[0]!r}, a level that no report has: nothing was learnt of it; "
-                f"leave those people out, or write (1 | {name}) in place of {name}, which draws them from "
-                "the groups' law"
+                f"the census: {name} has {listed([repr(one) for one in new])}, levels that no report has: "
+                f"nothing was learnt of them; leave those people out, or write (1 | {name}) in place of "
+                f"{name}, which draws them from the groups' law"
             )
     return ""
 
@@ -88,23 +47,27 @@ def levels_among(analysis: Assembled, by: str | None) -> list[str]:
     return [*labels, *named, *([by] if by is not None else [])]
 
 
-def refuse_beyond_bounds(
-    census: pd.DataFrame, counts: Values, bounds: Mapping[str, tuple[float, float]]
-) -> None:
-    """Raises InputError for numbers of people whom the study does not ask, such as codes for ages."""
-    for name, (low, high) in bounds.items():
-        if name not in census.columns or not pd.api.types.is_numeric_dtype(census[name]):
+def uncounted(analysis: Assembled, census: pd.DataFrame, counts: Values) -> Iterator[tuple[str, str]]:
+    """Each column with levels that reports have and of which the census counts nobody, and what to say."""
+    sizes, named = analysis.cells.sizes, levels_among(analysis, None)
+    people = census[counts > 0]
+    for name, column in analysis.cells.frame.items():
+        if name not in named and not pd.api.types.is_bool_dtype(column):
             continue
-        values = census[name].to_numpy(np.float64)[counts > 0]
-        odd = values[(values < low) | (values > high)]
-        if len(odd):
-            raise InputError(
-                f"the census: {name} is {level_text(odd.min())} to {level_text(odd.max())} in "
-                f"{len(odd):,} of {counted(len(values), 'row')}, and the study lists {level_text(low)} to "
-                f"{level_text(high)} alone: write it in the study's unit, or leave out these people, whom "
-                "nobody asked",
-                code="census.beyond_bounds",
+        levels = _texts(column)
+        gone = ~levels.isin(_texts(people[name]).unique()).to_numpy()
+        if sizes[gone].any():
+            yield (
+                str(name),
+                f"{int(sizes[gone].sum()):,} of {int(sizes.sum()):,} reports have "
+                f"{name} = {listed(list(dict.fromkeys(levels[gone])))}, of which the census counts nobody",
             )
+
+
+def _texts(column: pd.Series) -> pd.Series:
+    """Its levels as text, of yes or no as of 1 or 0."""
+    numbers = column.astype(float) if pd.api.types.is_bool_dtype(column) else column
+    return numbers.map(level_text).astype(object)
 
 
 def in_kind_of(census: pd.Series, table: pd.Series, name: str) -> pd.Series:
@@ -114,10 +77,10 @@ def in_kind_of(census: pd.Series, table: pd.Series, name: str) -> pd.Series:
         # A file's years, and codes such as 01, are numbers; a wave's or a choice's are labels.
         labels = as_labels(census, list(table.cat.categories), f"the census: {name}")
         odd = sorted(set(labels) - set(table.cat.categories))
-        refuse_other_spelling(name, odd, list(map(str, table.cat.categories)))
         if odd:
             raise InputError(
-                f"the census: {name} has {odd[0]!r}, which is none of its values", code="census.unknown_value"
+                f"the census: {name} has {listed([repr(one) for one in odd])}, which its values lack",
+                code="census.unknown_value",
             )
         return labels.astype(table.dtype)
     if pd.api.types.is_numeric_dtype(table):
@@ -127,41 +90,3 @@ def in_kind_of(census: pd.Series, table: pd.Series, name: str) -> pd.Series:
             )
         return census
     return census.map(level_text) if numbers and not pd.api.types.is_bool_dtype(census) else census
-
-
-def notes_of(census: pd.DataFrame, counts: Values, asked: pd.DataFrame, reports: Codes) -> Iterator[str]:
-    """What looks like a slip in its rows and counts. asked: cells of public columns, of so many reports."""
-    twice = sum(1 for one in _often(census) if one > 1)
-    # Of one person each, or of a sample with one weight, rows may well be alike.
-    if twice and len(set(counts)) > 1:
-        yield (
-            f"{twice:,} of the census's rows stand more than once, count and all: unless these are other "
-            "people, each total counts them too often"
-        )
-    broken = int(np.sum(counts != np.floor(counts)))
-    if broken:
-        yield (
-            f"{broken:,} of {len(counts):,} counts of the census are not whole numbers of people: write "
-            "numbers without marks between thousands; of shares or estimates, totals are these"
-        )
-    if counts.sum() < reports.sum():
-        yield (
-            f"the census counts {counts.sum():,.6g} people, fewer than the {reports.sum():,} that reports "
-            "came from: its totals are of so few"
-        )
-    else:
-        yield from _fewer(census, counts, asked, reports)
-
-
-def _fewer(census: pd.DataFrame, counts: Values, asked: pd.DataFrame, reports: Codes) -> Iterator[str]:
-    """A note for each column of labels of which the census counts too few people of some level."""
-    for name in labels_of(asked):
-        people = pd.Series(counts).groupby(census[name].map(level_text).to_numpy()).sum()
-        came = pd.Series(reports).groupby(asked[name].map(level_text).to_numpy()).sum()
-        few = [level for level, many in came.items() if 0 < people.get(level, 0) < many]
-        if few:
-            more = f" (and too few of {counted(len(few) - 1, 'more level')} of it)" if few[1:] else ""
-            yield (
-                f"the census counts {people[few[0]]:,.6g} people of {name} {few[0]}, fewer than the "
-                f"{came[few[0]]:,} that reports came from{more}: weights and totals there are of so few"
-            )

@@ -49,14 +49,7 @@ def joined(tables: Mapping[str, Table], column: str) -> Table:
     frame, digest = pd.DataFrame(public), digest_of(digests)
     alike = {name: pair for table in tables.values() for name, pair in table.alike.items()}
     found = Table(frame, private, counts, once, digest, tuple(noise), tuple(doubts), others=others)
-    return replace(found, alike=alike, bounds=_bounds(list(tables.values())))
-
-
-def _bounds(tables: Sequence[Table]) -> dict[str, tuple[float, float]]:
-    """Of public numbers that each table has bounds for the lowest and the highest in any."""
-    shared = [name for name in tables[0].bounds if all(name in table.bounds for table in tables)]
-    both = {name: list(zip(*(table.bounds[name] for table in tables), strict=True)) for name in shared}
-    return {name: (min(lows), max(highs)) for name, (lows, highs) in both.items()}
+    return replace(found, alike=alike)
 
 
 def _others(tables: Mapping[str, Table]) -> int | None:

@@ -9,34 +9,24 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from inference.analyses.beyond_reports import beyond, mostly_beyond
 from inference.analyses.blanks import as_listed
 from inference.analyses.cells import distinct_rows, refuse_blanks
-from inference.analyses.census import (
-    in_kind_of,
-    labels_of,
-    levels_among,
-    notes_of,
-    refuse_below_itself,
-    refuse_beyond_bounds,
-    refuse_other_spelling,
-    unseen,
-)
+from inference.analyses.census import in_kind_of, labels_of, levels_among, uncounted, unseen
 from inference.analyses.effects import pairs_of, safe, shown
 from inference.analyses.formula import known_column
-from inference.analyses.marks import ALIKE, refuse_alike, refuse_marked
+from inference.analyses.marks import ALIKE, refuse_alike
 from inference.analyses.matrices import again
 from inference.analyses.predicted import Predicted
 from inference.analyses.program import Assembled
 from inference.analyses.public_columns import as_taken
 from inference.analyses.result import Draws
 from inference.analyses.table import Table, Values
-from inference.analyses.uncounted import uncounted
 from inference.analyses.varying import levels_of
 from inference.analyses.weights import positive
 from inference.models.base import Draws as Sites
 from inference.results.diagnostics import listed
 from inference.results.quantity import Quantity
+from ldp_client.commands.study_warnings import WAVE
 from ldp_client.documents.errors import InputError
 
 # Of a census, how many people a row stands for; where the formula names a column `count`, the other one.
@@ -140,16 +130,13 @@ def people_of(analysis: Assembled, table: Table, population: Population) -> Peop
     for name in [*needed, held]:
         known_column(name, [str(column) for column in census.columns], "the census: ")
         refuse_blanks(census[name], f"{name} of the census", labels.get(name, ()))
-    refuse_marked(census, [*needed, held], "the census: ")
     refuse_alike(census.attrs.get(ALIKE, {}), levels_among(analysis, population.by), "the census: ")
     census = as_taken(census, [*needed, held], "the census: ", labels)
     counts = positive(census[held], f"{held} of the census", 0.0)
     if not counts.sum():
         raise InputError("the census counts nobody", code="census.counts_nobody")
-    refuse_below_itself(census, counts)
     alike = {name: in_kind_of(census[name], analysis.cells.frame[name], name) for name in needed}
     frame = census.assign(**alike).reset_index(drop=True)
-    refuse_beyond_bounds(frame[needed], counts, table.bounds)
     try:
         again(analysis.law.matrix, frame, analysis.predictors)
     except InputError as error:
@@ -201,41 +188,41 @@ def _refuse_unnamed(analysis: Assembled, by: str, needed: Sequence[str]) -> None
 
 
 def notes_over(analysis: Assembled, people: People, population: Population) -> tuple[str, ...]:
-    """What a census tells that the formula leaves out, and how many are in groups that no report had.
-
-    Raises InputError for a group whose name is a known one in other case, or with other blanks or zeros.
-    """
+    """What a census tells that the formula leaves out, and how many are in groups that no report had."""
     frame, weights = people
     found = (
-        []
-        if population.census is None
-        else [*_left_out(analysis, frame), *_slips(analysis, people, population.by)]
+        [] if population.census is None else [*_left_out(analysis, frame), *_other_waves(analysis, people)]
     )
     known = {one.column: one.levels for one in analysis.every_group}
     for column, levels in known.items():
         codes, own = levels_of(frame[column])
         new = [level for level in own if level not in levels]
-        refuse_other_spelling(column, new, levels)
         many = weights[np.isin(codes, [own.index(level) for level in new])].sum()
         if many:
             found.append(
                 f"{many:,.0f} of {weights.sum():,.0f} people are in groups of {column} that no report had "
                 f"({listed(new)}): they are drawn from the groups' law"
             )
-    return (*found, *(one.in_words(weights) for one in beyond(analysis, frame, weights)))
+    return tuple(found)
 
 
-def _slips(analysis: Assembled, people: People, by: str | None) -> Iterator[str]:
-    """Notes of what looks like a slip in a census."""
-    yield from notes_of(*people, analysis.cells.frame, analysis.cells.sizes)
-    yield from uncounted(analysis, *people, by).notes
+def _other_waves(analysis: Assembled, people: People) -> Iterator[str]:
+    """A note where a census is of some waves alone: then nobody is left out of it."""
+    for name, said in uncounted(analysis, *people):
+        if name == WAVE:
+            yield f"{said}: its shares and totals are as others were asked"
 
 
 def left_out_of(analysis: Assembled, people: People, population: Population) -> tuple[str, ...]:
     """Reasons not to take shares and totals in a census for those of all who were asked."""
     if population.census is None:
         return ()
-    return (*uncounted(analysis, *people, population.by).reasons, *mostly_beyond(analysis, *people))
+    return tuple(
+        f"{said}: shares and totals in the census leave such people out; add their rows, or, where it is of "
+        "others alone, leave these reports out"
+        for name, said in uncounted(analysis, *people)
+        if name != WAVE
+    )
 
 
 def _left_out(analysis: Assembled, census: pd.DataFrame) -> list[str]:

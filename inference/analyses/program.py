@@ -18,7 +18,6 @@ from inference.analyses.families import Outcome, OwnParameters
 from inference.analyses.formula import Formula
 from inference.analyses.likelihood import Reported, with_unknown
 from inference.analyses.linear import Linear
-from inference.analyses.matrices import variables
 from inference.analyses.naming import Parameters, Place, united
 from inference.analyses.number_predictors import NumberLaw
 from inference.analyses.row_likelihood import Rows, log_likelihood, rows_of
@@ -58,15 +57,6 @@ class Assembled:
     values: Values | None = None
     counted: bool = False
     number: NumberLaw | None = None
-
-    @property
-    def law_columns(self) -> list[str]:
-        """The public columns that are more than the names of groups."""
-        known = list(map(str, self.cells.frame.columns))
-        every = [*known, *(one.name for one in self.predictors)]
-        sides = [self.formula.fixed, *(one.expression for one in self.formula.varying)]
-        named = {name for side in sides for name in variables(side, every)}
-        return [name for name in known if name in named]
 
     @property
     def privates(self) -> tuple[Private, ...]:

@@ -77,7 +77,7 @@ def table_of_reports(study: Study, reports: Iterable[Report] | Summary, names: S
     came = {one.id: [key[1][place] for key in keys] for place, one in enumerate(asked)}
     doubts = _doubts(asked, came, counts)
     found = Table(public, private, counts, notes, study.digest, noise_in_words(asked), doubts)
-    return replace(found, bounds=bounds_of(fields), others=others if study.ask_one and asked else None)
+    return replace(found, others=others if study.ask_one and asked else None)
 
 
 def _seen(
@@ -161,7 +161,7 @@ def table_of_summary(
     reasons = tuple(doubts.get(question.id, ()))
     noise = noise_in_words(asked)
     found = Table(public, {question.id: private}, counts, (), study.digest, noise, reasons)
-    return replace(found, bounds=bounds_of(fields), others=others if study.ask_one else None)
+    return replace(found, others=others if study.ask_one else None)
 
 
 def _by_cell(
@@ -235,13 +235,6 @@ def _private(question: Question, payloads: Sequence[bytes | None]) -> Private:
     if isinstance(mechanism_for(question), NumberMechanism):
         return private_number_of(question, payloads)
     return private_of(question, payloads)
-
-
-def bounds_of(fields: Iterable[Any]) -> dict[str, tuple[float, float]]:
-    """Of public numbers the lowest and the highest that a study lists."""
-    return {
-        one.id: (float(one.value(0)), float(one.value(one.size - 1))) for one in fields if not one.choices
-    }
 
 
 def public_frame(fields: Sequence[Any], rows: Sequence[Sequence[str]]) -> pd.DataFrame:

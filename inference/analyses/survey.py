@@ -26,10 +26,9 @@ from inference.analyses.blanks import (
 from inference.analyses.design_file import ColumnDesign, Design, read_design
 from inference.analyses.formula import known_column
 from inference.analyses.joining import POOLED
-from inference.analyses.marks import ALIKE, MARKED, alike, marked, refuse_alike, refuse_marked
+from inference.analyses.marks import ALIKE, alike, refuse_alike
 from inference.analyses.matrices import columns_of
 from inference.analyses.public_columns import INEXACT, as_taken, notes_of, plain_whole, refuse_unlike
-from inference.analyses.same_rows import often_twice, twins
 from inference.analyses.table import Codes, Looks, Private, Table, Values, table_of, with_missing
 from ldp_client.commands.study_warnings import WAVE
 from ldp_client.documents.errors import InputError, UsageError
@@ -75,8 +74,7 @@ def load_waves(
         raise UsageError("waves are compared with one another: give two or more", code="wave.only_one")
     design_text = _bytes_of(design_path)
     design = read_design(design_text)
-    plain: dict[str, pd.DataFrame] = {}
-    frames, alike = {}, []
+    frames = {}
     for name, path in waves.items():
         frame = as_listed(read_frame(path), design.labels, [ALIKE])
         if WAVE in frame.columns:
@@ -84,8 +82,6 @@ def load_waves(
                 f"wave {name}: {path} has a column wave of its own: give it another name",
                 code="wave.column_called_wave",
             )
-        alike += [note for other in plain.items() for note in twins(other, (name, frame))]
-        plain[name] = frame
         frames[name] = frame.assign(**{WAVE: pd.Categorical([name] * len(frame), categories=list(waves))})
     known = list(dict.fromkeys(str(column) for frame in frames.values() for column in frame.columns))
     used = columns_of(formula, known, also)
@@ -106,7 +102,7 @@ def load_waves(
     digest = hashlib.sha256(b"\0".join([design_text, *parts])).hexdigest()
     own = Design(tuple(one for one in design.columns if one.name in common), design.priors, design.document)
     table = survey_of(whole, own, used, blanks, digest)
-    notes = (*table.notes, *alike, *(() if WAVE in used else (POOLED,)))
+    notes = (*table.notes, *(() if WAVE in used else (POOLED,)))
     return replace(table, notes=notes), design
 
 
@@ -142,12 +138,10 @@ def survey_of(
         known_column(name, list(frame.columns), "the design's rows: ")
     read = [name for name in frame.columns if used is None or name in used]
     open_ones = [str(name) for name in read if name not in {one.name for one in design.columns}]
-    refuse_marked(frame, open_ones)
     pairs = dict(frame.attrs.get(ALIKE, {}))
     refuse_alike(pairs, sorted(grouping))
     known = design.labels
     frame = as_taken(frame, [*open_ones, *sorted(grouping - {*open_ones})], labels=known)
-    twice = often_twice(frame)
     needed = [*read, *(name for name in grouping if name not in read)]
     frame, notes = _without_blanks(frame, needed, blanks, known)
     for name in open_ones:
@@ -156,7 +150,6 @@ def survey_of(
     public = frame.drop(columns=[one.name for one in design.columns])
     noise = tuple(design.in_words())
     notes += (
-        *twice,
         *notes_of(frame, open_ones),
         *(note for one in design.columns if one.name in read for note in one.notes),
     )
@@ -187,7 +180,6 @@ def read_frame(path: str) -> pd.DataFrame:
     header, rows = read_rows(path)
     columns = dict(zip(header, zip(*rows, strict=True) if rows else [()] * len(header), strict=True))
     frame = pd.DataFrame({name: typed(column) for name, column in columns.items()})
-    frame.attrs[MARKED] = marked(columns)
     frame.attrs[WRITTEN] = written(columns)
     frame.attrs[ALIKE] = alike({name: cells for name, cells in columns.items() if frame[name].dtype == float})
     return frame

@@ -79,7 +79,6 @@ class Table:
     doubts: why the reports cannot all be what their mechanisms send.
     others: where each device answers one question of several, how many answered another; else None.
     alike: of public columns of numbers two that the file wrote unlike, such as 1.1 and 1.10.
-    bounds: of public numbers the lowest and the highest that a study lists; whoever it asks lies within.
     """
 
     public: pd.DataFrame
@@ -91,7 +90,6 @@ class Table:
     doubts: tuple[str, ...] = ()
     others: int | None = None
     alike: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         both = [name for name in self.private if name in self.public.columns]

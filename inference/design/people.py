@@ -13,7 +13,7 @@ import pandas as pd
 from inference.analyses.blanks import Labels, as_listed
 from inference.analyses.cells import distinct_rows, refuse_blanks
 from inference.analyses.formula import known_column
-from inference.analyses.marks import ALIKE, refuse_alike, refuse_marked
+from inference.analyses.marks import ALIKE, refuse_alike
 from inference.analyses.population import COUNT
 from inference.analyses.public_columns import as_labels, as_taken
 from inference.analyses.table import Codes
@@ -60,7 +60,6 @@ def people_of_table(known: pd.DataFrame, names: Sequence[str], labels: Labels | 
         known_column(name, columns, "the table of people: ")
         refuse_blanks(known[name], f"{name} of the table of people", labels.get(name, ()))
     weighted = COUNT in columns and COUNT not in names
-    refuse_marked(known, [*names, *([COUNT] if weighted else [])], "the table of people: ")
     pairs = dict(known.attrs.get(ALIKE, {}))
     known = as_taken(known, [*names, *([COUNT] if weighted else [])], "the table of people: ", labels)
     weights = np.ones(len(known))

@@ -16,7 +16,7 @@ import pandas as pd
 
 from inference.analyses.design_file import Design
 from inference.analyses.formula import known_column, parse
-from inference.analyses.marks import refuse_alike, refuse_marked
+from inference.analyses.marks import refuse_alike
 from inference.analyses.matrices import columns_of
 from inference.analyses.population import COUNT
 from inference.analyses.private_numbers import possible_numbers
@@ -126,7 +126,6 @@ def possible_of_design(design: Design, formula: str, known: pd.DataFrame) -> Pos
     refuse_alike(people.alike, sorted(grouping), "the table of people: ")
     rows = 1
     if outcome not in own:
-        refuse_marked(known, [outcome], "the table of people: ")
         told = as_taken(known, [outcome], "the table of people: ", design.labels)
         levels = _levels_in(told[outcome], outcome)
         people, rows = people.with_levels(outcome, levels), len(levels)

@@ -22,7 +22,7 @@ from inference.analyses.noise_bounds import impossible
 from inference.analyses.page import save_analysis
 from inference.analyses.population import Population, notes_over, people_of, quantities_over
 from inference.analyses.prior_sites import prior_sites
-from inference.analyses.survey import load_waves, read_frame, survey_of
+from inference.analyses.survey import read_frame, survey_of
 from inference.analyses.table import Private, Table, known_channel, table_of
 from inference.results.diagnostics import Diagnostics
 from inference.results.verdict import Verdict
@@ -65,17 +65,6 @@ def test_groups_that_no_report_had_differ_from_one_another():
     assert np.allclose(sum(levels), found["total ever = yes, in the census"], atol=1e-9)
     *_, note = notes_over(analysis, people, over)
     assert note.startswith("200 of 300 people are in groups of clinic that no report had (8, 9)")
-
-
-def test_a_group_written_in_another_case_is_refused():
-    """As (1 | place) takes groups that nobody asked, all of its people would be drawn from the law."""
-    public = pd.DataFrame({"place": ["North", "south"] * 20})
-    whole = table_of(public, [known_channel("ever", ("no", "yes"), [0, 1] * 20, YES_NO)])
-    analysis = assemble(whole, "ever ~ 1 + (1 | place)")
-    census = pd.DataFrame({"place": ["north ", "south"], "count": [10, 10]})
-    over = Population(census=census)
-    with raises(InputError, "census.other_spelling", "North"):
-        notes_over(analysis, people_of(analysis, whole, over), over)
 
 
 def test_what_a_census_tells_and_the_formula_does_not_is_noted():
@@ -346,41 +335,6 @@ def test_weights_beyond_all_people_are_refused():
     whole.public["weight"] = np.where(np.arange(40) == 6, 1e200, 1.0)
     with raises(InputError, "weights.not_positive", "7"):
         Population(weights="weight").checked(whole)
-
-
-def test_one_table_as_two_waves_is_refused(tmp_path):
-    """It would count everybody twice."""
-    (tmp_path / "design.json").write_text(design())
-    for name in ("one", "two"):
-        (tmp_path / f"{name}.csv").write_text("armed\n0\n1\n0\n")
-    one, two = (str(tmp_path / f"{name}.csv") for name in ("one", "two"))
-    for other in (one, two):
-        with raises(InputError, "wave.same_table", "waves a and b"):
-            load_waves({"a": one, "b": other}, str(tmp_path / "design.json"), "armed ~ wave", "refuse", ())
-
-
-def test_one_table_in_another_order_as_two_waves_is_refused(tmp_path):
-    """Rows or columns may stand elsewhere, in another kind of file; a table of few rows is noted."""
-    (tmp_path / "design.json").write_text(design())
-    random = np.random.default_rng(1)
-    frame = pd.DataFrame({"armed": random.integers(0, 2, 40), "age": random.integers(18, 80, 40)})
-    frame.to_csv(tmp_path / "one.csv", index=False)
-    mixed = frame.sample(frac=1, random_state=2)[["age", "armed"]]
-    mixed.to_csv(tmp_path / "two.csv", index=False)
-    mixed.to_parquet(tmp_path / "two.parquet", index=False)
-    frame.assign(age=frame["age"] + (np.arange(40) == 7)).to_csv(tmp_path / "later.csv", index=False)
-
-    def loaded(one, two):
-        waves = {"a": str(tmp_path / one), "b": str(tmp_path / two)}
-        return load_waves(waves, str(tmp_path / "design.json"), "armed ~ wave", "refuse", ())[0]
-
-    for copy in ("two.csv", "two.parquet"):
-        with raises(InputError, "wave.same_table", "waves a and b"):
-            loaded("one.csv", copy)
-    assert not any("same rows" in note for note in loaded("one.csv", "later.csv").notes)
-    (tmp_path / "few.csv").write_text("armed\n0\n1\n0\n")
-    (tmp_path / "other.csv").write_text("armed\n1\n0\n0\n")
-    assert any("same rows in another order" in note for note in loaded("few.csv", "other.csv").notes)
 
 
 def test_groups_of_people_that_overlap_share_their_simulated_reports():

@@ -15,7 +15,6 @@ from inference.analyses.assembling import assemble
 from inference.analyses.census import in_kind_of
 from inference.analyses.design_file import read_design
 from inference.analyses.population import Population, notes_over, people_of
-from inference.analyses.same_rows import often_twice
 from inference.analyses.survey import load_survey, read_frame, survey_of, typed
 from inference.analyses.table import Table
 from ldp_client.documents.errors import InputError
@@ -93,10 +92,6 @@ def test_the_largest_number_that_is_told_from_the_next_is_one() -> None:
     assert typed(["0.12345678901234567", "1e300", "-7", "+8", "0", "-0", "009"]).dtype == np.float64
 
 
-def test_rows_that_differ_in_a_long_number_alone_do_not_stand_twice() -> None:
-    assert often_twice(pd.DataFrame({"id": [2**60 + place for place in range(64)]})) == ()
-
-
 @pytest.mark.parametrize("codes", [["007", "7", "12"], ["0", "00", "1"]])
 def test_zeros_that_tell_codes_apart_are_refused(codes: list[str], tmp_path: Path) -> None:
     with pytest.raises(
@@ -122,15 +117,6 @@ def test_a_census_in_csv_can_name_choices_with_zeros_before_them() -> None:
         in_kind_of(typed(["01", "03"]), asked, "land")
     both = pd.Series(pd.Categorical(["01", "1"], categories=["01", "1"]))
     assert list(in_kind_of(typed(["1"]), both, "land")) == ["1"]
-
-
-def test_groups_that_zeros_alone_tell_from_known_ones_are_refused() -> None:
-    frame = pd.DataFrame({"armed": ["no", "yes"] * 4, "land": ["01", "02"] * 4})
-    table = survey_of(frame, read_design(DESIGN.encode()))
-    analysis = assemble(table, "armed ~ 1 + (1 | land)")
-    over = Population(census=pd.DataFrame({"land": [1, 2], "count": [10, 20]}))
-    with raises(InputError, "census.other_spelling", "land", "01"):
-        notes_over(analysis, people_of(analysis, table, over), over)
 
 
 @pytest.mark.parametrize(

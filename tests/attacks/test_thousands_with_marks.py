@@ -1,4 +1,4 @@
-"""Write 1.200 for twelve hundred: in a census or a table it was read as one and a fifth."""
+"""Write 1.200 for twelve hundred in a file of answers, or 1 000 in a table."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from inference.analyses.survey import load_survey, read_frame
+from inference.analyses.survey import load_survey
 from inference.analyses.table import Table
-from inference.design.people import people_of_table
 from ldp_client.documents.errors import AnswerError, InputError
 from ldp_client.files.answers import answers_from_text, read_answers
 from ldp_client.files.marks import TwoReadings
 from schemas import Study
 from tests import studies
-from tests.attacks.test_slips_in_a_census import asked, census_of, said
 from tests.kit.errors import raises
 
 DESIGN = {
@@ -32,12 +30,6 @@ def load(folder: Path, ages: Callable[[int], str]) -> Table:
     rows = "".join(f'{"yes" if row % 3 else "no"},"{ages(row)}"\n' for row in range(60))
     (folder / "table.csv").write_text("armed,income\n" + rows)
     return load_survey(str(folder / "table.csv"), str(folder / "design.json"), "armed ~ income")[0]
-
-
-@pytest.mark.parametrize("rows", ["south,1.200\nwest,2.400\n", 'south,"1,200"\nwest,"2,400"\n'])
-def test_marks_between_thousands_are_refused_in_a_census(rows: str, tmp_path: Path) -> None:
-    with raises(InputError, "table.ambiguous_thousands_mark", "1200"):
-        said(asked(), "armed ~ region", census_of(tmp_path, "north,950\n" + rows))
 
 
 @pytest.mark.parametrize(
@@ -81,29 +73,3 @@ def test_numbers_of_answer_files_are_refused_with_their_reason(column: str, numb
     with raises(AnswerError, "files.thousands") as refused:
         answers_from_text(study, {"hours": "3", "age": "5", column: number})
     assert number in ("1 000", "1'000") or number not in str(refused.value)
-
-
-def test_marks_between_thousands_are_refused_in_tables(tmp_path: Path) -> None:
-    """All numbers that have one have three digits behind it, and no number shows that these are decimals."""
-    for shown in (
-        lambda row: f"{1 + row % 9}.250",
-        lambda row: "1.200.000" if row % 2 else "900",
-        lambda row: f"{row}.250" if row else "NA",
-    ):
-        with raises(InputError, "table.ambiguous_thousands_mark", "income"):
-            load(tmp_path, shown)
-    for plain in (
-        lambda row: f"{row % 9}.250",
-        lambda row: f"{1 + row % 9}.25",
-        lambda row: "1200" if row else "1.250",
-        lambda row: str(900 + row),
-    ):
-        assert load(tmp_path, plain).n == 60
-
-
-@pytest.mark.parametrize("rows", ["south,1.200\nwest,2.400\n", 'south,"1,200"\nwest,"2,400"\n'])
-def test_marks_between_thousands_are_refused_in_a_table_of_people(rows: str, tmp_path: Path) -> None:
-    """A plan counted 1.2 people in the south, and 950 in the north."""
-    (tmp_path / "people.csv").write_text("region,count\nnorth,950\n" + rows)
-    with raises(InputError, "table.ambiguous_thousands_mark", "1200"):
-        people_of_table(read_frame(str(tmp_path / "people.csv")), ["region"])
