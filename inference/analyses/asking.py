@@ -8,14 +8,11 @@ from typing import Any
 
 from inference.analyses.analysing import analyse_table
 from inference.analyses.population import Population
-from inference.analyses.record_formula import FOR_SINGLE_QUESTIONS, record_formula
-from inference.analyses.record_regression import fit_record
 from inference.analyses.reports import columns_in, table_of_reports
 from inference.analyses.result import AnalysisPosterior
 from inference.limits import seed_given
 from inference.samplers import CHAINS
 from inference.sampling import KEPT
-from ldp_client.documents.errors import InputError
 from schemas import Study
 from summaries.influence import FALSE_SHARE
 from summaries.reading import Reports, evidence_of
@@ -45,7 +42,7 @@ def analyse(
         reports: its reports, as `fit` takes them; or their Summary, for one private question alone.
         formula: such as "ever ~ age + region + (1 | clinic)", of ids of questions and public fields.
         family: of the outcome, where not the usual one of its kind is wanted.
-        priors: "flat", or {parameter: "flat" or a distribution}; of a record's formula, of public columns.
+        priors: "flat", or {parameter: "flat" or a distribution}.
         seed: as for `fit`.
         random_seed: another name of seed.
         method: as for `fit`; None is "nuts", but "laplace" for very many reports where it is good.
@@ -67,15 +64,6 @@ def analyse(
     found, seed = evidence_of(study, reports), seed_given(seed, random_seed)
     options: dict[str, Any] = {"priors": priors, "seed": seed, "method": method, "draws": draws}
     options |= {"chains": chains, "progress": progress, "false_reports": false_reports}
-    if (record := record_formula(study, formula)) is not None:
-        _refuse_for_records(family=family, population=population)
-        return fit_record(study, found, record, **options)
     columns = columns_in(study, formula, population.columns() if population else ())
     table = table_of_reports(study, found, columns)
     return analyse_table(table, formula, family=family, population=population, **options)
-
-
-def _refuse_for_records(**given: object) -> None:
-    for name, value in given.items():
-        if value is not None:
-            raise InputError(f"{name} {FOR_SINGLE_QUESTIONS}", code="options.not_for_records")

@@ -59,41 +59,6 @@ def wants_analysis(arguments: argparse.Namespace) -> bool:
 def run_analysis(arguments: argparse.Namespace, tell: Any, interval: Any) -> Any:
     """Fit a formula, or cross columns, and write the folder. Returns the posterior. Raises InputError."""
     _check(arguments)
-    found = _of_record(arguments, tell, interval) if arguments.formula is not None else None
-    return _of_table(arguments, tell, interval) if found is None else found
-
-
-def _of_record(arguments: argparse.Namespace, tell: Any, interval: Any) -> Any:
-    """The regression of a record where the formula has its response; else None."""
-    if arguments.study is None or arguments.reports is None:
-        return None
-    from inference.analyses.page import check_file_name, save_analysis
-    from inference.analyses.record_formula import FOR_SINGLE_QUESTIONS, record_formula
-    from inference.results.folder import whole_folder
-    from inference.results.made import made_by
-    from ldp_client.files.disk import load_study
-    from summaries.reading import load_evidence
-
-    study = load_study(arguments.study)
-    record = record_formula(study, arguments.formula)
-    if record is None:
-        return None
-    others = tuple(name for name in OPTIONS if name not in ("formula", "prior"))
-    _refuse(arguments, others, FOR_SINGLE_QUESTIONS)
-    check_file_name(record.outcome)
-    from inference.analyses.record_regression import fit_record
-
-    with whole_folder(Path(arguments.out), study=study) as folder:
-        reports: Any = load_evidence(study, arguments.reports)
-        made = made_by(arguments)
-        priors = stated_priors(arguments.prior)
-        found = fit_record(study, reports, record, priors=priors, progress=tell, **_common(arguments))
-        save_analysis(found, folder, study.title, interval, made)
-    return found
-
-
-def _of_table(arguments: argparse.Namespace, tell: Any, interval: Any) -> Any:
-    """The same of single questions, or of a survey's columns."""
     from inference.analyses.analysing import analyse_table
     from inference.analyses.crossing import cross_table
     from inference.analyses.page import check_file_name, save_analysis

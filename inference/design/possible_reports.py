@@ -21,7 +21,6 @@ from inference.analyses.matrices import columns_of
 from inference.analyses.population import COUNT
 from inference.analyses.private_numbers import possible_numbers
 from inference.analyses.public_columns import as_taken
-from inference.analyses.record_formula import record_formula
 from inference.analyses.reports import (
     check_analysable,
     choice_mechanism,
@@ -73,12 +72,6 @@ def possible_of_study(study: Study, formula: str, known: pd.DataFrame | None) ->
     InputError for what cannot be analysed, and for too many reports to sum over.
     """
     check_study(study)
-    if (record := record_formula(study, formula)) is not None:
-        raise InputError(
-            f"{record.outcome} is of a record: plan {record.question.id} without a formula, as the study's "
-            "own model, for --devices; what public fields add to a record's regression cannot be planned",
-            code="plan.record_outcome",
-        )
     names = columns_in(study, formula)
     outcome = parse(formula, names).outcome
     asked = [question for question in study.questions if question.id in names]

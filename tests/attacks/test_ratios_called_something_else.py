@@ -7,18 +7,10 @@ import pytest
 from inference.analyses.analysing import analyse_table
 from inference.analyses.assembling import assemble
 from inference.analyses.odds import ratios_of
-from inference.analyses.record_regression import _private_ratios
 from inference.analyses.table import known_channel, table_of
-from schemas import Study
-from tests import studies
 from tests.inference.analyses.simulated import table
 
 FORCED = [[5 / 6, 1 / 6], [1 / 6, 5 / 6]]
-FEATURES = [
-    {"id": "smokes", "ask": "yes_no"},
-    {"id": "job", "ask": "choice", "choices": ["none", "part", "full"]},
-    {"id": "age", "bounds": ["18", "90"], "cuts": ["30", "60"]},
-]
 
 
 def said(formula):
@@ -116,17 +108,3 @@ def test_the_ratio_is_that_of_the_place_that_its_name_and_sentence_say():
     np.testing.assert_allclose(np.log(one.draws), expected, rtol=1e-6, atol=1e-6)
     assert float(shown) == pytest.approx(age.mean(), abs=0.01 * age.std())
     assert "odds ratio age" in [one.name for one in found.quantities]
-
-
-def test_a_features_ratio_says_where_those_are_that_it_interacts_with():
-    crossed = {
-        **studies.PRODUCTS,
-        "features": FEATURES,
-        "interactions": [["smokes", "job"], ["age", "smokes"]],
-    }
-    found = _private_ratios(Study(studies.document(crossed)).questions[0])
-    words = {name: one.words("O") for name, one in found.items()}
-    assert words["smokes"] == "odds ratio of O for smokes = yes, where job is none and age is 0"
-    assert words["job=full"] == "odds ratio of O for job = full, where smokes is no"
-    assert words["smokes:job=part"] == "ratio of odds ratios of O for smokes = yes and job = part"
-    assert words["age"] == "odds ratio of O for one more of age, where smokes is no"

@@ -11,16 +11,7 @@ from numpyro import handlers
 from inference.analyses.analysing import analyse_table, notes_of
 from inference.analyses.assembling import assemble
 from inference.analyses.prior_sites import prior_sites, without_prior
-from inference.analyses.record_formula import record_formula
-from inference.analyses.record_moments import regression_beside
-from inference.analyses.record_regression import beside_of
-from inference.analyses.reports import public_frame
-from inference.analyses.stated_priors import Given
 from inference.analyses.table import known_channel, table_of
-from inference.models.regression import Scale
-from ldp_client.mechanisms import mechanism_for
-from schemas import Study
-from tests import studies
 from tests.inference.analyses.simulated import table
 from tests.inference.analyses.test_number_predictors import people
 
@@ -198,31 +189,3 @@ def test_an_interaction_is_found_and_the_same_whatever_zero_the_number_has():
         assert np.mean(pair[0]) == pytest.approx(np.mean(pair[1]), abs=0.25 * np.std(pair[1]))
     assert "region[south] are stated where age is" in " ".join(one.diagnostics.notes)
     assert one.verdict.knowledge.state == "good"
-
-
-def record_beside(formula, years, priors=None):
-    study = Study({**studies.document(studies.PRODUCTS), "public": [*REGIONS, *YEARS]})
-    asked = record_formula(study, f"{study.questions[0].fields[-1].id} ~ {formula}")
-    cells = [(region, str(year)) for region in ("north", "south") for year in years]
-    mechanism = mechanism_for(study.questions[0])
-    counts = np.full((len(cells), 2 * len(mechanism.coordinates)), 5)
-    beside = beside_of(asked, public_frame(asked.fields, cells), counts, Given(priors))
-    return study.questions[0], mechanism, beside
-
-
-@pytest.mark.slow
-def test_records_have_the_same_prior_whatever_zero_a_number_has():
-    """The program draws the public coefficients from their prior itself."""
-    features = " + ".join(field["id"] for field in studies.PRODUCTS["features"])
-    found = []
-    for first in (0, 2000):
-        question, mechanism, beside = record_beside(f"{features} + region * year", range(first, first + 20))
-        model = regression_beside(question, mechanism, beside)
-        drawn = np.random.default_rng(0).normal(size=(5, 3))
-        with handlers.seed(rng_seed=0):
-            trace = handlers.trace(model.program).get_trace(**model.data)
-        sds = np.asarray(trace["public"]["fn"].base_dist.scale)
-        unit = Scale(question).response.unit / beside.linear.spreads
-        found.append(beside.standard() @ beside.slopes(drawn * sds, unit).T)
-        assert beside.linear.moved_priors() == ["region[south]"]
-    np.testing.assert_allclose(found[0], found[1], rtol=1e-6)

@@ -270,7 +270,6 @@ RUNS: dict[str, tuple[Run, ...]] = {
             r"1 studies in .* called wrong\n  Intercept +\d",
         ),
     ),
-    "public_slopes": (Run("--studies 2 --people 2000 --only yes/no", r"yes/no +2,000 region=south .*%\n"),),
     "ranks": (Run("--studies 20 --only 'sparse shares'", r"20 studies\n  p\[0\] +KS [\d.]+ .*90 %: "),),
     "sampled_products": (
         Run("--repetitions 1 --people 2000", r"beyond, .* means 4: median [\d.]+, largest [\d.]+\n"),

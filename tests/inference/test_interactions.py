@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from scipy import special
 
-from inference.analyses.record_formula import record_formula
 from inference.design.calibration import calibrate, covered
 from inference.models import family_of, model_for
 from inference.models.base import Truth
@@ -21,7 +20,6 @@ from inference.models.within_bins import resting
 from inference.sampling.space import as_arrays, space_of
 from inference.sampling.whitening import descend, finite
 from ldp_client import mechanism_for
-from ldp_client.documents.errors import InputError
 from schemas import Study
 from summaries import QuestionSummary
 from tests import studies
@@ -215,23 +213,6 @@ def test_an_interaction_that_rests_on_where_numbers_lie_in_their_bins_is_said():
     (reason,) = resting(question, mechanism, sites, {**named, "intercept": exact})
     for name in names:
         assert f"coefficient[{name}]" in reason
-
-
-FORMULAS = {
-    "rate ~ sex + works + region": "add sex:works",
-    "rate ~ sex * works + works:region": "works:region: a private feature",
-    "rate ~ sex + works + job + sex:works + sex:job + region": "sex:job: a private feature",
-}
-
-
-def test_formulas_have_the_interactions_that_are_stated_and_no_others():
-    asked = document_of(SEX, WORKS, JOB, interactions=[("sex", "works")])
-    study = Study({**studies.document(asked), "public": [{"id": "region", "choices": ["north", "south"]}]})
-    assert record_formula(study, "rate ~ works * sex + job + region").public == "region"
-    for formula, message in FORMULAS.items():
-        with pytest.raises(InputError) as caught:
-            record_formula(study, formula if "job" in formula else f"{formula} + job")
-        assert message in str(caught.value)
 
 
 @pytest.mark.slow
