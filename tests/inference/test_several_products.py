@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from inference import analyse, fit, summarize
+from inference import fit, summarize
 from inference.design.comparing import most_telling
 from inference.design.simulation import simulate
 from inference.false_reports.conformance import findings
@@ -20,7 +20,6 @@ from inference.models.product_cells import moments_of
 from inference.models.sampled_products import FEWEST_REPORTS, counted_signs, few_reports, signs_of
 from inference.sampling import sample_prior
 from ldp_client import mechanism_for
-from ldp_client.documents.errors import InputError
 from schemas import Report, Study
 from summaries import QuestionSummary
 from summaries.reductions import REDUCTIONS
@@ -33,7 +32,6 @@ YES_NO = {
     "response": {"id": "rate", "ask": "yes_no"},
     "model": {"name": "logistic_regression"},
 }
-PUBLIC = [{"id": "region", "text": "Where do you live?", "choices": ["north", "south"]}]
 
 
 def study(products=3, epsilon="4", public=None, **changes):
@@ -172,9 +170,6 @@ def test_too_few_reports_and_false_ones_are_told():
     assert list(findings(mechanism, QuestionSummary(enough.n, one_pattern), None))[1].p < 1e-3
 
 
-def test_plans_say_how_many_and_formulas_refuse_several():
+def test_plans_say_how_many():
     best = [most_telling(study(1, epsilon).questions[0]) for epsilon in ("1", "2", "3", "4")]
     assert best == [1, 2, 3, 4]
-    asked = study(2, public=PUBLIC)
-    with pytest.raises(InputError, match="2 products a report"):
-        analyse(asked, [], "rate ~ age + married + region")
