@@ -45,6 +45,10 @@ T = TypeVar("T")
 # Of the largest size, in all threads together: a body becomes objects of up to forty times its bytes.
 BODIES_IN_PARSING = 2
 PARSING_PATIENCE = 5.0
+# Database connections that a process reads with at once; two more are for writing and for /readyz.
+READERS = 4
+# Reports that may wait to be written in a process.
+MOST_QUEUED = 100_000
 MOST_EXPORTS = 8
 
 
@@ -95,7 +99,7 @@ class Collector:
         Raises InputError unless it is there with this release's tables, when its open studies are not for
         this kind of server, and when the token is somebody's key.
         """
-        bounds = Bounds(settings.connections, settings.database_timeout)
+        bounds = Bounds(READERS, settings.database_timeout)
         database = Database(settings.database, settings.busy_timeout, bounds)
         check(database)
         _check_token(settings.token, database)
@@ -123,7 +127,7 @@ class Collector:
 
         metrics = Metrics()
         patience = settings.database_timeout
-        writer = Writer(store, database.act, settings.queue_reports, metrics.observe_commit, patience)
+        writer = Writer(store, database.act, MOST_QUEUED, metrics.observe_commit, patience)
         limits = UploadLimits(settings.upload_rate, settings.study_rate)
         deletions = Deletions(settings.deletion_rate, metrics)
         token_hash = None if settings.token is None else hash_key(settings.token)

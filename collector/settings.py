@@ -48,12 +48,12 @@ class Settings:
     database: SQLAlchemy URL. token: what an operator sends to publish, close and export; without
     one, only keys made with `ldpkit admin` can. body_limit: largest request body, in bytes, as sent
     and inflated. busy_timeout: how long a write waits for a locked database, in seconds. database_timeout:
-    how long a request waits for the database in all. connections: how many a process reads with at once.
-    late_days: how many days after a study closes its reports are still taken. queue_reports: how many reports
-    may wait to be written in one process. upload_rate, study_rate: reports a second that one process
-    takes in all and for each study, 0 for as many as it can. deletion_rate: deletions a second that one
-    process makes, 0 for as many as it can. invitation_key: a secret that hides in the database which
-    invitation was used for which report; the same in all processes of a database. signing_keys: a file
+    how long a request waits for the database in all.
+    late_days: how many days after a study closes its reports are still taken. upload_rate, study_rate:
+    reports a second that one process takes in all and for each study, 0 for as many as it can.
+    deletion_rate: deletions a second that one process makes, 0 for as many as it can. invitation_key: a
+    secret that hides in the database which invitation was used for which report; the same in all processes
+    of a database. signing_keys: a file
     of public keys in PEM; a study that one of them signed may be published by anybody. node_key: a key
     file; with it the server is a node of secure sums, and nothing else. log: the form of a server's log.
     origins: the other sites whose pages may fetch studies, send reports and withdraw them. framed_by:
@@ -66,9 +66,7 @@ class Settings:
     body_limit: int = 1 << 20
     busy_timeout: float = 2.0
     database_timeout: float = 5.0
-    connections: int = 4
     late_days: int = 7
-    queue_reports: int = 100_000
     upload_rate: float = 0.0
     study_rate: float = 0.0
     deletion_rate: float = 100.0
@@ -89,7 +87,7 @@ class Settings:
     def __post_init__(self) -> None:
         _check_token(self.token)
         _check_invitation_key(self.invitation_key)
-        for name in ("body_limit", "queue_reports", "connections", "database_timeout"):
+        for name in ("body_limit", "database_timeout"):
             if getattr(self, name) <= 0:
                 raise UsageError(
                     f"setting {name}: must be above 0, is {getattr(self, name)}", code="settings.not_positive"

@@ -165,7 +165,7 @@ def test_readers_leave_connections_for_writing_and_for_others(make_harness, post
     monkeypatch.setattr(health, "READY_SECONDS", LONGEST_SECONDS)
     study = build_study()
     url = postgresql.new_database()
-    harness = make_harness(database=url, connections=4, database_timeout=PATIENCE)
+    harness = make_harness(database=url, database_timeout=PATIENCE)
     assert harness.publish(study).status_code == 201
     assert harness.put(build_report(study)).status_code == 201
     entered, leave = threading.Barrier(5), threading.Event()

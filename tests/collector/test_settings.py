@@ -77,7 +77,7 @@ def test_create_app_reads_the_environment(tmp_path, monkeypatch):
         ({"upload_rate": "nan"}, "upload_rate"),
         ({"busy_timeout": "inf"}, "busy_timeout"),
         ({"late_days": "1.5"}, "late_days"),
-        ({"queue_reports": 0}, "queue_reports"),
+        ({"queue_reports": 0}, "unknown setting 'queue_reports'"),
         ({"database": "nonsense"}, "database"),
         ({"database": "mysql://localhost/x"}, "mysql"),
         ({"database": "sqlite://"}, "memory"),

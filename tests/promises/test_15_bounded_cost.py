@@ -139,7 +139,8 @@ def test_a_planted_fault_that_stops_others_is_found(
 
 @pytest.mark.xfail(strict=True, reason='ends with the issue "Collector, tickets and commands rebuilt"')
 def test_the_full_queue_of_one_study_refuses_no_other(make_harness: Any, monkeypatch: Patch) -> None:
-    harness, opened, entered = make_harness(queue_reports=4), Event(), Event()
+    monkeypatch.setattr("collector.context.MOST_QUEUED", 4)
+    harness, opened, entered = make_harness(), Event(), Event()
     study, other = build_study(), build_study(id="other")
     assert [harness.publish(version).status_code for version in (study, other)] == [201, 201]
     insert = queries.insert_reports
