@@ -1,0 +1,223 @@
+"""Fits that are bad, or sound, each with the code that `ldpkit fit` must end with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from inference.sampling import Sampled
+from tests import studies
+from tests.promises.verdict_reports import (
+    JOBS,
+    Case,
+    Payloads,
+    Values,
+    asked,
+    jobs,
+    number,
+    products,
+    refusing,
+    yes,
+)
+
+USABLE, REFUSED, NOT_USABLE = 0, 3, 4
+REBUILT = 'ends with the issue "Verdicts, report, plans and summaries rebuilt"'
+LEVELS = ("never", "seldom", "often")
+
+
+def spoilt(change: Callable[[Values], Values], site: int = 0, case: Case | None = None) -> Case:
+    """Sound reports, of whose draws one site (chains, draws, …) is changed."""
+
+    def spoils(sampled: Sampled) -> Sampled:
+        name = list(sampled.sites)[site]
+        sites = {**sampled.sites, name: change(np.array(sampled.sites[name]))}
+        return replace(sampled, sites=sites, mixing=None, chained=True)
+
+    return replace(case or yes(0.3, 3000), spoils=spoils)
+
+
+def stuck_chain(draws: Values) -> Values:
+    draws[0] = draws[0, :1]
+    return draws
+
+
+def stuck_everywhere(draws: Values) -> Values:
+    draws[:] = draws[0, 0]
+    return draws
+
+
+def chain_apart(draws: Values) -> Values:
+    draws[0] = draws[0] * 0.8
+    return draws
+
+
+def slow_walk(draws: Values) -> Values:
+    return np.sort(draws, axis=1)
+
+
+def not_a_number(draws: Values) -> Values:
+    draws[0, 0] = np.nan
+    return draws
+
+
+def diverging(sampled: Sampled) -> Sampled:
+    flags = np.zeros_like(sampled.diverging)
+    flags[0, :5] = True
+    return replace(sampled, diverging=flags, mixing=None, chained=True)
+
+
+def two_peaks(random: Generator) -> Values:
+    return np.concatenate([random.normal(19, 1, 4000), random.normal(41, 1, 4000)])
+
+
+def heap(random: Generator) -> Values:
+    return np.where(random.random(20_000) < 0.4, 2.0, random.normal(7, 1.5, 20_000))
+
+
+def zeros(random: Generator) -> Values:
+    """More than a third 0, and others about 4.4."""
+    return np.where(random.random(20_000) < 0.35, 0.0, random.gamma(4, 1.1, 20_000))
+
+
+def log_odds(random: Generator, people: int = 20_000) -> dict[str, Any]:
+    smokes, married = random.random(people) < 0.4, random.random(people) < 0.6
+    affair = random.random(people) < 1 / (1 + np.exp(1 - smokes))
+    return {"smokes": smokes, "married": married, "affair": affair}
+
+
+def first_repeated(payloads: Payloads) -> Payloads:
+    return np.concatenate([np.repeat(payloads[:1], 20, axis=0), payloads[20:]])
+
+
+def one_seed(payloads: Payloads) -> Payloads:
+    """A hash's seed comes before its value."""
+    payloads[:300, :-1] = payloads[0, :-1]
+    return payloads
+
+
+def all_ticked(payloads: Payloads) -> Payloads:
+    payloads[:300] = 0b111
+    return payloads
+
+
+def of_shares(*concentration: str) -> dict[str, Any]:
+    prior = {"p": {"distribution": "dirichlet", "concentration": list(concentration)}}
+    return {**studies.ONE_OF, "choices": list(JOBS), "model": {"name": "multinomial", "prior": prior}}
+
+
+YES_NO_RECORD = {
+    **studies.LOGISTIC,
+    "features": [{"id": "smokes", "ask": "yes_no"}, {"id": "married", "ask": "yes_no"}],
+}
+SCALE = {**studies.ONE_OF, "ordered": True, "choices": list(LEVELS)}
+FRUIT = {**studies.CHOICE, "mechanism": {"name": "summed_gaussian", "epsilon": "1", "delta": "1e-6"}}
+
+# Where nothing was learnt, or nothing came.
+TOO_FEW = {
+    "30 reports that noise drowns": yes(0.3, 30, "0.1"),
+    "100 choices that noise drowns": jobs("randomized_response", 0.2, 0.5, 0.3, people=100, epsilon="0.1"),
+    "30 numbers that noise drowns": number(
+        "exponential", lambda random: random.exponential(3, 30), epsilon="0.1"
+    ),
+    "a regression of 300 people": products(YES_NO_RECORD, lambda random: log_odds(random, 300)),
+}
+FALSE = {
+    "reports that no answers can give": replace(
+        yes(1, 600), arrives=lambda payloads: payloads[payloads[:, 0] == 1]
+    ),
+    "reports of a larger epsilon": replace(yes(0.1, 3000), told=studies.with_epsilon(studies.YES_NO, "4")),
+    "choices of a larger epsilon": replace(
+        jobs("randomized_response", 0.2, 0.7, 0.1), told=asked(studies.CHOICE, "randomized_response", "4")
+    ),
+    "bits of another mechanism": replace(
+        jobs("sue", 0.2, 0.5, 0.3), told=asked(studies.CHOICE, "oue", "1"), slow=True
+    ),
+    "forged sets of all choices": replace(jobs("oue", 0.2, 0.5, 0.3), arrives=all_ticked, slow=True),
+    "only those who report one bit": replace(
+        jobs("oue", 0.2, 0.5, 0.3, people=6000),
+        arrives=lambda payloads: payloads[payloads[:, 0] & 1 == 1],
+        slow=True,
+    ),
+    "one hash seed for a tenth": replace(jobs("olh", 0.2, 0.5, 0.3), arrives=one_seed, slow=True),
+    "one number twenty times": replace(
+        number("exponential", lambda random: random.exponential(3, 4000)), arrives=first_repeated
+    ),
+}
+WRONG_PRIOR = {
+    "a prior that rules the truth out": yes(0.6, 3000, distribution="uniform", low="0", high="0.1"),
+    "a prior far from the truth": yes(0.6, 10_000, distribution="beta", a="500", b="4500"),
+    "a prior far from all shares": Case(
+        of_shares("5000", "50", "50"), lambda random: random.choice(JOBS, 5000, p=[0.1, 0.5, 0.4])
+    ),
+}
+WRONG_LAW = {
+    "two peaks under a normal law": Case(studies.with_epsilon(studies.AGE, "4"), two_peaks, slow=True),
+    "even answers under an exponential law": number(
+        "exponential", lambda random: random.uniform(6, 12, 8000)
+    ),
+    "an exponential number under a normal law": number(
+        "normal", lambda random: random.exponential(3, 20_000)
+    ),
+    "a heap under a normal law": number("normal", heap, epsilon="8"),
+    "counts of unlike people under a Poisson law": number(
+        "poisson", lambda random: random.negative_binomial(2, 0.25, 8000).astype(float), top="20"
+    ),
+    "zeros under a normal law": number("normal", zeros, top="24", open=REBUILT),
+}
+SPOILT = {
+    "a chain that stands still": spoilt(stuck_chain),
+    "chains that all stand still": spoilt(stuck_everywhere),
+    "one of two parameters stands still": spoilt(stuck_everywhere, 1, refusing(5000, "1")),
+    "a chain elsewhere": spoilt(chain_apart),
+    "chains that walk slowly": spoilt(slow_walk),
+    "a draw that is no number": spoilt(not_a_number),
+    "transitions that diverge": replace(yes(0.3, 3000), spoils=diverging),
+}
+# No posterior comes of these.
+NO_POSTERIOR = {
+    "no reports": yes(0.3, 0),
+    "reports of another version": replace(yes(0.3, 100), version=2),
+}
+BAD = {**TOO_FEW, **FALSE, **WRONG_PRIOR, **WRONG_LAW, **SPOILT, **NO_POSTERIOR}
+
+GOOD = {
+    "a yes or no": yes(0.3, 3000),
+    "a share near one half": yes(0.5, 5000),
+    "a rare yes": yes(0.02, 10_000),
+    "a share of nobody": yes(0, 5000),
+    "a yes or no under much noise": yes(0.3, 10_000, "0.2"),
+    "a tiny epsilon and very many people": replace(yes(0.3, 100_000, "0.1"), slow=True),
+    "few people under little noise": yes(0.3, 200, "4"),
+    "a prior near the truth": yes(0.3, 3000, distribution="beta", a="3", b="7"),
+    "a yes or no that some refuse": refusing(5000, "1"),
+    "choices by randomized response": jobs("randomized_response", 0.15, 0.6, 0.25),
+    "choices of which one is common": jobs("randomized_response", 0.9, 0.08, 0.02, people=5000),
+    "choices of which one is nobody's": jobs("randomized_response", 0.6, 0.4, 0, people=5000),
+    "choices by unary encoding": jobs("oue", 0.15, 0.6, 0.25),
+    "choices by symmetric unary encoding": jobs("sue", 0.15, 0.6, 0.25, slow=True),
+    "choices by subset selection": jobs("subset_selection", 0.15, 0.6, 0.25, slow=True),
+    "choices by local hashing": jobs("olh", 0.15, 0.6, 0.25, slow=True),
+    "choices by Hadamard codes": jobs("hadamard", 0.15, 0.6, 0.25, slow=True),
+    "a scale": Case(SCALE, lambda random: random.choice(LEVELS, 5000, p=[0.5, 0.3, 0.2]), slow=True),
+    "a secure sum of choices": Case(
+        FRUIT, truth={"p[student]": 0.2, "p[worker]": 0.5, "p[teacher]": 0.3}, slow=True
+    ),
+    "a normal number": Case(
+        studies.with_epsilon(studies.AGE, "4"), lambda random: random.normal(30, 5, 4000), slow=True
+    ),
+    "an exponential number": number("exponential", lambda random: random.exponential(3, 4000)),
+    "a count": number("poisson", lambda random: random.poisson(6, 4000).astype(float), top="20"),
+    "failures before a success": number(
+        "geometric", lambda random: random.geometric(0.25, 4000) - 1.0, top="20"
+    ),
+    "a logistic regression": products(YES_NO_RECORD, log_odds),
+}
+CODES = {
+    **dict.fromkeys(BAD, NOT_USABLE),
+    **dict.fromkeys(NO_POSTERIOR, REFUSED),
+    **dict.fromkeys(GOOD, USABLE),
+}
