@@ -12,7 +12,7 @@ from ldp_client.words.text import rounded_up, say, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Optional
+    from typing import Any
 
     from ldp_client.device.told import Told
 
@@ -43,28 +43,15 @@ def run_budget(arguments: argparse.Namespace) -> int:
 
     if not os.path.isdir(arguments.folder) or not holds_device(arguments.folder):
         raise InputError.say("cli.no_device", folder=arguments.folder)
-    budget, damage = _kept(arguments.folder)
-    told = told_by(Ledger(arguments.folder))
+    ledger = Ledger(arguments.folder)
+    budget, told = ledger.budget(), told_by(ledger)
     epsilon = sum([one.epsilon for one in told], Fraction(0))
     lines = [line for one in told for line in _lines(one)]
     total = [say("cli.budget.total", count=len(told), epsilon=rounded_up(float(epsilon)))]
     total += [] if budget is None else [say("cli.budget.most", most=budget)]
     document = {"epsilon": float(epsilon), "max_epsilon": budget, "studies": [_document(one) for one in told]}
     show(arguments, [*lines, *total], document)
-    if damage is not None:
-        # What was told so far does not depend on it.
-        raise damage
     return 0
-
-
-def _kept(folder: str) -> "tuple[Optional[str], Optional[InputError]]":
-    """The owner's budget, and what is wrong with it."""
-    from ldp_client.commands.life_budget import kept_budget
-
-    try:
-        return kept_budget(folder), None
-    except InputError as error:
-        return None, error
 
 
 def _lines(told: "Told") -> "list[str]":

@@ -19,6 +19,7 @@ from ldp_client.documents.errors import (
     TransferError,
     UsageError,
 )
+from ldp_client.documents.rational import Rational
 from ldp_client.words.text import say, visible
 
 TYPE_CHECKING = False
@@ -51,6 +52,7 @@ def add_device(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     )
     answer.add_argument("--table", default="", metavar="FILE", help=say("cli.help.table"))
     answer.add_argument("--max-epsilon", metavar="EPSILON", help=say("cli.help.max_epsilon"))
+    answer.add_argument("--raise-budget", action="store_true", help=say("cli.help.raise_budget"))
     answer.add_argument(
         "--digest", action="append", default=[], metavar="HEX", help=say("cli.help.digest_only")
     )
@@ -109,7 +111,6 @@ def expanded_folder(given: str) -> str:
 
 def run_answer(arguments: argparse.Namespace) -> int:
     """ldpkit answer STUDY_URL --set question=value …, or --table FILE"""
-    from ldp_client.commands.life_budget import first_budget, keep_budget, refuse_unreadable
     from ldp_client.device.device import Device
     from ldp_client.device.fetch import split_study_url
     from ldp_client.device.held_back import MOST_DAYS
@@ -118,23 +119,16 @@ def run_answer(arguments: argparse.Namespace) -> int:
         raise UsageError.say("cli.json_asks_nobody")
     collector, study_id = split_study_url(arguments.study_url)
     _refuse_folder_of_others(arguments.folder)
-    keys, digests = arguments.key or None, arguments.digest or None
-    refuse_unreadable(collector, keys, arguments.node, digests)
-    budget, said = first_budget(arguments.folder, arguments.max_epsilon)
     device = Device(
         arguments.folder,
-        budget,
+        _stated_budget(arguments),
         collector,
-        signing_keys=keys,
+        signing_keys=arguments.key or None,
         nodes=arguments.node,
-        known_digests=digests,
+        known_digests=arguments.digest or None,
+        raise_budget=arguments.raise_budget,
     )
-    spent = device.ledger.spent()
-    if arguments.max_epsilon is not None:
-        said = keep_budget(arguments.folder, budget)
-    if said:
-        print(said, file=sys.stderr)
-    if not spent:
+    if not device.ledger.spent():
         print(visible(say("cli.new_device", folder=os.path.abspath(arguments.folder))), file=sys.stderr)
     try:
         if _leaves_unseen(device, study_id):
@@ -151,6 +145,37 @@ def run_answer(arguments: argparse.Namespace) -> int:
     left = float(device.epsilon_left)
     line = say("cli.answered", study=study_id, report=report, left=left)
     return _show_sent(arguments, line, {"study": study_id, "report": report, "epsilon_left": left}, device)
+
+
+def _stated_budget(arguments: argparse.Namespace) -> str:
+    """The budget for life: what is stated now, or what the ledger keeps.
+
+    Raises UsageError where neither is there, and RefusedError for more than is kept, unless it is raised.
+    """
+    kept = _kept_budget(arguments.folder)
+    stated: "str | None" = arguments.max_epsilon
+    if stated is None:
+        if kept is None or arguments.raise_budget:
+            raise UsageError.say("cli.no_budget")
+        return kept
+    if kept is not None and not arguments.raise_budget and _is_more(stated, kept):
+        raise RefusedError.say("cli.budget.more", kept=kept, stated=stated)
+    return stated
+
+
+def _kept_budget(folder: str) -> "str | None":
+    from ldp_client.device.ledger import Ledger
+    from ldp_client.device.locking import holds_device
+
+    return Ledger(folder).budget() if holds_device(folder) else None
+
+
+def _is_more(stated: str, kept: str) -> bool:
+    """Whether it is a larger budget; what is none at all is refused by the device."""
+    try:
+        return Rational.parse(kept) < Rational.parse(stated)
+    except ValueError:
+        return False
 
 
 def _leaves_unseen(device: "Device", study_id: str) -> bool:
@@ -283,14 +308,14 @@ def run_withdraw(arguments: argparse.Namespace) -> int:
     """ldpkit withdraw STUDY_URL"""
     from ldp_client.device.device import Device
     from ldp_client.device.fetch import split_study_url
-    from ldp_client.device.locking import holds_device
 
     collector, study_id = split_study_url(arguments.study_url)
     unknown = say("cli.never_answered", folder=arguments.folder, study=study_id)
-    if not holds_device(arguments.folder):
+    budget = _kept_budget(arguments.folder)
+    if budget is None:
         raise InputError(unknown, code="device.unknown_report")
     device = Device(
-        arguments.folder, "1", collector, signing_keys=arguments.key or None, nodes=arguments.node
+        arguments.folder, budget, collector, signing_keys=arguments.key or None, nodes=arguments.node
     )
     try:
         count = device.withdraw(study_id, everywhere=arguments.everywhere)

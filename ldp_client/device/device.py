@@ -57,7 +57,8 @@ class Device:
 
     Args:
         folder: where ledger and outbox live; a relative one is another device in each working folder.
-        max_epsilon: the privacy budget for the device's life, over all studies, in nats.
+        max_epsilon: the privacy budget for the device's life, over all studies, in nats. The ledger keeps the
+            first one; a smaller one holds for this object, a larger one only with `raise_budget`.
         collector: base URL, needed to fetch and to flush; https, or http on this machine.
         max_epsilon_per_study: the same for each study (None: no further limit).
         max_delta: the largest sum of delta over all studies.
@@ -71,6 +72,7 @@ class Device:
             answered.
         known_digests: digests of studies that were published where all can see them; any other study is
             refused, as it may have been made for this person alone (None: any).
+        raise_budget: let the ledger keep a larger max_epsilon from now on.
 
     Attributes:
         policy: what the owner allows, from these arguments.
@@ -99,6 +101,7 @@ class Device:
         send_window: float = 0.0,
         nodes: "Sequence[str]" = (),
         known_digests: "Optional[Sequence[str]]" = None,
+        raise_budget: bool = False,
     ) -> None:
         self.policy = Policy(
             max_epsilon, max_epsilon_per_study, max_delta, allowed_hosts, signing_keys, nodes, known_digests
@@ -109,6 +112,7 @@ class Device:
         self.require_consent = require_consent
         self.send_window = plain_window(send_window)
         self.ledger = Ledger(folder_of(folder))
+        self.policy.hold_to(self.ledger.keep_budget(max_epsilon, raise_budget))
         # Digests of studies of which the collector said so.
         self._closed: "set[str]" = set()
         # An audit gives bytes that it knows.

@@ -75,6 +75,28 @@ class Ledger:
         with self.reading() as connection:
             return pending(connection)
 
+    def budget(self) -> "str | None":
+        """The budget for life that is kept; None where none was stated yet. Raises LedgerError."""
+        with self.reading() as connection:
+            row = connection.execute("SELECT epsilon FROM budget").fetchone()
+        return None if row is None else str(row[0])
+
+    def keep_budget(self, stated: str, is_raised: bool = False) -> str:
+        """Keep the first budget that is stated; a larger one later only if it is raised. What is kept then.
+
+        Raises LedgerError.
+        """
+        kept = self.budget()
+        if kept is not None and not (is_raised and Fraction(kept) < Fraction(stated)):
+            return kept
+        with self.writing() as connection:
+            # Of two processes the first one states it, and the larger one raises it.
+            row = connection.execute("SELECT epsilon FROM budget").fetchone()
+            if row is None or (is_raised and Fraction(row[0]) < Fraction(stated)):
+                connection.execute("INSERT OR REPLACE INTO budget VALUES (1, ?)", (stated,))
+                return stated
+            return str(row[0])
+
     @contextmanager
     def reading(self) -> "Iterator[sqlite3.Connection]":
         """A connection that sees one unharmed state. Raises LedgerError."""

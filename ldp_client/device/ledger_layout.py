@@ -11,7 +11,7 @@ import sqlite3
 
 from ldp_client.documents.errors import LedgerError
 
-LAYOUT = 6
+LAYOUT = 7
 
 # publisher: whose study of that id, as known_studies.py has it; "" where it is not known: anybody's.
 # secret: hexadecimal. version, document, closes:
@@ -58,9 +58,9 @@ CREATE TABLE tokens (
   salt TEXT NOT NULL, factor TEXT NOT NULL, token TEXT NOT NULL) WITHOUT ROWID;
 """
 
-# What marks beside tables know the device by: one row, of a device that answered from a table.
-_HOLDER = """
-CREATE TABLE holder (id TEXT PRIMARY KEY) WITHOUT ROWID;
+# The budget for life that the device's owner stated, as a decimal: one row, once it was stated.
+_BUDGET = """
+CREATE TABLE budget (id INTEGER PRIMARY KEY CHECK (id = 1), epsilon TEXT NOT NULL);
 """
 
 _SEAL = """
@@ -79,14 +79,14 @@ _SEALED = (
     "SELECT study, publisher, digest, day FROM consents ORDER BY 1, 2",
     "SELECT document, channel, size FROM channels ORDER BY document",
     "SELECT report, key, turned, nonce, salt, factor, token FROM tokens ORDER BY report",
-    "SELECT id FROM holder",
+    "SELECT id, epsilon FROM budget",
 )
 
 
 def create_tables(connection: sqlite3.Connection) -> None:
     """An empty ledger, in one transaction."""
     connection.execute("BEGIN IMMEDIATE")
-    for statement in (_ANSWERS + _REPORTS + _COLLECTORS + _CHANNELS + _HOLDER + _SEAL).split(";\n"):
+    for statement in (_ANSWERS + _REPORTS + _COLLECTORS + _CHANNELS + _BUDGET + _SEAL).split(";\n"):
         if statement.strip():
             connection.execute(statement)
     connection.execute(f"PRAGMA user_version = {LAYOUT}")

@@ -16,8 +16,6 @@ from ldp_client.words.text import say
 
 FILE_NAME = "lock.sqlite3"
 LEDGER_NAME = "ledger.sqlite3"
-# Of a device that the command answers from.
-BUDGET_NAME = "max_epsilon"
 # What a command that was killed as it wrote one of them leaves.
 UNFINISHED = ".ldpkit-"
 OWNER_ONLY = 0o700
@@ -131,7 +129,7 @@ def holds_device(folder: str) -> bool:
 
 def holds_others(folder: str) -> bool:
     """Whether the folder has files that no device put there. Raises OSError."""
-    own = (LEDGER_NAME, FILE_NAME, BUDGET_NAME, UNFINISHED)
+    own = (LEDGER_NAME, FILE_NAME, UNFINISHED)
     return any([not name.startswith(own) for name in os.listdir(folder)])
 
 

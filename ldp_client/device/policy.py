@@ -56,6 +56,10 @@ class Policy:
         known = None if known_digests is None else _texts("known_digests", known_digests)
         self.known_digests = None if known is None else [digest.strip().lower() for digest in known]
 
+    def hold_to(self, kept: str) -> None:
+        """Allow no more for life than the ledger keeps, whatever was stated now."""
+        self.limits.epsilon = min(self.limits.epsilon, Fraction(kept))
+
     def refuse_unpublished(self, study: "Study") -> None:
         """Raises RefusedError where digests are known and the study has another: perhaps for one person."""
         if self.known_digests is not None and study.digest not in self.known_digests:

@@ -83,7 +83,15 @@ def test_what_was_not_answered_in_time_is_refused(tmp_path, too_late):
 
 def test_the_command_sends_what_it_told_the_person_to_send_again(tmp_path, server, too_late, monkeypatch):
     monkeypatch.setattr(Device.flush, "__defaults__", (1, False))
-    command = ["answer", f"{server.url}/v1/studies/survey", "--set", "ever=yes", "--yes"]
+    command = [
+        "answer",
+        "--max-epsilon",
+        "8",
+        f"{server.url}/v1/studies/survey",
+        "--set",
+        "ever=yes",
+        "--yes",
+    ]
     server.statuses = [200, 503]
     assert main([*command, "--folder", str(tmp_path)]) == 5
     too_late()

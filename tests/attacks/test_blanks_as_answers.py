@@ -96,7 +96,15 @@ def test_an_empty_line_at_the_end_of_one_column_is_nobody(tmp_path, end):
 def test_an_option_left_blank_is_no_refusal(tmp_path, capsys, monkeypatch):
     study = Study(studies.document(OFFERED))
     monkeypatch.setattr("ldp_client.device.device.Device.fetch", lambda *_: study)
-    command = ["answer", "http://127.0.0.1:9/v1/studies/survey", "--folder", str(tmp_path / "one"), "--yes"]
+    command = [
+        "answer",
+        "--max-epsilon",
+        "8",
+        "http://127.0.0.1:9/v1/studies/survey",
+        "--folder",
+        str(tmp_path / "one"),
+        "--yes",
+    ]
     assert main([*command, "--set", "ever="]) != 0
     assert "--refuse" in capsys.readouterr().err
     assert main([*command, "--set", "ever=yes", "--refuse", "ever"]) != 0

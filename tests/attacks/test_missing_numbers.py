@@ -159,8 +159,11 @@ def test_an_empty_line_of_one_column_is_an_empty_cell(tmp_path, capsys):
 def test_ldpkit_answer_spends_nothing_on_it(tmp_path, capsys, text):
     with Server(content=NUMBER.canonical()) as server:
         url, folder = f"{server.url}/v1/studies/survey", str(tmp_path / "device")
-        assert main(["answer", url, "--folder", folder, "--yes", "--set", f"hours={text}"]) == 3
-        assert main(["answer", url, "--folder", folder, "--yes"]) == 3
+        assert (
+            main(["answer", "--max-epsilon", "8", url, "--folder", folder, "--yes", "--set", f"hours={text}"])
+            == 3
+        )
+        assert main(["answer", "--max-epsilon", "8", url, "--folder", folder, "--yes"]) == 3
         assert server.asked("PUT") == []
     assert capsys.readouterr().err.count("hours") == 2
     assert Device(folder, "8").ledger.spent() == []

@@ -200,7 +200,15 @@ def test_a_field_that_stood_beside_its_namesake_may_stay_one_on_every_platform(t
 def test_a_command_that_asks_nobody_sends_nothing_in_clear_that_is_not_meant(tmp_path, capsys):
     study = turned(TURNED["its id"])
     with Server(study.canonical()) as server:
-        command = ["answer", f"{server.url}/v1/studies/survey", "--folder", str(tmp_path), "--yes"]
+        command = [
+            "answer",
+            "--max-epsilon",
+            "8",
+            f"{server.url}/v1/studies/survey",
+            "--folder",
+            str(tmp_path),
+            "--yes",
+        ]
         assert main([*command, "--set", "habit=yes", "--set", "ever=yes"]) == 3
         assert "say --public ever=VALUE if that is meant" in capsys.readouterr().err
         assert main([*command, "--set", "ever=yes", "--public", "habit=yes"]) == 3

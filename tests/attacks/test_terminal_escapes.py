@@ -43,9 +43,26 @@ def test_in_what_a_server_says(tmp_path, capsys, text):
         url = f"{server.url}/v1/studies/survey"
         server.statuses = [200, 400]
         server.headers = {"X-Odd": "1"}
-        assert main(["answer", url, "--folder", str(tmp_path), "--yes", "--set", "ever=yes"]) != 2
+        assert (
+            main(
+                ["answer", "--max-epsilon", "8", url, "--folder", str(tmp_path), "--yes", "--set", "ever=yes"]
+            )
+            != 2
+        )
         server.content = json.dumps(problem).encode()
-        main(["answer", url, "--folder", str(tmp_path / "other"), "--yes", "--set", "ever=yes"])
+        main(
+            [
+                "answer",
+                "--max-epsilon",
+                "8",
+                url,
+                "--folder",
+                str(tmp_path / "other"),
+                "--yes",
+                "--set",
+                "ever=yes",
+            ]
+        )
     told = capsys.readouterr()
     assert is_plain(told.err)
     assert is_plain(told.out)

@@ -65,7 +65,15 @@ def test_one_value_is_refused_as_on_the_page(column, number):
 def test_the_command_refuses_one_value_before_noise(tmp_path, capsys):
     study = Study(studies.document({**studies.NUMBER, "bounds": ["0", "10000"]}))
     with Server(study.canonical()) as server:
-        command = ["answer", f"{server.url}/v1/studies/survey", "--folder", str(tmp_path), "--yes"]
+        command = [
+            "answer",
+            "--max-epsilon",
+            "8",
+            f"{server.url}/v1/studies/survey",
+            "--folder",
+            str(tmp_path),
+            "--yes",
+        ]
         assert main([*command, "--set", "hours=2.500"]) == 3
         assert f"hours: {SAID}" in capsys.readouterr().err
         assert main([*command, "--set", "hours=2.5000"]) in (0, 5)

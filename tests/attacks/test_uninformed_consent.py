@@ -26,7 +26,7 @@ def asked(tmp_path, monkeypatch, capsys, *questions, **fields):
     monkeypatch.setattr("builtins.input", lambda _: "n")
     with Server(study.canonical()) as server:
         arguments = ["--set", "colour=a spy", "--set", "hours=3", "--folder", str(tmp_path)]
-        assert main(["answer", f"{server.url}/v1/studies/survey", *arguments]) == 3
+        assert main(["answer", "--max-epsilon", "8", f"{server.url}/v1/studies/survey", *arguments]) == 3
         return capsys.readouterr().out, server.url
 
 
@@ -80,7 +80,7 @@ def test_an_end_of_input_is_no_consent(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("builtins.input", end)
     with Server(Study(studies.document(studies.NUMBER)).canonical()) as server:
         given = ["--set", "hours=3", "--folder", str(tmp_path)]
-        assert main(["answer", f"{server.url}/v1/studies/survey", *given]) == 3
+        assert main(["answer", "--max-epsilon", "8", f"{server.url}/v1/studies/survey", *given]) == 3
         assert server.asked("PUT") == []
     assert "no consent: nothing was answered" in capsys.readouterr().err
 
@@ -102,7 +102,10 @@ def test_an_answer_beyond_the_bounds_is_said_before_consent(tmp_path, monkeypatc
     monkeypatch.setattr("builtins.input", lambda _: told.append(capsys.readouterr().err) or "n")
     with Server(study.canonical()) as server:
         url = f"{server.url}/v1/studies/survey"
-        assert main(["answer", url, "--set", f"hours={hours}", "--folder", str(tmp_path)]) == 3
+        assert (
+            main(["answer", "--max-epsilon", "8", url, "--set", f"hours={hours}", "--folder", str(tmp_path)])
+            == 3
+        )
     assert ("warning: hours is beyond the study's bounds" in told[0]) == said
     assert hours not in told[0].replace(str(tmp_path), "").replace(url, "")
 
@@ -127,7 +130,17 @@ def test_the_command_line_compares_digests(tmp_path, capsys):
     digest = capsys.readouterr().out.strip()
     with Server(study.canonical()) as server:
         url = f"{server.url}/v1/studies/survey"
-        arguments = ["answer", url, "--yes", "--set", "ever=yes", "--folder", str(tmp_path / "device")]
+        arguments = [
+            "answer",
+            "--max-epsilon",
+            "8",
+            url,
+            "--yes",
+            "--set",
+            "ever=yes",
+            "--folder",
+            str(tmp_path / "device"),
+        ]
         assert main([*arguments, "--digest", "0" * 64]) == 3
         assert main([*arguments, "--digest", digest]) == 0
 

@@ -34,7 +34,15 @@ def state(folder):
 def test_the_command_answers_in_no_folder_that_holds_other_files(documents, capsys):
     before = state(documents)
     with Server(STUDY.canonical()) as server:
-        command = ["answer", f"{server.url}/v1/studies/survey", "--set", "ever=yes", "--yes"]
+        command = [
+            "answer",
+            "--max-epsilon",
+            "8",
+            f"{server.url}/v1/studies/survey",
+            "--set",
+            "ever=yes",
+            "--yes",
+        ]
         assert main([*command, "--folder", str(documents)]) == 3
         assert server.requests == []
         assert "holds other files and no device" in capsys.readouterr().err
@@ -79,7 +87,15 @@ def test_the_command_says_when_a_device_is_a_new_one(tmp_path, monkeypatch, caps
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     with Server(STUDY.canonical()) as server:
-        command = ["answer", f"{server.url}/v1/studies/survey", "--set", "ever=yes", "--yes"]
+        command = [
+            "answer",
+            "--max-epsilon",
+            "8",
+            f"{server.url}/v1/studies/survey",
+            "--set",
+            "ever=yes",
+            "--yes",
+        ]
         assert main([*command, "--folder=~/device"]) == 0
         assert f"a new device, in {tmp_path / 'home' / 'device'}: " in capsys.readouterr().err
         assert main([*command, "--folder", str(tmp_path / "home" / "device")]) == 3
@@ -141,7 +157,11 @@ def test_nor_does_a_home_that_is_none(tmp_path, monkeypatch, capsys, home, folde
         monkeypatch.setenv("HOME", home)
     with Server(STUDY.canonical()) as server:
         url = f"{server.url}/v1/studies/survey"
-        for command in (["answer", url, "--set", "ever=yes", "--yes"], ["withdraw", url], ["budget"]):
+        for command in (
+            ["answer", "--max-epsilon", "8", url, "--set", "ever=yes", "--yes"],
+            ["withdraw", url],
+            ["budget"],
+        ):
             with pytest.raises(SystemExit, match="2"):
                 main([*command, *folder])
             assert "in no home folder" in capsys.readouterr().err

@@ -55,7 +55,18 @@ def test_a_device_that_trusts_it_answers_over_https(tmp_path):
         asked = urllib.request.Request(f"{server.url}/v1/studies", study.to_json().encode(), headers)
         assert urllib.request.urlopen(asked, context=trusted, timeout=30).status == 201
         address = f"{server.url}/v1/studies/{study.id}"
-        command = [sys.executable, "-m", "ldp_client.cli", "answer", address, "--set", "ever=yes", "--yes"]
+        command = [
+            sys.executable,
+            "-m",
+            "ldp_client.cli",
+            "answer",
+            "--max-epsilon",
+            "8",
+            address,
+            "--set",
+            "ever=yes",
+            "--yes",
+        ]
         for environment, code in (({"SSL_CERT_FILE": chain}, 0), ({}, 5)):
             folder = ["--folder", f"device-{code}"]
             done = subprocess.run(

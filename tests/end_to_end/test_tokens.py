@@ -81,7 +81,15 @@ def study_with(folder, issuer):
 
 def answer(collector, person, code, capsys, says):
     """`ldpkit answer`, as somebody types it."""
-    words = ["answer", f"{collector.url}/v1/studies/habits", "--set", "ever=yes", "--yes"]
+    words = [
+        "answer",
+        "--max-epsilon",
+        "8",
+        f"{collector.url}/v1/studies/habits",
+        "--set",
+        "ever=yes",
+        "--yes",
+    ]
     invited = ["--invitation", code] if code else []
     status = main([*words, *invited, "--folder", str(person)])
     said = capsys.readouterr()

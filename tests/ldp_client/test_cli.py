@@ -291,7 +291,17 @@ def test_an_answer_without_anybody_to_consent_is_refused(tmp_path):
     study = Study(studies.document(studies.YES_NO))
     with Server(study.canonical()) as server:
         url = f"{server.url}/v1/studies/survey"
-        done = run("answer", url, "--set", "ever=yes", "--folder", tmp_path, stdin=subprocess.DEVNULL)
+        done = run(
+            "answer",
+            "--max-epsilon",
+            "8",
+            url,
+            "--set",
+            "ever=yes",
+            "--folder",
+            tmp_path,
+            stdin=subprocess.DEVNULL,
+        )
         assert (done.returncode, "say --yes" in done.stderr) == (2, True)
         assert server.asked("PUT") == []
 
@@ -303,7 +313,7 @@ def test_the_person_is_shown_the_study_and_asked(tmp_path, monkeypatch, capsys, 
     monkeypatch.setattr("builtins.input", lambda _question: typed)
     with Server(study.canonical()) as server:
         url = f"{server.url}/v1/studies/survey"
-        cli.main(["answer", url, "--set", "ever=yes", "--folder", str(tmp_path)])
+        cli.main(["answer", "--max-epsilon", "8", url, "--set", "ever=yes", "--folder", str(tmp_path)])
         assert len(server.asked("PUT")) == sent
     assert "2.72 times" in capsys.readouterr().out
 
@@ -322,7 +332,17 @@ def test_with_a_key_only_what_it_signed_is_answered(tmp_path):
     (tmp_path / "public.pem").write_text(public)
     with Server(sign_study(study, new_key()[0].encode()).to_json().encode()) as server:
         url = f"{server.url}/v1/studies/survey"
-        answer = ["answer", url, "--set", "ever=yes", "--yes", "--folder", str(tmp_path / "device")]
+        answer = [
+            "answer",
+            "--max-epsilon",
+            "8",
+            url,
+            "--set",
+            "ever=yes",
+            "--yes",
+            "--folder",
+            str(tmp_path / "device"),
+        ]
         answer += ["--key", str(tmp_path / "public.pem")]
         assert cli.main(answer) == 3
         server.content = sign_study(study, private.encode()).to_json().encode()
@@ -388,6 +408,15 @@ def test_a_study_without_signatures_is_asked_for_by_name(tmp_path, capsys):
     with Server() as server:
         server.statuses = [404]
         _, public = new_key()
-        arguments = ["answer", f"{server.url}/v1/studies/s", "--folder", str(tmp_path), "--key", public]
+        arguments = [
+            "answer",
+            "--max-epsilon",
+            "8",
+            f"{server.url}/v1/studies/s",
+            "--folder",
+            str(tmp_path),
+            "--key",
+            public,
+        ]
         assert cli.main(arguments) == 5
     assert "and was it published with a signature?" in capsys.readouterr().err

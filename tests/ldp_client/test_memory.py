@@ -98,7 +98,7 @@ def test_a_refused_round_keeps_nothing(tmp_path):
     device = consenting(tmp_path, "0.5")
     with pytest.raises(BudgetError):
         device.answer(wave(1), {"ever": True})
-    richer = consenting(tmp_path, "1")
+    richer = consenting(tmp_path, "1", raise_budget=True)
     richer.answer(wave(1), {"ever": False})
     assert payload(richer, richer.ledger.queued()[0].report_id)[0] == 0
 
@@ -126,9 +126,9 @@ def test_one_question_of_many_costs_its_own_epsilon_and_the_draw_is_not_repeated
         device.answer(ask_one(1), answers)
     with pytest.raises(BudgetError):
         device.answer(ask_one(2), answers)
-    consenting(tmp_path, "4").answer(ask_one(2), answers)
+    consenting(tmp_path, "4", raise_budget=True).answer(ask_one(2), answers)
     drawing[:] = random.Random(1).sample(["ever", "other"], 1)
-    consenting(tmp_path, "4").answer(ask_one(3), answers)
+    consenting(tmp_path, "4", raise_budget=True).answer(ask_one(3), answers)
 
 
 def test_one_question_of_many_does_not_show_in_the_size(tmp_path, drawing):

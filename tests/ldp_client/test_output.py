@@ -84,7 +84,7 @@ def test_json_is_the_whole_of_standard_output(tmp_path, monkeypatch, capsys):
 def test_a_device_says_what_it_sent(tmp_path, capsys):
     with Server(STUDY.canonical()) as server:
         url, folder = f"{server.url}/v1/studies/survey", str(tmp_path / "device")
-        answer = ("answer", url, "--folder", folder, "--set", "ever=yes")
+        answer = ("answer", "--max-epsilon", "8", url, "--folder", folder, "--set", "ever=yes")
         assert cli.main([*answer, "--json"]) == 2
         assert "say --yes" in capsys.readouterr().err
         code, found, _ = command(capsys, *answer, "--yes")

@@ -148,7 +148,19 @@ def test_nothing_is_written_where_a_value_is_wrong(tmp_path, old, new, says):
 def test_the_person_is_told_of_each_value_before_it_leaves(tmp_path, capsys):
     with Server(STUDY.canonical()) as server:
         url = f"{server.url}/v1/studies/survey"
-        common = ["answer", url, "--folder", str(tmp_path), "--yes", "--set", "ever=yes", "--set", "hours=3"]
+        common = [
+            "answer",
+            "--max-epsilon",
+            "8",
+            url,
+            "--folder",
+            str(tmp_path),
+            "--yes",
+            "--set",
+            "ever=yes",
+            "--set",
+            "hours=3",
+        ]
         assert main([*common, "--public", "region=north", "--public", "age=x"]) == 3
         assert not [verb for verb, *_ in server.requests if verb == "PUT"]
         assert "\nldpkit: answer: age: must be a number" in "\n" + capsys.readouterr().err

@@ -167,7 +167,9 @@ def test_the_command(tmp_path, server, capsys):
     url, folder = f"{server.url}/v1/studies/survey", str(tmp_path)
     assert cli.main(["withdraw", url, "--folder", folder]) == 3
     assert "has not answered study survey" in capsys.readouterr().err
-    assert cli.main(["answer", url, "--folder", folder, "--set", "ever=yes", "--yes"]) == 0
+    assert (
+        cli.main(["answer", "--max-epsilon", "8", url, "--folder", folder, "--set", "ever=yes", "--yes"]) == 0
+    )
     server.statuses = [400]
     assert cli.main(["withdraw", url, "--folder", folder]) == 5
     assert "400" in capsys.readouterr().err

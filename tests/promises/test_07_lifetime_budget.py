@@ -17,10 +17,10 @@ import pytest
 
 from ldp_client import Device
 from ldp_client.cli import main
-from ldp_client.commands import life_budget
 from ldp_client.core.randomness import urandom
 from ldp_client.device import device as device_module
 from ldp_client.device import spending
+from ldp_client.device.ledger import Ledger
 from ldp_client.documents.errors import EXIT_REFUSED, BudgetError
 from ldp_client.mechanisms import MECHANISMS
 from ldp_client.mechanisms.memoized import Remembering
@@ -181,40 +181,69 @@ def test_sums_of_floats_are_found(tmp_path: Path, monkeypatch: Patch) -> None:
 
 
 def silent_raises(folder: Path, server: Server, capsys: pytest.CaptureFixture[str]) -> list[str]:
-    """How a call of the command got more than the budget of the call before, without a word."""
+    """How a call of the command got more than the budget that is kept, without being told to raise it."""
     codes, lines = [], []
-    for index, budget in enumerate(("1", None, "2.5", None)):
+    raised = ("2.5", "--raise-budget")
+    for index, budget in enumerate((("1",), (), ("2.5",), raised, ())):
         study = Study(studies.document(studies.YES_NO, id=f"study-{index}"))
         server.content = study.canonical()
-        more = [] if budget is None else ["--max-epsilon", budget]
+        more = ["--max-epsilon", *budget] if budget else []
         url = f"{server.url}/v1/studies/{study.id}"
         codes.append(main(["answer", url, "--set", "ever=yes", "--yes", "--folder", str(folder), *more]))
         lines.append(capsys.readouterr().err)
     assert main(["budget", "--folder", str(folder), "--json"]) == 0
     kept = json.loads(capsys.readouterr().out)["max_epsilon"]
-    wrong = [] if codes == [0, EXIT_REFUSED, 0, EXIT_REFUSED] else [f"the calls ended with {codes}"]
-    wrong += [] if "was 1, and is 2.5" in lines[2] else ["a larger budget is taken without a word"]
+    expected = [0, EXIT_REFUSED, EXIT_REFUSED, 0, EXIT_REFUSED]
+    wrong = [] if codes == expected else [f"the calls ended with {codes}"]
+    wrong += [] if "is 1, and 2.5 is more" in lines[2] else ["a larger budget is refused without a word"]
     return wrong if kept == "2.5" else [*wrong, f"{kept} is kept"]
 
 
-def test_a_call_with_a_larger_budget_says_so(
+def test_a_call_with_a_larger_budget_raises_it_only_where_it_says_so(
     tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert not silent_raises(tmp_path / "device", server, capsys)
 
 
-@pytest.mark.parametrize(
-    ("name", "instead"),
-    [("kept_budget", lambda _folder: None), ("keep_budget", lambda _folder, _budget: "")],
-    ids=["what was kept is not looked at", "a larger budget is kept in silence"],
-)
+def raised_by_opening(folder: Path) -> list[str]:
+    """What a device that is opened with a larger budget answers beyond the one that is kept."""
+    wrong = []
+    for index, (budget, more) in enumerate((("1", {}), ("9", {}), ("9", {"raise_budget": True}))):
+        device = Device(folder, budget, **more)
+        study = Study(studies.document(studies.YES_NO, id=f"study-{index}"))
+        device.consent(study)
+        try:
+            device.answer(study, {"ever": True})
+        except BudgetError:
+            wrong += [] if index == 1 else [f"{budget} is not taken with {more}"]
+        else:
+            wrong += [f"{budget} is taken in silence"] if index == 1 else []
+    return wrong
+
+
+def test_a_device_that_is_opened_with_a_larger_budget_holds_to_the_kept_one(tmp_path: Path) -> None:
+    assert not raised_by_opening(tmp_path)
+
+
+def keep_any(ledger: Ledger, stated: str, _is_raised: bool = False) -> str:
+    """Whatever is stated is kept."""
+    with ledger.writing() as connection:
+        connection.execute("INSERT OR REPLACE INTO budget VALUES (1, ?)", (stated,))
+    return stated
+
+
+def keep_first(ledger: Ledger, stated: str, _is_raised: bool = False) -> str:
+    """What is stated counts, and is kept only once."""
+    if ledger.budget() is None:
+        keep_any(ledger, stated)
+    return stated
+
+
+@pytest.mark.parametrize("instead", [keep_any, keep_first], ids=["any is kept", "kept is not looked at"])
 def test_a_silent_raise_is_found(
-    tmp_path: Path,
-    server: Server,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: Patch,
-    name: str,
-    instead: Any,
+    tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str], monkeypatch: Patch, instead: Any
 ) -> None:
-    monkeypatch.setattr(life_budget, name, instead)
+    monkeypatch.setattr(Ledger, "keep_budget", instead)
+    assert raised_by_opening(tmp_path / "app")
+    monkeypatch.setattr("ldp_client.commands.device._is_more", lambda *_: False)
     assert silent_raises(tmp_path / "device", server, capsys)

@@ -215,11 +215,11 @@ def test_a_device_answers_with_a_table_once_and_within_its_budget(tmp_path):
 def test_answer_takes_a_table_and_sends_one_report(tmp_path, written, capsys):
     with Server(ONE.canonical()) as server:
         common = [f"{server.url}/v1/studies/{ONE.id}", "--folder", str(tmp_path / "device"), "--yes"]
-        assert cli.main(["answer", *common, "--table", written(GOOD)]) == 0
+        assert cli.main(["answer", "--max-epsilon", "8", *common, "--table", written(GOOD)]) == 0
         assert "1 report sent" in capsys.readouterr().out
         (body,) = [body for verb, _, body, _ in server.requests if verb == "PUT"]
         assert set(json.loads(body)["payloads"]) == {"power"}
-        assert cli.main(["answer", *common, "--table", written(GOOD)]) == 3
+        assert cli.main(["answer", "--max-epsilon", "8", *common, "--table", written(GOOD)]) == 3
         assert "has answered it before" in capsys.readouterr().err
 
 
@@ -230,7 +230,14 @@ def test_a_holder_hears_before_it_agrees_what_is_clipped_or_wrong(tmp_path, writ
     monkeypatch.setattr("builtins.input", lambda _: asked.append(capsys.readouterr().err) or "n")
     far = "t,v,pe\n" + "1000,4000,48000\n" * 500
     with Server(ONE.canonical()) as server:
-        common = ["answer", f"{server.url}/v1/studies/{ONE.id}", "--folder", str(tmp_path / "device")]
+        common = [
+            "answer",
+            "--max-epsilon",
+            "8",
+            f"{server.url}/v1/studies/{ONE.id}",
+            "--folder",
+            str(tmp_path / "device"),
+        ]
         assert cli.main([*common, "--table", written(far)]) == 3
         assert "clipped to the study's bounds or norm: power 500 of 500" in asked.pop()
         assert cli.main([*common, "--table", written(GOOD)]) == 3
@@ -252,7 +259,7 @@ def test_a_holder_hears_before_it_agrees_what_is_clipped_or_wrong(tmp_path, writ
 def test_a_table_is_for_holders_and_values_for_people(tmp_path, study, options, says, capsys):
     with Server(study.canonical()) as server:
         common = [f"{server.url}/v1/studies/{study.id}", "--folder", str(tmp_path), "--yes"]
-        assert cli.main(["answer", *common, *options]) == 3
+        assert cli.main(["answer", "--max-epsilon", "8", *common, *options]) == 3
     assert says in capsys.readouterr().err
 
 

@@ -1,4 +1,6 @@
 BEGIN TRANSACTION;
+CREATE TABLE budget (id INTEGER PRIMARY KEY CHECK (id = 1), epsilon TEXT NOT NULL);
+INSERT INTO "budget" VALUES(1,'8');
 CREATE TABLE channels (
   document TEXT PRIMARY KEY, channel TEXT NOT NULL, size INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE consents (
@@ -6,11 +8,10 @@ CREATE TABLE consents (
   PRIMARY KEY (study, publisher)) WITHOUT ROWID;
 INSERT INTO "consents" VALUES('padded','','966bab9198a83e2767a1ee5409000d898562a09f6565a2900ea43fa8c32045b8','2026-11-28');
 INSERT INTO "consents" VALUES('rounds','','0272e1a67f529c03c84fd3bb6b23ea02169ddfe6037f5a112b170fe3cdba1c67','2026-11-28');
-CREATE TABLE holder (id TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE permanent (
   study TEXT NOT NULL, publisher TEXT NOT NULL, question TEXT NOT NULL, fingerprint TEXT NOT NULL,
   answer BLOB NOT NULL, PRIMARY KEY (study, publisher, question)) WITHOUT ROWID;
-INSERT INTO "permanent" VALUES('rounds','','ever','d650f4e99711b5b44ec22a2a3671d090a57993ebbd05bcc3e581c1b22431bd9f:43587d7262b4e3bcccb840b3b8ec35833fef7a97ad6da6a7980bbe45aa3df058',X'01A6630260E37C25FA');
+INSERT INTO "permanent" VALUES('rounds','','ever','d650f4e99711b5b44ec22a2a3671d090a57993ebbd05bcc3e581c1b22431bd9f:43587d7262b4e3bcccb840b3b8ec35833fef7a97ad6da6a7980bbe45aa3df058',X'0131F54A326C87A30D');
 CREATE TABLE publishers (
   document TEXT NOT NULL, collector TEXT NOT NULL, identity TEXT NOT NULL,
   PRIMARY KEY (document, collector)) WITHOUT ROWID;
@@ -19,10 +20,10 @@ CREATE TABLE reports (
   study TEXT NOT NULL, version INTEGER NOT NULL, document TEXT NOT NULL, closes TEXT NOT NULL,
   state TEXT NOT NULL, due INTEGER NOT NULL, digest TEXT NOT NULL, body TEXT NOT NULL,
   invitation TEXT NOT NULL) WITHOUT ROWID;
-INSERT INTO "reports" VALUES('1708f8f020b1873a87a08bce1cefabcf','b1459964d557606a38b51d3027543863','','','padded',1,'966bab9198a83e2767a1ee5409000d898562a09f6565a2900ea43fa8c32045b8','','queued',0,'bedf9ab2de302c8b138b4cd9d8c31598d39a84a3a9538976cc9aa67485230ca1','{"digest":"966bab9198a83e2767a1ee5409000d898562a09f6565a2900ea43fa8c32045b8","format":"ldpkit.report/1","id":"1708f8f020b1873a87a08bce1cefabcf","payloads":{"occupation":"Bg=="},"public":{"region":"north"},"study":"padded","version":1}        ','');
-INSERT INTO "reports" VALUES('7b214c13fa396032c277868d52ae9c06','5aad7965b625c57764dc156af65ad109','','','rounds',1,'0272e1a67f529c03c84fd3bb6b23ea02169ddfe6037f5a112b170fe3cdba1c67','','queued',0,'b5d29480ea1947a231a90e686111207fbb464464f16214c3dd11dfe2b1b0f0a2','{"digest":"0272e1a67f529c03c84fd3bb6b23ea02169ddfe6037f5a112b170fe3cdba1c67","format":"ldpkit.report/1","id":"7b214c13fa396032c277868d52ae9c06","payloads":{"ever":"AaZjAmDjfCX6jQ==","hours":"AAGpsA=="},"study":"rounds","version":1}','');
+INSERT INTO "reports" VALUES('b1f7e8ab746844a6fe1cd3b5da49f65c','da218351be4c0d6834c198bcc6d49040','','','padded',1,'966bab9198a83e2767a1ee5409000d898562a09f6565a2900ea43fa8c32045b8','','queued',0,'4ff423cb6b738f5a25e341e03aa2fbda44d3f8cf3cd7d3c5828faa310c85dd41','{"digest":"966bab9198a83e2767a1ee5409000d898562a09f6565a2900ea43fa8c32045b8","format":"ldpkit.report/1","id":"b1f7e8ab746844a6fe1cd3b5da49f65c","payloads":{"occupation":"Aw=="},"public":{"region":"north"},"study":"padded","version":1}        ','');
+INSERT INTO "reports" VALUES('d084008059a3215fc2159d11297f8d75','591067bd800f456687a0583dd15b3ca8','','','rounds',1,'0272e1a67f529c03c84fd3bb6b23ea02169ddfe6037f5a112b170fe3cdba1c67','','queued',0,'bfab284c7067d794c79de0e78d289df1afd48192b9643c48f95eaf431b12b454','{"digest":"0272e1a67f529c03c84fd3bb6b23ea02169ddfe6037f5a112b170fe3cdba1c67","format":"ldpkit.report/1","id":"d084008059a3215fc2159d11297f8d75","payloads":{"ever":"ATH1SjJsh6MNqw==","hours":"ABl9fQ=="},"study":"rounds","version":1}','');
 CREATE TABLE seal (id INTEGER PRIMARY KEY CHECK (id = 1), digest TEXT NOT NULL);
-INSERT INTO "seal" VALUES(1,'e383409009679eb0f8d7f194acbb85869c4982928e82edde561d93366ef1638d');
+INSERT INTO "seal" VALUES(1,'ae420ea8a48f33ac0d6d45134c0844356f46cf4597b16c978cf113854f3f7764');
 CREATE TABLE seen (
   study TEXT NOT NULL, publisher TEXT NOT NULL, version INTEGER NOT NULL, digest TEXT NOT NULL,
   key TEXT NOT NULL, PRIMARY KEY (study, publisher)) WITHOUT ROWID;
@@ -40,4 +41,4 @@ CREATE TABLE tokens (
   report TEXT PRIMARY KEY, key INTEGER NOT NULL, turned INTEGER NOT NULL, nonce TEXT NOT NULL,
   salt TEXT NOT NULL, factor TEXT NOT NULL, token TEXT NOT NULL) WITHOUT ROWID;
 COMMIT;
-PRAGMA user_version = 6;
+PRAGMA user_version = 7;
