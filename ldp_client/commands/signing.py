@@ -7,7 +7,7 @@ from errno import EEXIST
 
 from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import InputError
-from ldp_client.documents.signed import ED25519, FORMAT, RSA
+from ldp_client.documents.signed import FORMAT
 from ldp_client.files.disk import (
     STREAM,
     load_study,
@@ -25,7 +25,6 @@ def add_signing(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     example = "study keygen --out key.pem"
     keygen = add_command(actions, "keygen", say("cli.help.keygen"), example)
     keygen.add_argument("--out", required=True, metavar="KEY.pem", help=say("cli.help.private_key"))
-    keygen.add_argument("--algorithm", choices=[RSA, ED25519], default=RSA, help=f"default {RSA}")
     keygen.set_defaults(run=run_keygen)
 
     example = "study sign study.json --key key.pem --out signed.json"
@@ -41,7 +40,7 @@ def run_keygen(arguments: argparse.Namespace) -> int:
     from ldp_client.core.public_keys import PublicKey
     from ldp_client.files.signing import new_key
 
-    private, public = new_key(arguments.algorithm)
+    private, public = new_key()
     root, extension = os.path.splitext(arguments.out)
     public_path = f"{root}.pub{extension}"
     if os.path.lexists(public_path):

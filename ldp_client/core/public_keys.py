@@ -1,8 +1,8 @@
 """Public keys and what they have signed, in plain integers, wherever Python runs.
 
-Keys come as PEM (SubjectPublicKeyInfo, RFC 7468). Exactly two kinds are known, so both are
-recognised by their fixed DER bytes, and no ASN.1 is parsed: Ed25519 (RFC 8410), and RSA with a
-modulus of 3072 bits and exponent 65537 (RFC 8017). A weaker key or exponent cannot be stated.
+Keys come as PEM (SubjectPublicKeyInfo, RFC 7468). Exactly one kind is known, so it is recognised by
+its fixed DER bytes, and no ASN.1 is parsed: RSA with a modulus of 3072 bits and exponent 65537
+(RFC 8017). A weaker key or exponent cannot be stated.
 """
 
 import hashlib
@@ -10,14 +10,11 @@ from binascii import hexlify, unhexlify
 
 from ldp_client.documents.errors import DocumentError, InputError
 from ldp_client.documents.fields import Base64
-from ldp_client.documents.signed import ED25519, RSA
 
 BEGIN, END = "-----BEGIN PUBLIC KEY-----", "-----END PUBLIC KEY-----"
 RSA_BITS = 3072
 RSA_BYTES = RSA_BITS // 8
 RSA_EXPONENT = 65537
-_ED25519_HEAD = unhexlify(b"302a300506032b6570032100")
-_ED25519_BYTES = 32
 _RSA_HEAD = unhexlify(b"308201a2300d06092a864886f70d01010105000382018f003082018a0282018100")
 _RSA_TAIL = unhexlify(b"0203010001")
 # DigestInfo of SHA-256 (RFC 8017, 9.2, note 1).
@@ -27,26 +24,22 @@ _SHA256_HEAD = unhexlify(b"3031300d060960864801650304020105000420")
 class PublicKey:
     """A key that may sign studies.
 
-    algorithm: "ed25519" or "rsa-pkcs1v15-sha256". id: SHA-256 of the DER, in hexadecimal digits.
-    value: Ed25519's 32 bytes, or the RSA modulus, big-endian.
+    id: SHA-256 of the DER, in hexadecimal digits. value: the RSA modulus, big-endian.
     """
 
-    def __init__(self, algorithm: str, der: bytes, value: bytes) -> None:
-        self.algorithm = algorithm
+    def __init__(self, der: bytes, value: bytes) -> None:
         self.der = der
         self.id = hexlify(hashlib.sha256(der).digest()).decode()
         self.value = value
 
     @classmethod
     def from_pem(cls, text: str) -> "PublicKey":
-        """Read one PEM block. Raises InputError for anything but the two known kinds."""
+        """Read one PEM block. Raises InputError for anything but the known kind."""
         der = _der_of(text)
-        if der.startswith(_ED25519_HEAD) and len(der) == len(_ED25519_HEAD) + _ED25519_BYTES:
-            return cls(ED25519, der, der[len(_ED25519_HEAD) :])
         whole = len(_RSA_HEAD) + RSA_BYTES + len(_RSA_TAIL)
         value = der[len(_RSA_HEAD) : len(_RSA_HEAD) + RSA_BYTES]
         if der == _RSA_HEAD + value + _RSA_TAIL and len(der) == whole and value[0] & 128:
-            return cls(RSA, der, value)
+            return cls(der, value)
         raise InputError.say("core.key_kind")
 
 

@@ -5,9 +5,8 @@ from fractions import Fraction
 
 from ldp_client.core.public_keys import PublicKey, is_signed_by_rsa
 from ldp_client.documents.channel import HERE
-from ldp_client.documents.errors import InputError, MissingExtraError, RefusedError, UsageError
+from ldp_client.documents.errors import InputError, RefusedError, UsageError
 from ldp_client.documents.rational import Rational
-from ldp_client.documents.signed import RSA
 from ldp_client.secure_sum.trusted_nodes import TrustedNodes
 
 TYPE_CHECKING = False
@@ -215,43 +214,20 @@ def load_public_key(text_or_path: "str | os.PathLike[str]") -> PublicKey:
 def verify_study(signed: "SignedStudy", keys: "Sequence[PublicKey]") -> "list[PublicKey]":
     """Return the pinned keys whose signatures on the study are valid.
 
-    Signatures of other keys do not count; RSA's are looked at first, since they need no package.
-    Raises RefusedError where there is none or one is wrong, MissingExtraError where only an Ed25519
-    signature is there and the package `cryptography` is not.
+    Signatures of other keys do not count. Raises RefusedError where there is none or one is wrong.
     """
     trusted = {key.id: key for key in keys}
-    found: "list[PublicKey]" = []
-    for signature in sorted(signed.signatures, key=lambda one: one.algorithm != RSA):
-        try:
-            if signature.key in trusted:
-                found.append(_verified(signed, signature, trusted[signature.key]))
-        except MissingExtraError:
-            if not found:
-                raise
+    found = [
+        _verified(signed, signature, trusted[signature.key])
+        for signature in signed.signatures
+        if signature.key in trusted
+    ]
     if not found:
         raise RefusedError.say("device.unsigned", study=signed.study.id)
     return found
 
 
 def _verified(signed: "SignedStudy", signature: "Signature", key: PublicKey) -> PublicKey:
-    verify = is_signed_by_rsa if key.algorithm == RSA else is_signed_by_ed25519
-    good = signature.algorithm == key.algorithm and verify(
-        signed.study.canonical(), signature.value, key.value
-    )
-    if not good:
+    if not is_signed_by_rsa(signed.study.canonical(), signature.value, key.value):
         raise RefusedError.say("device.wrong_signature", study=signed.study.id, key=key.id[:16])
     return key
-
-
-def is_signed_by_ed25519(message: bytes, signature: bytes, public: bytes) -> bool:
-    """Whether an Ed25519 key (RFC 8032) signed the message. Raises MissingExtraError."""
-    try:
-        from cryptography.exceptions import InvalidSignature
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-    except ModuleNotFoundError:
-        raise MissingExtraError("signing", "cryptography") from None
-    try:
-        Ed25519PublicKey.from_public_bytes(public).verify(signature, message)
-    except InvalidSignature:
-        return False
-    return True

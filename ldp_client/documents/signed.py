@@ -5,7 +5,7 @@ The study document itself does not change, so its digest and its reports do not 
 
 from ldp_client.documents.canonical import canonical_json, parse_json
 from ldp_client.documents.errors import StudyError
-from ldp_client.documents.fields import Base64, Constant, Hex, ListOf, Record, Tagged, Text, to_base64
+from ldp_client.documents.fields import Base64, Constant, Hex, ListOf, Record, Text, to_base64
 from ldp_client.documents.study import MAX_BYTES as MAX_STUDY_BYTES
 from ldp_client.documents.study import Study
 
@@ -17,12 +17,7 @@ FORMAT = "ldpkit.signed-study/1"
 # Quotes inside the study's text are escaped: at most twice its size, and the signatures.
 MAX_BYTES = 2 * MAX_STUDY_BYTES + (1 << 14)
 MOST_SIGNATURES = 8
-ED25519 = "ed25519"
 RSA = "rsa-pkcs1v15-sha256"
-
-
-def _signature_shape(algorithm: str) -> Record:
-    return Record({"algorithm": Constant(algorithm), "key": Hex(64), "signature": Base64()})
 
 
 SIGNED_STUDY = Record(
@@ -30,7 +25,7 @@ SIGNED_STUDY = Record(
         "format": Constant(FORMAT),
         "study": Text(MAX_STUDY_BYTES),
         "signatures": ListOf(
-            Tagged("algorithm", {name: _signature_shape(name) for name in (ED25519, RSA)}),
+            Record({"algorithm": Constant(RSA), "key": Hex(64), "signature": Base64()}),
             1,
             MOST_SIGNATURES,
             unique_by="key",
@@ -42,7 +37,7 @@ SIGNED_STUDY = Record(
 class Signature:
     """One signature over a study's canonical bytes.
 
-    algorithm: "ed25519" or "rsa-pkcs1v15-sha256". key: the key's id, the SHA-256 of its
+    algorithm: "rsa-pkcs1v15-sha256". key: the key's id, the SHA-256 of its
     SubjectPublicKeyInfo (DER), in hexadecimal digits. value: the signature's bytes.
     """
 

@@ -2,29 +2,23 @@
 
 from ldp_client.core.public_keys import RSA_BITS, RSA_EXPONENT, PublicKey
 from ldp_client.documents.errors import InputError, MissingExtraError
-from ldp_client.documents.signed import ED25519, RSA, Signature, SignedStudy
+from ldp_client.documents.signed import RSA, Signature, SignedStudy
 
 try:
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives import serialization
-    from cryptography.hazmat.primitives.asymmetric import ed25519, padding, rsa
+    from cryptography.hazmat.primitives.asymmetric import padding, rsa
     from cryptography.hazmat.primitives.hashes import SHA256
 except ModuleNotFoundError:
     raise MissingExtraError("signing", "cryptography") from None
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Union
-
     from ldp_client.documents.study import Study
 
-    Private = Union[ed25519.Ed25519PrivateKey, rsa.RSAPrivateKey]
 
-
-def new_key(algorithm: str = RSA) -> "tuple[str, str]":
-    """A fresh key pair: (private PEM, PKCS#8 and not encrypted; public PEM)."""
-    if algorithm == ED25519:
-        return _pems(ed25519.Ed25519PrivateKey.generate())
+def new_key() -> "tuple[str, str]":
+    """A fresh RSA key pair: (private PEM, PKCS#8 and not encrypted; public PEM)."""
     return _pems(rsa.generate_private_key(RSA_EXPONENT, RSA_BITS))
 
 
@@ -32,24 +26,21 @@ def sign_study(study: "Study", private_pem: bytes) -> SignedStudy:
     """The study, signed with a private key in PEM. Raises InputError for a key of another kind."""
     private = _load(private_pem)
     key = PublicKey.from_pem(_pems(private)[1])
-    if isinstance(private, ed25519.Ed25519PrivateKey):
-        value = private.sign(study.canonical())
-    else:
-        value = private.sign(study.canonical(), padding.PKCS1v15(), SHA256())
-    return SignedStudy(study, [Signature(key.algorithm, key.id, value)])
+    value = private.sign(study.canonical(), padding.PKCS1v15(), SHA256())
+    return SignedStudy(study, [Signature(RSA, key.id, value)])
 
 
-def _load(private_pem: bytes) -> "Private":
+def _load(private_pem: bytes) -> rsa.RSAPrivateKey:
     try:
         private = serialization.load_pem_private_key(private_pem, password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
         raise InputError.say("files.signing_key") from None
-    if not isinstance(private, (ed25519.Ed25519PrivateKey, rsa.RSAPrivateKey)):
+    if not isinstance(private, rsa.RSAPrivateKey):
         raise InputError.say("files.signing_key_kind")
     return private
 
 
-def _pems(private: "Private") -> "tuple[str, str]":
+def _pems(private: rsa.RSAPrivateKey) -> "tuple[str, str]":
     secret = private.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )

@@ -17,7 +17,6 @@ from collector.bounding import Room
 from collector.problems import ProblemError
 from collector.views.batches import MOST_WRONG
 from collector.views.bodies import MOST_GROWTH, SMALL_BYTES, inflate
-from ldp_client.documents.signed import ED25519
 from ldp_client.files.signing import new_key, sign_study
 from schemas import Study
 from tests.collector.conftest import Harness, build_report, build_study
@@ -160,7 +159,7 @@ def test_a_flood_of_new_reports_is_forgiven_within_seconds(habits):
 
 def test_a_signed_study_is_served_without_reading_it_again(empty, study, monkeypatch):
     """Anybody may ask for the longest document, again and again."""
-    signed = sign_study(study, new_key(ED25519)[0].encode())
+    signed = sign_study(study, new_key()[0].encode())
     path = "/v1/studies/habits/signed"
     headers = {"Content-Type": "application/json", **empty.operator}
     assert empty.client.post("/v1/studies", data=signed.to_json(), headers=headers).status_code == 201

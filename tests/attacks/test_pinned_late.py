@@ -4,7 +4,6 @@ import pytest
 
 from ldp_client.cli import main
 from ldp_client.documents.errors import BudgetError, RefusedError
-from ldp_client.documents.signed import ED25519
 from ldp_client.files.signing import new_key, sign_study
 from schemas import Study
 from tests import studies
@@ -16,7 +15,7 @@ ASKED = {**studies.YES_NO, "text": "Have you ever?"}
 FIRST = Study(studies.document(ASKED, version=1))
 SECOND = Study(studies.document({**ASKED, "id": "again", "text": "And again?"}, version=2))
 OTHER = Study(studies.document({**ASKED, "text": "Do you like it?"}, version=9))
-SIGNER, PUBLIC = new_key(ED25519)
+SIGNER, PUBLIC = new_key()
 NODE = ADDRESSES[0].partition("#")[0]
 
 
@@ -47,7 +46,7 @@ def moved(tmp_path, old, new):
 
 def test_a_key_that_moved_starts_no_new_budget_of_the_study(tmp_path, old):
     """The device's owner pins the publisher's next key in place of the first."""
-    next_signer, next_public = new_key(ED25519)
+    next_signer, next_public = new_key()
     limits = {"max_epsilon_per_study": "1.5"}
     before = consenting(tmp_path, "4", old.url, signing_keys=[PUBLIC], **limits)
     before.answer(before.accept(sign_study(FIRST, SIGNER.encode())), {"ever": True})
@@ -61,7 +60,7 @@ def test_a_key_that_moved_starts_no_new_budget_of_the_study(tmp_path, old):
 @pytest.mark.parametrize(("place", "withdraws"), [(None, False), ("https://institute.example", True)])
 def test_nor_where_no_report_says_which_collector_it_was_for(tmp_path, place, withdraws):
     """The first one was made without a collector, or is withdrawn and gone."""
-    next_signer, next_public = new_key(ED25519)
+    next_signer, next_public = new_key()
     limits = {"max_epsilon_per_study": "1.5"}
     before = consenting(tmp_path, "4", place, signing_keys=[PUBLIC], **limits)
     before.answer(before.accept(sign_study(FIRST, SIGNER.encode())), {"ever": True})
@@ -99,7 +98,7 @@ def sum_on(folder, question, version, signer, public):
 def test_nor_does_the_next_key_of_a_secure_sum(tmp_path):
     sum_on(tmp_path, "ever", 1, SIGNER, PUBLIC)
     with raises(BudgetError, "device.costs", "0.5", "what one study may cost"):
-        sum_on(tmp_path, "fruit", 2, *new_key(ED25519))
+        sum_on(tmp_path, "fruit", 2, *new_key())
 
 
 @pytest.mark.parametrize("node", ADDRESSES)

@@ -5,7 +5,6 @@ import sqlite3
 import pytest
 
 from ldp_client.documents.errors import AlreadyAnsweredError, BudgetError, RefusedError
-from ldp_client.documents.signed import ED25519
 from ldp_client.files.signing import new_key, sign_study
 from schemas import Report, Study
 from tests import studies
@@ -119,7 +118,7 @@ def test_withdrawal_is_from_one_publisher(tmp_path):
 
 
 def test_the_pinned_keys_are_the_publisher_wherever_its_study_is(met):
-    (signer, one), (next_signer, another) = new_key(ED25519), new_key(ED25519)
+    (signer, one), (next_signer, another) = new_key(), new_key()
     keys = {"signing_keys": [one, another]}
     first, second, older = (Study(studies.document(SMOKES, version=number)) for number in (2, 3, 1))
     known = consenting(met, "60", KNOWN, **keys)
@@ -150,7 +149,7 @@ def test_what_a_device_without_a_collector_kept_is_anybodys(tmp_path):
 
 
 def test_what_a_key_signed_is_withdrawn_where_it_was_sent(tmp_path):
-    signer, public = new_key(ED25519)
+    signer, public = new_key()
     with Server() as server:
         device = consenting(tmp_path, "40", server.url, signing_keys=[public])
         device.accept(sign_study(STUDY, signer.encode()))

@@ -48,7 +48,6 @@ def test_each_script_is_one_that_its_shell_reads(scripts, shell):
         (["ldpkit", "study", "key"], {"keygen"}),
         (["ldpkit", "completion", "z"], {"zsh"}),
         (["ldpkit", "study", "check", "stu"], {"study.json"}),
-        (["ldpkit", "study", "keygen", "--algorithm", "ed"], {"ed25519"}),
     ],
 )
 def test_bash_completes(scripts, tmp_path, words, found):

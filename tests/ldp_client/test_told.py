@@ -7,7 +7,6 @@ import pytest
 from ldp_client import Device
 from ldp_client.cli import main
 from ldp_client.device.outbox import note_refused, note_sent, try_now
-from ldp_client.documents.signed import ED25519
 from ldp_client.files.signing import new_key, sign_study
 from schemas import Study
 from tests import studies
@@ -71,7 +70,7 @@ def test_who_signed_is_named_by_the_key_where_no_collector_is_known(tmp_path, ca
 
 @pytest.mark.parametrize("second", ["Do you smoke?", "Do you take opiates?"])
 def test_what_went_over_to_another_key_is_told_once(tmp_path, capsys, second):
-    pairs = [new_key(ED25519) for _ in range(2)]
+    pairs = [new_key() for _ in range(2)]
     for version, text in enumerate(("Do you smoke?", second), 1):
         study = Study(studies.document({**studies.MEMOIZED, "text": text}, version=version))
         keys = [public for _, public in pairs[:version]]

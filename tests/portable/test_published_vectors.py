@@ -11,7 +11,6 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
 from ldp_client.core.public_keys import PublicKey, is_signed_by_rsa
-from ldp_client.device.policy import is_signed_by_ed25519
 from ldp_client.documents.canonical import canonical_json, parse_json
 from ldp_client.documents.errors import DocumentError
 from ldp_client.secure_sum.messages import seal
@@ -19,27 +18,6 @@ from tests.portable.platforms import JAVASCRIPT, run_micropython
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 WYCHEPROOF = GOLDEN / "wycheproof"
-# RFC 8032, section 7.1, tests 1 to 3: public key, message, signature.
-RFC_8032 = [
-    (
-        "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a",
-        "",
-        "e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e065224901555fb8821590a33bacc61e39701cf9b46b"
-        "d25bf5f0595bbe24655141438e7a100b",
-    ),
-    (
-        "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c",
-        "72",
-        "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da085ac1e43e15996e458f3613d0f11d8c"
-        "387b2eaeb4302aeeb00d291612bb0c00",
-    ),
-    (
-        "fc51cd8e6218a1a38da47ed00230f0580816ed13ba3303ac5deb911548908025",
-        "af82",
-        "6291d657deec24024827e69c3abe01a30ce548a284743a445e3680d7db5ac3ac18ff9b538d16f290ae67f760984dc659"
-        "4a7c15e9716ed28dc027beceea1ec40a",
-    ),
-]
 ON_MICROPYTHON = """
 import json
 from binascii import unhexlify
@@ -70,12 +48,6 @@ def taken_and_valid(name, is_signed):
     return taken, valid, count
 
 
-def test_ed25519_takes_valid_signatures_and_no_other():
-    taken, valid, count = taken_and_valid("ed25519", is_signed_by_ed25519)
-    assert taken == valid
-    assert (len(valid), count) == (88, 151)
-
-
 def test_rsa_takes_valid_signatures_and_no_other():
     """Of 258 one is "acceptable", an encoding that lacks its NULL: it is not taken either."""
     taken, valid, count = taken_and_valid("rsa_pkcs1_3072_sha256", is_signed_by_rsa)
@@ -103,13 +75,6 @@ def test_micropython_takes_the_same_rsa_signatures():
         for number, _, _, result in group["tests"]
         if result == "valid"
     ]
-
-
-@pytest.mark.parametrize(("key", "message", "signature"), RFC_8032)
-def test_ed25519_of_rfc_8032(key, message, signature):
-    key, message, signature = (bytes.fromhex(text) for text in (key, message, signature))
-    assert is_signed_by_ed25519(message, signature, key)
-    assert not is_signed_by_ed25519(message + b"\0", signature, key)
 
 
 def labeled_extract(suite, salt, label, key):
