@@ -1,4 +1,4 @@
-"""Private numbers in analyses: coverage where one is a predictor, and false alarms of checks of outcomes.
+"""Private numbers in analyses: coverage of outcomes, and false alarms of their checks.
 
     python -m benchmarks.private_numbers [--studies 60] [--people N] [--case NAME …] [--cluster ADDRESS]
 
@@ -80,17 +80,6 @@ class Case:
     table: Callable[[np.random.Generator, int], Table]
 
 
-def by_hours(skewed: bool) -> Callable[[np.random.Generator, int], Table]:
-    """People at ε = 4, who die more the more hours they have."""
-
-    def table(random: np.random.Generator, n: int) -> Table:
-        hours = np.clip(random.lognormal(1.0, 0.8, n) if skewed else random.normal(5, 2, n), LOW, HIGH)
-        died = (random.random(n) < 1 / (1 + np.exp(2 - 0.4 * hours))).astype(int)
-        return table_of(pd.DataFrame({"died": died}), [reported(question_of("4"), hours, random)])
-
-    return table
-
-
 def of_hours(skewed: bool) -> Callable[[np.random.Generator, int], Table]:
     """People at ε = 4, of two kinds whose hours differ by one on average."""
 
@@ -104,13 +93,6 @@ def of_hours(skewed: bool) -> Callable[[np.random.Generator, int], Table]:
 
 
 CASES: Mapping[str, Case] = {
-    "predictor": Case(
-        "died ~ hours",
-        {"Intercept": -2.0, "hours": 0.4, "hours_Intercept": 5.0, "hours_sigma": 2.0},
-        1500,
-        by_hours(False),
-    ),
-    "predictor-skewed": Case("died ~ hours", {}, 1500, by_hours(True)),
     "outcome": Case("hours ~ kind", {"Intercept": 4.5, "kind[b]": 1.0, "sigma": 2.0}, 3000, of_hours(False)),
     "outcome-skewed": Case("hours ~ kind", {}, 3000, of_hours(True)),
 }

@@ -15,7 +15,6 @@ from inference.analyses.false_reports import WEIGHTED, analysis_sets
 from inference.analyses.middles import far_in_words, in_words
 from inference.analyses.naming import INTERCEPT
 from inference.analyses.noise_bounds import impossible
-from inference.analyses.number_predictors import NumberLaw
 from inference.analyses.one_name import refuse_twice
 from inference.analyses.peaks import Peak, peaks_of, without_bound
 from inference.analyses.population import (
@@ -28,7 +27,6 @@ from inference.analyses.population import (
 from inference.analyses.predicted import Predicted
 from inference.analyses.prior_sites import prior_sites, without_prior
 from inference.analyses.program import Assembled
-from inference.analyses.resolving import unresolved
 from inference.analyses.result import AnalysisPosterior
 from inference.analyses.stated_priors import is_flat
 from inference.analyses.table import Table, Values
@@ -179,7 +177,7 @@ def _posterior(
         n=table.n,
         draws=parameters,
         prior_sd=prior_sd,
-        diagnostics=_held(diagnostics, analysis, expected, drawn.sites),
+        diagnostics=_held(diagnostics, analysis, expected),
         study=table.digest,
         seed=seed,
         method=method,
@@ -198,16 +196,13 @@ def _posterior(
     )
 
 
-def _held(
-    found: Diagnostics, analysis: Assembled, expected: Predictive | Unchecked, sites: Draws
-) -> Diagnostics:
+def _held(found: Diagnostics, analysis: Assembled, expected: Predictive | Unchecked) -> Diagnostics:
     """The diagnostics with what is said of the model by every check of it."""
     if isinstance(expected, Unchecked):
         found = found.unchecked(expected.why).with_model(expected.against)
     else:
         found = found.with_model(expected.reasons(), expected.notes())
-    found = found.with_model(impossible(analysis.privates, analysis.cells))
-    return found.with_model(unresolved(analysis, sites))
+    return found.with_model(impossible(analysis.privates, analysis.cells))
 
 
 def far_beyond(analysis: Assembled, sites: Draws) -> tuple[str, ...]:
@@ -294,17 +289,6 @@ def notes_of(analysis: Assembled) -> tuple[str, ...]:
     return (*found, *_notes_of_privates(analysis))
 
 
-def _law_of_number(number: NumberLaw) -> str:
-    """What is taken of a private number that is a predictor."""
-    name, channel = number.column.name, number.own.channel
-    terms = dict.fromkeys(term for term in number.mean.matrix.terms if term != INTERCEPT)
-    by = ", ".join(dict.fromkeys([*terms, *(group.column for group in number.groups)]))
-    return (
-        f"the answers to {name} are taken as normal with one sd, their mean by {by or 'nothing'} alone, "
-        f"before they are clipped to {channel.low:g}…{channel.high:g}; coefficients are of answers as clipped"
-    )
-
-
 def _one_spread(analysis: Assembled) -> str:
     """What is taken of the spread of an outcome that is a number, which may tell a predictor's answers."""
     name, law = analysis.formula.outcome, analysis.outcome
@@ -327,13 +311,11 @@ def _notes_of_privates(analysis: Assembled) -> list[str]:
     if analysis.shares is not None:
         terms = ", ".join(name for name in analysis.shares.matrix.names if name != INTERCEPT)
         groups = ", ".join(group.column for group in analysis.shares_groups)
-        whose = ", ".join(one.name for one in analysis.predictors if one.points is None)
+        whose = ", ".join(one.name for one in analysis.predictors)
         on = ", ".join(part for part in (terms, groups) if part)
         found.append(f"the answers to {whose} are taken to depend on {on or 'no public column'} alone")
     if analysis.predictors and not analysis.outcome.answers:
         found.append(_one_spread(analysis))
-    if analysis.number is not None:
-        found.append(_law_of_number(analysis.number))
     if not all(one.exact for one in analysis.privates):
         found.append("log-likelihoods leave out a constant that no answer changes")
     if not analysis.privates:

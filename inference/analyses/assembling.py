@@ -11,7 +11,6 @@ import pandas as pd
 from inference.analyses.cells import Cells, cells_of
 from inference.analyses.families import (
     FAMILIES,
-    WIDE,
     Outcome,
     OwnParameters,
     choice_outcome,
@@ -27,19 +26,10 @@ from inference.analyses.matrices import (
     compared,
     evenly,
     matrix_of,
-    refuse_transforms,
     variables,
 )
 from inference.analyses.middles import counted_from_middles
 from inference.analyses.naming import INTERCEPT
-from inference.analyses.number_predictors import (
-    NAME,
-    NumberLaw,
-    as_predictor,
-    expected_weights,
-    looks_of_number,
-    number_law_of,
-)
 from inference.analyses.one_name import labels_of, refuse_same_names
 from inference.analyses.program import Assembled
 from inference.analyses.stated_priors import LOGIT_SCALE, Given
@@ -69,8 +59,7 @@ def assemble(table: Table, text: str, priors: Any = None, family: str | None = N
     cells = cells_of(table, public, reported, None if response else formula.outcome)
     outcome, values = _outcome_of(formula.outcome, response, cells, family)
     _refuse_empty_reference(formula, cells, predictors)
-    predictors = _with_looks(predictors, table, cells)
-    matrix = _weighted(matrix_of(formula.fixed, cells.frame, predictors, cells.sizes), predictors)
+    matrix = matrix_of(formula.fixed, cells.frame, predictors, cells.sizes)
     matrix = counted_from_middles(matrix, formula.fixed, cells.frame, predictors, cells.sizes)
     terms = len(cells.counts) * len(matrix.combinations) * max(len(outcome.answers), 1)
     if terms > MOST_TERMS:
@@ -84,15 +73,13 @@ def assemble(table: Table, text: str, priors: Any = None, family: str | None = N
     law = _law(matrix, cells, outcome, given, bool(formula.varying))
     unit = outcome.scales.coefficient / LOGIT_SCALE
     groups = groups_of(formula.varying, cells, predictors, outcome.outputs, given, unit)
-    choices = tuple(one for one in predictors if one.points is None)
-    shares, shares_groups = _shares_of(formula, matrix, cells, choices, given)
-    number = _number_of(formula, matrix, cells, predictors, table, given)
+    shares, shares_groups = _shares_of(formula, matrix, cells, predictors, given)
     unknown: dict[str, Stated] = {}
     for one in [*([response] if response else []), *predictors]:
         unknown |= {name: given.of([name], UNIFORM, "share")[0] for name in one.unknown}
     given.refuse_others()
     laws = (law, groups, shares, shares_groups, own)
-    found = Assembled(formula, outcome, response, predictors, cells, *laws, unknown, values, number=number)
+    found = Assembled(formula, outcome, response, predictors, cells, *laws, unknown, values)
     refuse_same_names(found.places(), table.names)
     given.refuse_two_readings()
     _refuse_sites(found)
@@ -149,18 +136,13 @@ def _right_side(formula: Formula, table: Table) -> tuple[tuple[Private, ...], li
         )
     ordered = [name for name in table.names if name in named]
     private = tuple(table.private[name] for name in ordered if name in table.private)
-    numbers = [one for one in private if one.channel is not None]
-    if len(numbers) > 1:
-        raise InputError(
-            f"{numbers[0].name} and {numbers[1].name} are both private numbers, of which a formula takes one "
-            "as a predictor: ask for the bands of the others as choices",
-            code="formula.several_private_numbers",
-        )
-    for number in numbers:
-        for side in (formula.fixed, *(one.expression for one in formula.varying)):
-            refuse_transforms(side, table.names, number.name)
-    # A number's places change fastest.
-    private = (*(one for one in private if one.channel is None), *map(as_predictor, numbers))
+    for column in private:
+        if column.channel is not None:
+            raise InputError(
+                f"{column.name} is a private number, which no formula takes as a predictor: ask for its "
+                "bands, as a choice",
+                code="formula.private_number_predictor",
+            )
     return private, [name for name in ordered if name not in table.private]
 
 
@@ -221,44 +203,6 @@ def _shares_of(
 def _intercepts_by(formula: Formula) -> list[Varying]:
     """What varies in the law of a predictor."""
     return [Varying(group, "1") for group in dict.fromkeys(one.group for one in formula.varying)]
-
-
-def _with_looks(predictors: tuple[Private, ...], table: Table, cells: Cells) -> tuple[Private, ...]:
-    """The predictors, a number with what its reports look like."""
-    return tuple(
-        replace(one, looks=looks_of_number(one, table.private[one.name], cells))
-        if one.points is not None
-        else one
-        for one in predictors
-    )
-
-
-def _weighted(matrix: Matrix, predictors: tuple[Private, ...]) -> Matrix:
-    """The matrix, whose columns are standardised over where a number's answers are thought to be."""
-    if not predictors or predictors[-1].points is None:
-        return matrix
-    own = expected_weights(predictors[-1])
-    count = len(matrix.combinations) // len(own)
-    return replace(matrix, chances=np.tile(own, count) / count)
-
-
-def _number_of(
-    formula: Formula,
-    matrix: Matrix,
-    cells: Cells,
-    predictors: tuple[Private, ...],
-    table: Table,
-    given: Given,
-) -> NumberLaw | None:
-    """The law of the private number among the predictors: normal, by the public terms and the choices."""
-    if not predictors or predictors[-1].points is None:
-        return None
-    *choices, column = predictors
-    assert column.channel is not None
-    lead, unit = f"{column.name}_", WIDE * column.channel.width / LOGIT_SCALE
-    groups = groups_of(_intercepts_by(formula), cells, (), ("",), given, unit, lead, site=f"{NAME}_")
-    source = table.private[column.name]
-    return number_law_of(source, column, tuple(choices), _public_part(matrix), cells, given, groups)
 
 
 def _public_part(matrix: Matrix) -> Matrix:

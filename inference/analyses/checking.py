@@ -30,8 +30,6 @@ RARE, MANY = 1.0, 10.0
 # Kinds of reports of two columns together; of more, each column is looked at alone.
 MOST_KINDS = 64
 AT_ONCE, MOST_AT_ONCE = 2_000_000, 20_000_000
-# The same in all where the combinations are places of a quadrature, so that not too few cells are looked at.
-MOST_WITH_PLACES = 200_000_000
 # Of a private number: values in memory for each law, and how much longer it takes than a law of choices.
 HELD, LONGER = 60, {"laplace": 4, "gaussian": 40}
 UNLIKE = "nothing was checked of the law itself, as its reports differ too much to be counted"
@@ -288,8 +286,7 @@ class _Pair:
         """Count what is said by part and cell: sizes (parts, cells) and kinds (cells, kinds)."""
         cells = self.analysis.cells
         combinations = len(self.analysis.law.matrix.combinations)
-        whole = MOST_AT_ONCE if self.analysis.number is None else MOST_WITH_PLACES
-        most = max(1, whole // (SIMULATED * combinations * self.kinds * self._longer()))
+        most = max(1, MOST_AT_ONCE // (SIMULATED * combinations * self.kinds * self._longer()))
         some = np.arange(len(cells.frame))
         if len(some) > most:
             some = np.sort(np.random.default_rng(0).choice(some, most, replace=False))

@@ -21,14 +21,12 @@ class Reported:
     """log P(reports) of each pattern, given the laws in its cell.
 
     cell: (patterns,). predictors: (patterns, combinations), P(reports | answers) of the private predictors;
-    (patterns, 1) of ones without any. same: whether each pattern is a cell of its own, in order. smooth:
-    whether the combinations are places of a quadrature.
+    (patterns, 1) of ones without any. same: whether each pattern is a cell of its own, in order.
     """
 
     cell: Array
     predictors: Array
     same: bool = False
-    smooth: bool = False
 
     def _placed(self, of_cells: Array) -> Array:
         """Of each pattern what its cell has."""
@@ -62,12 +60,6 @@ class Reported:
         """Where it is public. log_density: (patterns, combinations), of its value."""
         if log_shares is None:
             return log_density[:, 0]
-        if self.smooth:
-            # The channel's vectors need no logarithms then, which so many places would make dear.
-            top = jax.lax.stop_gradient(log_density.max(axis=1, keepdims=True))
-            shares = self._placed(jnp.exp(log_shares)) * self.predictors
-            inside = jnp.sum(shares * jnp.exp(log_density - top), axis=1)
-            return jnp.log(jnp.maximum(inside, TINY)) + top[:, 0]
         weights = self._placed(log_shares) + jnp.log(jnp.maximum(self.predictors, TINY))
         return jax.scipy.special.logsumexp(weights + log_density, axis=1)
 

@@ -27,8 +27,6 @@ from ldp_client.documents.errors import InputError
 MOST_ENTRIES = 200_000_000
 # Rows over which a transform such as scale() is found.
 MOST_ROWS = 20_000_000
-# What is the same whatever the other rows are.
-ARITHMETIC = ("np", "log", "log10", "log2", "exp", "exp10", "exp2", "I")
 
 
 class Middle(NamedTuple):
@@ -263,22 +261,6 @@ def weights_of(matrix: Matrix, sizes: Codes) -> Values:
     return np.asarray((sizes / sizes.sum())[:, None] * matrix.chances)
 
 
-def refuse_transforms(side: str, columns: Sequence[str], number: str) -> None:
-    """Raises InputError for a term that would be found over the answers to a private number."""
-    names = Names(columns)
-    for term in _read(side, names):
-        for factor in term.factors:
-            named = names_in(factor)
-            odd = [name for name in named if name in TRANSFORMS and name not in ARITHMETIC]
-            if odd and number in map(names.restored, named):
-                raise InputError(
-                    f"{names.restored(str(factor))}: {number} is a private number, over whose answers "
-                    f"{odd[0]}() cannot be found: write arithmetic, such as I({number}**2), or ask for its "
-                    "bands as a choice",
-                    code="formula.transform_of_private_number",
-                )
-
-
 def over_answers(
     frame: pd.DataFrame, predictors: Sequence[Private], answers: Sequence[tuple[str, ...]]
 ) -> pd.DataFrame:
@@ -289,10 +271,7 @@ def over_answers(
     places = np.unravel_index(np.arange(len(answers)), [len(one.answers) for one in predictors])
     for own, one in zip(places, predictors, strict=True):
         codes = np.tile(own, len(frame))
-        if one.points is not None:
-            found[one.name] = one.points[codes]
-        else:
-            found[one.name] = pd.Categorical.from_codes(codes, categories=list(one.answers))
+        found[one.name] = pd.Categorical.from_codes(codes, categories=list(one.answers))
     return found
 
 

@@ -11,7 +11,6 @@ import pandas as pd
 from jax import Array
 
 from inference.analyses.matrices import again
-from inference.analyses.number_predictors import NAME, NumberLaw
 from inference.analyses.program import Assembled
 from inference.analyses.table import Values
 from inference.analyses.varying import Group, levels_of
@@ -43,8 +42,6 @@ class Predicted:
         self._new: dict[tuple[str, str], Values] = {}
         self._law = analysis.law.coefficients(self._sites)
         self._shares = None if analysis.shares is None else analysis.shares.coefficients(self._sites)
-        number = analysis.number
-        self._mean = np.zeros(0) if number is None else number.mean.coefficients(self._sites)
         named = analysis.parameters(self._sites)
         if analysis.outcome.cutpoints:
             cuts = [named[f"threshold[{one}]"] for one in analysis.outcome.answers[:-1]]
@@ -95,19 +92,13 @@ class Predicted:
             eta += self._varying(group, rows)
         if not analysis.predictors:
             return np.ones(eta.shape[:3]), eta
-        found = self._of_choices(rows)
-        if analysis.number is not None:
-            masses = self._of_number(analysis.number, rows)
-            both = masses if found is None else found[..., None] * masses
-            found = both.reshape(*both.shape[:2], -1)
-        assert found is not None
-        return found, eta
+        return self._of_choices(rows), eta
 
-    def _of_choices(self, rows: pd.DataFrame) -> Values | None:
-        """The shares of the private choices' answers among the predictors."""
+    def _of_choices(self, rows: pd.DataFrame) -> Values:
+        """The shares of the predictors' answers."""
         analysis = self.analysis
-        if analysis.shares is None or self._shares is None:
-            return None
+        assert analysis.shares is not None
+        assert self._shares is not None
         logits = np.einsum(
             "rkj,sjo->srko", again(analysis.shares.matrix, rows, analysis.predictors), self._shares
         )
@@ -116,13 +107,6 @@ class Predicted:
         logits = np.concatenate([np.zeros_like(logits[:, :, 0, :1]), logits[:, :, 0]], axis=-1)
         shares = np.exp(logits - logits.max(axis=-1, keepdims=True))
         return np.asarray(shares / shares.sum(axis=-1, keepdims=True))
-
-    def _of_number(self, number: NumberLaw, rows: pd.DataFrame) -> Values:
-        """The shares at each place of a private number, given those choices: (…, choices, places)."""
-        mean = np.einsum("rkj,sjo->srko", number.again(rows, self.analysis.predictors), self._mean)
-        for group in number.groups:
-            mean += self._varying(group, rows)
-        return number.masses(mean[..., 0], self._sites[f"{NAME}_sd"][:, None, None])
 
     def expected(self, eta: Values) -> Values:
         """(draws, rows, combinations, answers) of linear predictors; of a number its mean."""

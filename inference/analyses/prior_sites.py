@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from inference.analyses.linear import Linear
-from inference.analyses.number_predictors import NAME
 from inference.analyses.program import Assembled
 from inference.analyses.stated_priors import draws_from, is_flat
 from inference.analyses.table import Values
@@ -20,8 +19,6 @@ def prior_sites(analysis: Assembled, seed: int, count: int = PRIOR_DRAWS) -> Sit
     found: Sites = {}
     for part in analysis.linears:
         found |= _of_linear(part, count, random)
-    if analysis.number is not None:
-        found[f"{NAME}_sd"] = draws_from(analysis.number.sd_prior, count, random)
     for group in analysis.every_group:
         shape = (len(group.spreads), len(group.outputs))
         found[f"{group.site}_z"] = random.normal(size=(count, len(group.levels), *shape))

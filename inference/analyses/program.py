@@ -19,7 +19,6 @@ from inference.analyses.formula import Formula
 from inference.analyses.likelihood import Reported, with_unknown
 from inference.analyses.linear import Linear
 from inference.analyses.naming import Parameters, Place, united
-from inference.analyses.number_predictors import NumberLaw
 from inference.analyses.row_likelihood import Rows, log_likelihood, rows_of
 from inference.analyses.table import Private, Values
 from inference.analyses.varying import Group
@@ -37,8 +36,7 @@ class Assembled:
 
     response: the private outcome, None where it is public. predictors: the private ones. law: the linear
     predictor of the outcome, and groups what varies in it; shares and shares_groups: the same of the
-    predictors' answers together, None without any; number: the law of a private number among them, which is
-    the last. unknown: {share that a channel leaves open: its prior}.
+    predictors' answers together, None without any. unknown: {share that a channel leaves open: its prior}.
     values: (patterns,) of a public outcome: numbers, or places of choices. counted: whether the probability
     of each pattern is wanted, and not only their sum.
     """
@@ -56,7 +54,6 @@ class Assembled:
     unknown: Mapping[str, Stated]
     values: Values | None = None
     counted: bool = False
-    number: NumberLaw | None = None
 
     @property
     def privates(self) -> tuple[Private, ...]:
@@ -66,14 +63,12 @@ class Assembled:
     @property
     def linears(self) -> tuple[Linear, ...]:
         """The outcome's linear predictor, then those of the predictors' laws."""
-        number = (self.number.mean,) if self.number is not None else ()
-        return (self.law, *([self.shares] if self.shares is not None else []), *number)
+        return (self.law, *([self.shares] if self.shares is not None else []))
 
     @property
     def every_group(self) -> tuple[Group, ...]:
         """What varies by group, in the outcome's law and in those of the predictors."""
-        number = self.number.groups if self.number is not None else ()
-        return (*self.groups, *self.shares_groups, *number)
+        return (*self.groups, *self.shares_groups)
 
     @property
     def _parts(self) -> tuple[Linear | Group, ...]:
@@ -114,13 +109,12 @@ class Assembled:
 
     def initial(self) -> dict[str, object]:
         """Where to start."""
-        shares, number = self.shares, self.number
+        shares = self.shares
         return united(
             self.law.initial(self.outcome.start),
             self.own.initial(),
             *(group.initial() for group in (*self.groups, *self.shares_groups)),
             shares.initial(np.zeros(len(shares.outputs))) if shares is not None else {},
-            number.initial() if number is not None else {},
             dict.fromkeys(self.unknown, 0.5),
         )
 
@@ -153,18 +147,13 @@ class Assembled:
 
     def _log_shares(self, data: dict[str, Array]) -> Array | None:
         """Inside a program: the predictors' (cells, combinations)."""
-        log_shares = None
-        if self.shares is not None:
-            others = self.shares.draw(data)[:, 0]
-            for group in self.shares_groups:
-                others += group.draw(data)[:, 0]
-            logits = jnp.concatenate([jnp.zeros_like(others[:, :1]), others], axis=1)
-            log_shares = jax.nn.log_softmax(logits, axis=1)
-        if self.number is None:
-            return log_shares
-        masses = self.number.draw(data)
-        both = masses if log_shares is None else log_shares[:, :, None] + masses
-        return both.reshape(len(both), -1)
+        if self.shares is None:
+            return None
+        others = self.shares.draw(data)[:, 0]
+        for group in self.shares_groups:
+            others += group.draw(data)[:, 0]
+        logits = jnp.concatenate([jnp.zeros_like(others[:, :1]), others], axis=1)
+        return jax.nn.log_softmax(logits, axis=1)
 
     def _of_patterns(self, values: Array, data: dict[str, Array]) -> Array:
         same = len(self.cells.cell) == len(self.cells.frame)
@@ -186,7 +175,7 @@ class Assembled:
         for one in vectors[len(self.privates) - len(self.predictors) :]:
             predictors = (predictors[:, :, None] * one[:, None, :]).reshape(len(one), -1)
         same = len(self.cells.cell) == len(self.cells.frame)
-        reported = Reported(data["cell"], predictors, same, self.number is not None)
+        reported = Reported(data["cell"], predictors, same)
         if not self.outcome.answers:
             return reported.of_public(log_shares, log_law)
         if self.response is not None:
@@ -202,7 +191,6 @@ class Assembled:
             self.law.parameters(draws),
             self.own.parameters(draws, self._shift(draws)),
             *(part.parameters(draws) for part in self._parts[1:]),
-            self.number.parameters(draws) if self.number is not None else {},
             {name: draws[name] for name in self.unknown},
         )
 
@@ -215,8 +203,6 @@ class Assembled:
                 found.append(part.places(f"{outcome}_reduced_dim", outcome))
             else:
                 found.append(part.places(f"{part.lead}dim", part.lead.removesuffix("_")))
-        if self.number is not None:
-            found.append([self.number.place()])
         for one in self.privates:
             what = f"a share that the design of {one.name} leaves open"
             found += [[Place(name, Axis(name, {}), what, one.name)] for name in one.unknown]
@@ -229,13 +215,11 @@ class Assembled:
 
     def priors(self) -> dict[str, tuple[Stated, bool]]:
         """{parameter: its prior, and whether that is its own, and not that of the intercept's middle}."""
-        number = self.number
         return united(
             self.law.prior_by_name(),
             _themselves(self.own.priors),
             *(_themselves(group.sd_priors()) for group in self.every_group),
             *(linear.prior_by_name() for linear in self.linears[1:]),
-            _themselves({number.sd_name: number.sd_prior} if number is not None else {}),
             _themselves(self.unknown),
         )
 

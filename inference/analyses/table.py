@@ -53,8 +53,7 @@ class Private:
     ordered: whether the answers have an order. exact: whether the factor is 1, so that log-likelihoods are
     those of the reports. missing: how many rows have no report; theirs is a vector of ones, of a private
     number NaN. looks: what reports look like, for checks. channel: of a private number, which has no answers,
-    and as vectors (distinct, 1) its reports themselves. points: where it is a predictor, the places of a
-    quadrature from bound to bound, which then stand for its answers.
+    and as vectors (distinct, 1) its reports themselves.
     """
 
     name: str
@@ -67,7 +66,6 @@ class Private:
     missing: int = 0
     looks: Looks | None = None
     channel: NumberChannel | None = None
-    points: Values | None = None
 
 
 @dataclass(frozen=True)

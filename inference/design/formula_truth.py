@@ -101,12 +101,6 @@ class FormulaTruth:
         """Sets the law of the private predictors. Their shares, (cells, combinations), of all people."""
         analysis = self._analysis
         cells = analysis.cells.sizes / analysis.cells.sizes.sum()
-        if analysis.number is not None:
-            raise InputError(
-                f"{analysis.number.column.name} is a private number, which a plan takes as an outcome alone: "
-                "plan with its bands as a choice",
-                code="plan.private_number_predictor",
-            )
         if analysis.shares is None:
             return cells[:, None]
         each = [self._target(one.name, one.answers) for one in analysis.predictors]

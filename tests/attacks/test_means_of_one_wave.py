@@ -7,7 +7,7 @@ import pytest
 
 from inference.analyses.joining import joined
 from inference.analyses.table import table_of
-from tests.inference.analyses.test_number_predictors import SHARP, people
+from tests.inference.analyses.test_private_numbers import people
 
 SIZES = {"a": 1000, "b": 3000}
 
@@ -17,7 +17,7 @@ def test_the_mean_without_a_law_is_that_of_all_waves(order):
     """Whichever wave comes first, each counts with its people."""
     tables = {}
     for place, name in enumerate(order):
-        table = people(SIZES[name], SHARP, place, "normal" if name == "a" else "groups")
+        table = people(SIZES[name], place, "normal" if name == "a" else "groups")
         tables[name] = table_of(table.public[["died"]], [table.private["hours"]])
     own = {name: table.private["hours"].channel for name, table in tables.items()}
     found = joined(tables, "wave").private["hours"].channel

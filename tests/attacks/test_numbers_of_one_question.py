@@ -6,7 +6,6 @@ from dataclasses import replace
 from random import Random
 
 import numpy as np
-import pytest
 
 from inference import analyse_waves
 from inference.analyses.analysing import analyse_table
@@ -42,12 +41,11 @@ def found(table: Table, formula: str, over: Population | None = None) -> Analysi
     return analyse_table(table, formula, method="laplace", false_reports=0, population=over)
 
 
-@pytest.mark.parametrize("formula", ["hours ~ region", "region ~ hours"])
-def test_those_who_answered_another_question_say_nothing_of_it(formula: str) -> None:
+def test_those_who_answered_another_question_say_nothing_of_it() -> None:
     table = reports_of()
     assert table.others is not None
     assert 0.4 * PEOPLE < table.n < 0.6 * PEOPLE
-    one, other = (found(each, formula).draws for each in (table, replace(table, others=None)))
+    one, other = (found(each, "hours ~ region").draws for each in (table, replace(table, others=None)))
     assert list(one) == list(other)
     for name, draws in one.items():
         np.testing.assert_array_equal(draws, other[name], err_msg=name)

@@ -13,7 +13,6 @@ from inference.analyses.assembling import assemble
 from inference.analyses.prior_sites import prior_sites, without_prior
 from inference.analyses.table import known_channel, table_of
 from tests.inference.analyses.simulated import table
-from tests.inference.analyses.test_number_predictors import people
 
 FORCED = [[5 / 6, 1 / 6], [1 / 6, 5 / 6]]
 PRIOR = {"distribution": "normal", "loc": 0.5, "scale": 0.3}
@@ -117,13 +116,6 @@ def test_a_number_that_cannot_be_counted_from_its_middle_is_named(formula, named
     notes = [note for note in notes_of(assemble(whole, formula)) if "never near that" in note]
     assert bool(notes) == bool(named)
     assert all(f"where {' and '.join(named)} would be 0" in note for note in notes)
-
-
-def test_a_private_number_is_counted_from_its_middle_too():
-    one, other = (assemble(people(200), f"died ~ {text}") for text in ("age * hours", "age * I(hours - 3)"))
-    assert set(one.law.moved_priors()) == {"age", "hours"}
-    for law, same in zip(one.linears, other.linears, strict=True):
-        assert_same_prior(law, same)
 
 
 def test_draws_before_any_report_are_from_that_prior():

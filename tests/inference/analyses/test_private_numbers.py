@@ -8,6 +8,7 @@ import jax
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.polynomial.legendre import leggauss
 from numpyro import handlers
 from scipy import integrate, stats
 
@@ -165,3 +166,61 @@ def test_its_density_is_that_of_the_noise_alone_where_the_law_is_narrow():
     scale = column.channel.scale
     wanted = np.sum(-((values - 6) ** 2) / (2 * scale**2) - np.log(scale * sqrt(2 * pi)))
     assert log_likelihood(found, sites) == pytest.approx(float(wanted), abs=1e-6)
+
+
+PLACES, WEIGHTS = leggauss(150)
+SHARP = {**LAPLACE, "mechanism": {"name": "laplace", "epsilon": "8"}}
+
+
+def people(n, seed=0, law="normal"):
+    """Who works more dies more; under a mechanism that hides little."""
+    random = np.random.default_rng(seed)
+    age = random.choice([20.0, 30.0, 40.0, 50.0], n)
+    drawn = {
+        "normal": random.normal(5 + 0.05 * (age - 35), 2, n),
+        "lognormal": random.lognormal(1.0, 0.8, n),
+        "groups": np.where(random.random(n) < 0.5, 2.0, 9.0) + random.normal(0, 0.5, n),
+    }
+    hours = np.clip(drawn[law], LOW, HIGH)
+    died = (random.random(n) < 1 / (1 + np.exp(2 - 0.4 * hours))).astype(int)
+    frame = pd.DataFrame({"age": age, "died": died})
+    return table_of(frame, [reported(SHARP, hours, seed + 1)])
+
+
+@pytest.mark.parametrize(
+    "formula", ["died ~ hours", "died ~ age + I(hours**2)", "died ~ age + (hours | age)"]
+)
+def test_a_private_number_as_predictor_is_refused(formula):
+    with raises(InputError, "formula.private_number_predictor", "hours"):
+        assemble(people(8), formula)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("document", [SHARP, GAUSSIAN], ids=["laplace", "gaussian"])
+@pytest.mark.parametrize("family", ["normal", "exponential", "poisson"])
+def test_the_parts_of_reports_have_the_chances_of_their_density(document, family):
+    """∫ of the likelihood's own density over each part, beyond the bounds too under Gaussian noise."""
+    found = assemble(
+        table_of(pd.DataFrame(index=range(200)), [reported(document, np.full(200, 5.0), 1)]),
+        "hours ~ 1",
+        family=family,
+    )
+    channel = found.response.channel
+    cuts = np.asarray([1.0, 4.0, 4.5, 9.0, 11.0])
+    if channel.noise == "gaussian":
+        cuts = np.asarray([-3.0, 1.0, 9.0, 14.0])
+    with jax.enable_x64(True):
+        eta = np.asarray([[5.0 if family == "normal" else 1.3]])
+        law = found.outcome.law_of(eta, {"sigma": np.asarray([2.0])})
+        shares = np.asarray(jax.jit(lambda law: channel.shares(law, cuts))(law))[0]
+        log_density = jax.jit(channel.log_density)
+        for place, (low, high) in enumerate(zip(cuts, cuts[1:], strict=False)):
+            # No kink of the noise lies at a whole number inside a step of one.
+            ends = np.unique([low, high, *np.arange(np.ceil(low), high)])
+            total = 0.0
+            for left, right in zip(ends, ends[1:], strict=False):
+                z = left + (right - left) * (PLACES + 1) / 2
+                density = np.exp(np.asarray(log_density(law, z)))
+                total += float(np.sum(WEIGHTS * density) * (right - left) / 2)
+            assert shares[place + 1] == pytest.approx(total, abs=1e-7)
+    assert shares.sum() == pytest.approx(1, abs=1e-12)
