@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from inference.design.device_epsilon import plan_towards_set
     from inference.design.difference import plan_difference
     from inference.design.plan import plan
-    from inference.design.splitting import split_epsilon
     from ldp_client import Device, Mechanism, mechanism_for, mechanisms_of
     from ldp_client.audit.auditing import audit_study as audit
     from ldp_client.bulk import perturb_many
@@ -55,7 +54,6 @@ __all__ = [
     "plan_towards_set",
     "shuffled_delta",
     "shuffled_epsilon",
-    "split_epsilon",
     "study",
     "summarize",
     "summarize_dataset",
@@ -89,7 +87,6 @@ _HOMES = {
     "plan_towards_set": ("inference.design.device_epsilon", "plan_towards_set", "inference"),
     "shuffled_delta": ("ldp_client.shuffling.reports", "shuffled_delta", ""),
     "shuffled_epsilon": ("ldp_client.shuffling.reports", "shuffled_epsilon", ""),
-    "split_epsilon": ("inference.design.splitting", "split_epsilon", "inference"),
     "study": ("ldpkit.ask", "study", ""),
     "summarize": ("summaries", "summarize", "tables"),
     "summarize_dataset": ("summaries", "summarize_dataset", "tables"),

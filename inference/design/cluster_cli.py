@@ -18,7 +18,7 @@ HELP = (
     "of this machine; the same numbers as without"
 )
 # What of a plan is not simulated.
-FORMULAS = ("formula", "at_once", "difference", "total_epsilon", "towards_set")
+FORMULAS = ("formula", "at_once", "difference", "towards_set")
 
 
 def add_cluster(command: argparse.ArgumentParser) -> None:

@@ -121,8 +121,8 @@ def save_calibrations(study: Study, found: Sequence[Calibration], folder: Path) 
 
 
 PLAN = "plan.json"
-SPLIT, OF_SET = "split-study.json", "set-study.json"
-PLAN_FILES = OwnFiles(PLAN, ("{}.png",), (SPLIT, OF_SET))
+OF_SET = "set-study.json"
+PLAN_FILES = OwnFiles(PLAN, ("{}.png",), (OF_SET,))
 
 
 def plan_folder(study: str, out: str) -> Path:

@@ -1,6 +1,6 @@
-"""`ldpkit plan --difference`, `--total-epsilon` and `--towards-set`: plans without simulation.
+"""`ldpkit plan --difference` and `--towards-set`: plans without simulation.
 
-Power of two groups; one budget over all questions; the budgets that a wish towards the set of reports allows.
+Power of two groups; the budgets that a wish towards the set of reports allows.
 """
 
 from __future__ import annotations
@@ -23,19 +23,16 @@ from ldp_client.words.text import visible
 if TYPE_CHECKING:
     from inference.design.device_epsilon import DeviceEpsilon
     from inference.design.difference import Difference
-    from inference.design.splitting import Split
     from schemas import Study
 
 # What else of a plan each takes.
 OF_A_DIFFERENCE = ("groups", "power", "devices", "epsilon", "truth")
-OF_A_SPLIT = ("devices",)
 OF_A_SET = ("devices", *OF_REPORTS)
 ALL = (
     "question", "devices", "epsilon", "width", "parameter", "truth", "people", "table", "design", "share",
     "power", "family", "prior", "groups", "mechanisms", "at_once", "formula", *OF_REPORTS,
 )  # fmt: skip
-PLANS = ("difference", "total_epsilon", "towards_set")
-SPLIT_DEVICES = 10_000
+PLANS = ("difference", "towards_set")
 
 
 def add_quick(plan: argparse.ArgumentParser) -> None:
@@ -49,11 +46,6 @@ def add_quick(plan: argparse.ArgumentParser) -> None:
     )
     own.add_argument("--groups", type=float, metavar="SHARE", help="of people in the first (default 0.5)")
     own.add_argument(
-        "--total-epsilon",
-        metavar="E",
-        help="split it over the questions; the folder gets that study",
-    )
-    own.add_argument(
         "--towards-set",
         metavar="E",
         help="the devices' epsilon for this one towards whoever sees only the set of reports, of so many "
@@ -63,20 +55,14 @@ def add_quick(plan: argparse.ArgumentParser) -> None:
 
 
 def run_quick(arguments: argparse.Namespace) -> int | None:
-    """Run what was asked for of the three; None where nothing was."""
+    """Run what was asked for of the two; None where nothing was."""
     asked = [name for name in PLANS if getattr(arguments, name) is not None]
     if len(asked) > 1:
         named = " and ".join(f"--{name.replace('_', '-')}" for name in asked)
-        raise UsageError(
-            f"{named} are {'two' if len(asked) == 2 else 'three'} plans: ask for one of them",
-            code="plan.two_plans",
-        )
+        raise UsageError(f"{named} are two plans: ask for one of them", code="plan.two_plans")
     if arguments.difference is not None:
         _refuse_others(arguments, "--difference", OF_A_DIFFERENCE)
         return _run_difference(arguments)
-    if arguments.total_epsilon is not None:
-        _refuse_others(arguments, "--total-epsilon", OF_A_SPLIT)
-        return _run_split(arguments)
     if arguments.towards_set is not None:
         _refuse_others(arguments, "--towards-set", OF_A_SET)
         return _run_towards_set(arguments)
@@ -186,46 +172,6 @@ def _devices(needed: int | None) -> str:
     )
 
 
-def _run_split(arguments: argparse.Namespace) -> int:
-    from inference.design.folders import PLAN_FILES, SPLIT, plan_folder
-    from inference.design.splitting import split_epsilon
-    from inference.results.folder import whole_folder
-
-    study = load_study(arguments.study)
-    out = plan_folder(arguments.study, arguments.out)
-    devices = arguments.devices or [SPLIT_DEVICES]
-    if len(devices) > 1:
-        raise UsageError(
-            "--total-epsilon is split for one number of --devices", code="plan.split_needs_one_number"
-        )
-    with whole_folder(out, PLAN_FILES) as folder:
-        found = split_epsilon(study, arguments.total_epsilon, devices[0], arguments.seed)
-        entries = {
-            name: {
-                "epsilon": epsilon,
-                "half_widths": dict(found.half_widths[name]),
-                "relative": found.relative[name],
-            }
-            for name, epsilon in found.epsilons.items()
-        }
-        _write(
-            folder,
-            {
-                "study": study.digest,
-                "total_epsilon": arguments.total_epsilon,
-                "seed": arguments.seed,
-                "truth": "drawn from the prior",
-                "questions": entries,
-            },
-        )
-        whole = json.dumps(found.document, indent=1, ensure_ascii=False)
-        (folder / SPLIT).write_text(whole + "\n", encoding="utf-8")
-    where = Path(arguments.out) / SPLIT
-    lines = [*split_lines(found, arguments.total_epsilon), f"{where}: this study with these epsilons"]
-    show_written(arguments, lines, "plan.json")
-    return 0
-
-
 def _run_towards_set(arguments: argparse.Namespace) -> int:
     from inference.design.device_epsilon import plan_towards_set
     from inference.design.folders import OF_SET, PLAN_FILES, plan_folder
@@ -260,23 +206,6 @@ def set_lines(study: Study, found: DeviceEpsilon) -> list[str]:
     column = max(len(name) for name in found.epsilons)
     lines += [f"  {name:{column}} {epsilon:>8}" for name, epsilon in found.epsilons.items()]
     return [*lines, *lines_of(study, found.found)]
-
-
-def split_lines(found: Split, total: str) -> list[str]:
-    """A line for each question: its epsilon, and what it would know."""
-    from inference.design.plan import REPEATS
-
-    lines = [
-        f"epsilon {total} split for {found.devices:,} devices, so that the widest interval, relative to its "
-        "prior's, is the narrowest",
-        f"  (medians over {REPEATS} truths that the prior drew, others with another --seed)",
-    ]
-    column = max(len(name) for name in found.epsilons)
-    for name, epsilon in found.epsilons.items():
-        widths = ", ".join(f"{visible(one)} ± {half:.3g}" for one, half in found.half_widths[name].items())
-        worst = f"at worst {found.relative[name]:.0%} of the prior's own"
-        lines.append(f"  {name:{column}} {epsilon:>8}  {widths}; {worst}")
-    return [*lines, *(f"  {name}: keeps its epsilon, as there is no formula for it" for name in found.kept)]
 
 
 def _write(folder: Path, document: Any) -> None:

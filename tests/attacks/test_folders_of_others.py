@@ -143,7 +143,6 @@ def test_a_calibration_does_not_replace_that_of_another_study(tmp_path, capsys):
 
 SEARCHES = {
     "inference.design.difference.plan_difference": ("--difference", "ever=0.2,0.3"),
-    "inference.design.splitting.split_epsilon": ("--total-epsilon", "2", "--devices", "1000"),
     "inference.design.device_epsilon.plan_towards_set": ("--towards-set", "0.5", "--devices", "10000"),
 }
 

@@ -9,10 +9,8 @@ from scipy import stats
 
 from inference.design import widths
 from inference.design.at_once import HALF, _masses, half_widths, share_variances
-from inference.design.budgets import with_epsilons
 from inference.design.difference import plan_difference
 from inference.design.plan import plan
-from inference.design.splitting import split_epsilon
 from inference.models import family_of
 from inference.models.base import Truth
 from ldp_client import mechanism_for
@@ -152,34 +150,13 @@ def test_power_of_a_difference_is_that_of_the_textbook():
     assert found.needed[epsilon] == pytest.approx(wanted, rel=0.03)
 
 
-@pytest.mark.slow
-def test_one_budget_is_split_so_that_no_other_split_is_better(tmp_path, capsys):
-    (tmp_path / "study.json").write_text(STUDY.to_json())
-    command = ["plan", f"{tmp_path}/study.json", "--total-epsilon", "3", "--out", f"{tmp_path}/plan"]
-    assert main(command) == 0
-    assert "split for 10,000 devices" in capsys.readouterr().out
-    found = json.loads((tmp_path / "plan" / "plan.json").read_text())["questions"]
-    assert 2.99 < sum(float(one["epsilon"]) for one in found.values()) <= 3
-    worst = [one["relative"] for one in found.values()]
-    assert max(worst) < 1.1 * min(worst)
-    assert (
-        Study.from_json((tmp_path / "plan" / "split-study.json").read_text()).question("hours").ask
-        == "number"
-    )
-    alike = Study(with_epsilons(STUDY, dict.fromkeys(found, "1")))
-    halves = plan(alike, "hours", [10_000], ["1"], simulated=False).half_widths["1"]
-    assert halves[0, 1] > 1.2 * found["hours"]["half_widths"]["sd"]
-    with pytest.raises(InputError, match="does not suffice"):
-        split_epsilon(STUDY, "0.00001", 1000)
-
-
 def test_a_plan_does_not_take_the_place_of_its_own_study(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    path = tmp_path / "plan" / "split-study.json"
+    path = tmp_path / "plan" / "set-study.json"
     path.parent.mkdir()
     path.write_text(STUDY.to_json())
     (path.parent / "plan.json").write_text("{}")
-    for study, out in ((str(path), "plan"), (str(path), "/"), ("plan/split-study.json", "./plan/../plan")):
+    for study, out in ((str(path), "plan"), (str(path), "/"), ("plan/set-study.json", "./plan/../plan")):
         assert main(["plan", study, "--at-once", "--out", out]) == 3
         assert "name another" in capsys.readouterr().err
     assert path.read_text() == STUDY.to_json()
@@ -269,18 +246,14 @@ def test_enough_reports_are_told_of_without_a_note_and_what_nobody_answers_is_re
         (["--difference", "evr=0.2,0.3"], 3, "no question"),
         (["--difference", "occupation=0.2,0.3"], 2, "occupation[student]=0.1,0.2"),
         (["--difference", "ever=0.2,0.3", "--groups", "1"], 2, "between 0 and 1"),
-        (["--difference", "ever=0.2,0.3", "--total-epsilon", "3"], 2, "one of them"),
+        (["--difference", "ever=0.2,0.3", "--towards-set", "0.1"], 2, "one of them"),
         (["--difference", "ever=0.2,0.3", "--width", "0.1"], 2, "--width is not for --difference"),
-        (["--total-epsilon", "no"], 2, "a decimal above 0"),
-        (["--towards-set", "0.1", "--total-epsilon", "3"], 2, "one of them"),
         (["--towards-set", "0.1"], 2, "one number of --devices"),
         (["--towards-set", "0.1", "--devices", "100", "--width", "1"], 2, "--width is not for --towards-set"),
         (["--towards-set", "no", "--devices", "100"], 3, "must be a decimal"),
         (["--towards-set", "0", "--devices", "100"], 3, "must be above 0"),
         (["--towards-set", "0.001", "--devices", "10"], 3, "no device's epsilon of 0.01 or more"),
         (["--delta", "1e-6"], 2, "--delta is for --towards-set"),
-        (["--total-epsilon", "-1"], 2, "a decimal above 0"),
-        (["--total-epsilon", "3", "--devices", "5,6"], 2, "one number"),
         (["--groups", "0.5"], 2, "--groups is for a --difference"),
     ],
 )
