@@ -54,11 +54,6 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
         help="a guess of the truth (default: drawn from the prior); may be repeated",
     )
     plan.add_argument(
-        "--mechanisms",
-        action="store_true",
-        help="compare the mechanisms that could ask a record's regression",
-    )
-    plan.add_argument(
         "--at-once", action="store_true", help="from formulas alone, where there are some, without simulation"
     )
     add_formula(plan)
@@ -108,7 +103,6 @@ def run_plan(arguments: argparse.Namespace) -> int:
     refuse_without_formula(arguments)
     study = load_study(arguments.study)
     from inference.compiling import use_compile_cache
-    from inference.design.comparing import offer_lines
     from inference.design.folders import PLAN_FILES, plan_folder, save_plans
     from inference.design.plan import DEVICES, plan_each, questions_to_plan
     from inference.design.truth import stated_values
@@ -126,11 +120,9 @@ def run_plan(arguments: argparse.Namespace) -> int:
     progress = progress_of(arguments)
     kept = None if arguments.at_once else beside(arguments.out)
     with whole_folder(out, PLAN_FILES) as folder, many_of(arguments.cluster, kept, progress) as many:
-        options = {"parameter": arguments.parameter, "mechanisms": arguments.mechanisms}
-        options |= {"simulated": not arguments.at_once, "many": many}
+        options = {"parameter": arguments.parameter, "simulated": not arguments.at_once, "many": many}
         found = plan_each(study, asked, devices, epsilons, truth, arguments.seed, progress, **options)
         lines = [line for one in found for line in plan_lines(one, arguments.width, arguments.parameter)]
-        lines += [line for one in found for line in offer_lines(one.question, one.offers)]
         save_plans(study, found, folder, arguments.width)
     many.journal.done()
     show_written(arguments, lines, "plan.json")

@@ -73,11 +73,6 @@ def run_formula_plan(arguments: argparse.Namespace) -> int:
                 f"--{name} is not for a --formula, which names what it is of, and has --people",
                 code="plan.option_not_with_formula",
             )
-    if arguments.mechanisms:
-        raise UsageError(
-            "--mechanisms is of a record's regression, not of a --formula",
-            code="plan.mechanisms_with_formula",
-        )
     if arguments.at_once:
         raise UsageError(
             "--at-once is of a study's own models: a --formula is planned without simulation",

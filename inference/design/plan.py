@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 from inference.design import at_once
 from inference.design.budgets import around, at_epsilon
 from inference.design.calibration import empty_model, mixing_notes, prior_truths
-from inference.design.comparing import Offer, offers
 from inference.design.many import Many, Work
 from inference.design.simulation import clipped_share, for_clients
 from inference.design.truth import with_truth
-from inference.design.widths import DRAWS, TAILS, Widths, largest, widths_of, works_of
+from inference.design.widths import TAILS, Widths, largest, widths_of, works_of
 from inference.limits import check_devices, check_seed
 from inference.models import family_of
 from inference.models.base import Truth
@@ -48,7 +47,6 @@ class Plan:
     devices: numbers of devices, increasing. parameters: names, in own units. truth: {parameter: value} where
     it was given. drawn: those that the prior drew REPEATS times, so that half_widths are medians over them.
     notes: what a reader should know besides.
-    offers: of each mechanism that could ask it, at the study's ε and the most devices, where asked for.
     at_once: as half_widths, from a formula, where there is one. simulated: whether half_widths are from
     simulated studies; else they are those of the formula.
     """
@@ -61,7 +59,6 @@ class Plan:
     truth: Mapping[str, float]
     half_widths: Mapping[str, Vector]
     notes: tuple[str, ...] = ()
-    offers: tuple[Offer, ...] = ()
     at_once: Mapping[str, Vector] = field(default_factory=dict)
     simulated: bool = True
     drawn: tuple[str, ...] = ()
@@ -77,7 +74,6 @@ class Plan:
             "devices": list(self.devices),
             "half_widths": self._by_parameter(self.half_widths),
             **({"at_once": self._by_parameter(self.at_once)} if self.at_once and self.simulated else {}),
-            **({"mechanisms": [one.to_document() for one in self.offers]} if self.offers else {}),
         }
 
     def _by_parameter(self, widths: Mapping[str, Vector]) -> dict[str, Any]:
@@ -97,7 +93,6 @@ def plan(
     progress: Progress = lambda _message: None,
     *,
     parameter: str | None = None,
-    mechanisms: bool = False,
     simulated: bool = True,
     many: Many | None = None,
 ) -> Plan:
@@ -112,7 +107,6 @@ def plan(
         seed: of everything that is drawn.
         progress: is told in words what is being done.
         parameter: one that the plan must have.
-        mechanisms: whether to compare the mechanisms that could ask a record's regression.
         simulated: whether to simulate studies; else all is from a formula, at once.
         many: where studies are simulated; in this process without.
 
@@ -133,7 +127,6 @@ def plan(
         seed,
         progress,
         parameter=parameter,
-        mechanisms=mechanisms,
         simulated=simulated,
         many=many,
     )[0]
@@ -149,7 +142,6 @@ def plan_each(
     progress: Progress = lambda _message: None,
     *,
     parameter: str | None = None,
-    mechanisms: bool = False,
     simulated: bool = True,
     many: Many | None = None,
 ) -> list[Plan]:
@@ -162,7 +154,7 @@ def plan_each(
     plans = []
     for one in each:
         own, found = found[: len(one.works)], found[len(one.works) :]
-        plans.append(one.plan(own, mechanisms, progress))
+        plans.append(one.plan(own))
     return plans
 
 
@@ -181,7 +173,7 @@ class _Planned:
         simulated: bool,
         progress: Progress,
     ) -> None:
-        self._study, self._stated, self._seed = study, truth, seed
+        self._stated, self._seed = truth, seed
         self._questions = questions_to_plan(study, question_id, devices, epsilons, seed)
         self._devices, self._own_seed = tuple(sorted(set(devices))), crc32(f"{seed} {question_id}".encode())
         self._answers = [answers_of(study, n) for n in self._devices]
@@ -201,9 +193,7 @@ class _Planned:
             self.works += works_of(question, self._truths, self._answers, self._own_seed)
             self._works_of[str(question.mechanism.epsilon)] = slice(begin, len(self.works))
 
-    def plan(
-        self, results: Sequence[Sequence[Mapping[str, Any]]], mechanisms: bool, progress: Progress
-    ) -> Plan:
+    def plan(self, results: Sequence[Sequence[Mapping[str, Any]]]) -> Plan:
         """The plan, from what the works gave."""
         first, chosen, notes = self._questions[0], self._devices, self._notes
         if self._simulated:
@@ -216,17 +206,11 @@ class _Planned:
         notes += mixing_notes(largest([one.poor for one in found.values()]), SOME_MIX_POORLY)
         names = next(reversed(found.values())).parameters
         notes += prior_widths(found, chosen, self._prior)
-        offered = self._offered(first.id, progress) if mechanisms else ()
         head = (first.id, first.model.name, self._seed, chosen, names, self._stated)
         known = (self._known or {}).items()
         by_formula = {epsilon: one.half for epsilon, one in known if one.parameters == names}
         drawn = _drawn(first, self._truths)
-        return Plan(*head, _halves(found), notes, offered, by_formula, self._simulated, drawn)
-
-    def _offered(self, question_id: str, progress: Progress) -> tuple[Offer, ...]:
-        progress(f"{question_id}: comparing mechanisms")
-        most = self._answers[-1]
-        return offers(self._study, question_id, self._truths, most, self._own_seed, DRAWS, TAILS)
+        return Plan(*head, _halves(found), notes, by_formula, self._simulated, drawn)
 
 
 def _drawn(question: Question, truths: Sequence[Truth]) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ OF_A_DIFFERENCE = ("groups", "power", "devices", "epsilon", "truth")
 OF_A_SET = ("devices", *OF_REPORTS)
 ALL = (
     "question", "devices", "epsilon", "width", "parameter", "truth", "people", "table", "design", "share",
-    "power", "family", "prior", "groups", "mechanisms", "at_once", "formula", *OF_REPORTS,
+    "power", "family", "prior", "groups", "at_once", "formula", *OF_REPORTS,
 )  # fmt: skip
 PLANS = ("difference", "towards_set")
 

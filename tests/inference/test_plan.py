@@ -1,6 +1,5 @@
 """Plans agree with known asymptotics, and say how many devices a width needs."""
 
-import copy
 import json
 import re
 from math import sqrt
@@ -9,9 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from inference.design.calibration import prior_truths
 from inference.design.cli import plan_lines
-from inference.design.comparing import _others, offer_lines, offers, suited_weights
 from inference.design.needed import devices_for, rounded_up
 from inference.design.plan import Plan, plan, prior_widths
 from inference.design.truth import parse_truth, with_truth
@@ -243,63 +240,3 @@ def test_a_width_that_the_fewest_devices_have_is_at_most_theirs():
     found = Plan("ever", "bernoulli", 0, (1000, 9000), ("p",), {}, {"1": np.asarray([[0.3], [0.1]])})
     assert plan_lines(found, 0.5, None)[-1].endswith("at most 1,000 devices")
     assert plan_lines(found, 0.2, None)[-1].split(": ")[1].startswith("about ")
-
-
-def test_mechanisms_are_compared_on_the_same_truths(monkeypatch):
-    """Their summaries are simulated; posteriors stand in for drawn ones, wide as the payload is long."""
-    asked = Study(studies.document(studies.PRODUCTS, studies.YES_NO))
-    seen = []
-
-    def stand_in(models, seed, draws, thin):
-        del seed, thin
-        counts = models[0].data.get("counts", models[0].data.get("statistics"))
-        seen.append([int(model.data["n"]) for model in models])
-        wide = np.linspace(-1, 1, draws)[None] * np.asarray(counts).ndim
-        return {"coefficient[age]": wide.repeat(len(models), 0), "sd": wide.repeat(len(models), 0)}
-
-    monkeypatch.setattr("inference.design.comparing.posterior_draws", stand_in)
-    truths = prior_truths(asked.questions[0], 2, 1)
-    found = offers(asked, "salary", truths, 500, 1, 101, (0.05, 0.95))
-    assert [one.mechanism for one in found] == [
-        "sampled_products",
-        "gaussian_statistics, norm 1",
-        "gaussian_statistics, norm 1.414",
-    ]
-    assert [(one.bytes, one.delta) for one in found] == [(1, 0.0), (36, 1e-6), (36, 1e-6)]
-    assert seen == [[500, 500]] * 3
-    assert [one.half_widths for one in found] == [
-        {"coefficient[age]": pytest.approx(0.9 * width)} for width in (1, 2, 2)
-    ]
-    lines = offer_lines("salary", found)
-    larger = asked.document
-    larger["questions"][0]["mechanism"] |= {"epsilon": "4", "products": 2}
-    several = offers(Study(larger), "salary", truths, 500, 1, 101, (0.05, 0.95))
-    assert [one.mechanism for one in several][:3] == [
-        "sampled_products",
-        "sampled_products, 2 products a report",
-        "sampled_products, 4 products a report",
-    ]
-    assert ["narrowest" in line for line in lines] == [False, True, False, False, False]
-    assert offers(asked, "ever", truths, 500, 1, 101, (0.05, 0.95)) == ()
-    assert offer_lines("ever", ()) == []
-
-
-@pytest.mark.parametrize(
-    ("features", "stated", "said"),
-    [
-        (2, {}, None),
-        (3, {}, "sampled_products, weights response 4"),
-        (8, {}, "sampled_products, weights response 16, means 4"),
-        (8, {"epsilon": "4"}, "sampled_products, 4 products a report, weights response 16, means 4"),
-        (8, {"weights": {"response": 2}}, None),
-    ],
-)
-def test_weights_that_suit_the_features_are_offered(features, stated, said):
-    document = copy.deepcopy(studies.PRODUCTS)
-    document["features"] = [{"id": f"x{i}", "bounds": ["0", "1"]} for i in range(features)]
-    document["mechanism"] |= stated
-    found = _others(Study(studies.document(document)), document["id"])
-    assert [name for name, _ in found if "weights" in name] == ([said] if said else [])
-    if said:
-        (question,) = (one for name, one in found if name == said)
-        assert question.mechanism.weights["response"] == suited_weights(features)["response"]

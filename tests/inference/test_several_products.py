@@ -9,7 +9,6 @@ import pytest
 from scipy import stats
 
 from inference import fit, summarize
-from inference.design.comparing import most_telling
 from inference.design.simulation import simulate
 from inference.false_reports.conformance import findings
 from inference.likelihoods import SignPatterns
@@ -168,8 +167,3 @@ def test_too_few_reports_and_false_ones_are_told():
     one_pattern[1] += one_pattern[0]
     one_pattern[0] = 0
     assert list(findings(mechanism, QuestionSummary(enough.n, one_pattern), None))[1].p < 1e-3
-
-
-def test_plans_say_how_many():
-    best = [most_telling(study(1, epsilon).questions[0]) for epsilon in ("1", "2", "3", "4")]
-    assert best == [1, 2, 3, 4]
