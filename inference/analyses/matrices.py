@@ -19,7 +19,6 @@ from formulaic.transforms import TRANSFORMS
 
 from inference.analyses.columns import Part, labels, names_in, parts
 from inference.analyses.formula import Names, known_column, parse
-from inference.analyses.reading_terms import PARSER, NothingToTakeAwayError
 from inference.analyses.table import Codes, Private, Values
 from ldp_client.documents.errors import InputError
 
@@ -159,11 +158,7 @@ def compared(side: str, columns: Sequence[str]) -> list[str]:
 
 def _read(side: str, names: Names) -> Any:
     try:
-        return Formulaic(names.put(side), _parser=PARSER)
-    except NothingToTakeAwayError as error:
-        raise InputError(
-            f"the formula {error.sentence(names.quoted(error.term))}", code="formula.nothing_to_take_away"
-        ) from None
+        return Formulaic(names.put(side))
     except Exception as error:
         raise InputError(
             f"the formula's terms {side!r} cannot be read: {_one_line(error)}",

@@ -1,4 +1,4 @@
-"""Write terms that vanish, as `ill ~ x` of one level or `ill ~ -age`: the analysis was made without them."""
+"""Write a term that vanishes, as `ill ~ x` of one level: the analysis was made without it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from inference.analyses.matrices import matrix_of, terms_of
+from inference.analyses.matrices import matrix_of
 from ldp_client.documents.errors import InputError
 from tests.kit.errors import raises
 
@@ -19,8 +19,6 @@ ROWS = pd.DataFrame(
         "one": ["north"] * 4,
     }
 )
-COLUMNS = {"age", "sex", "`x-1`"}
-NUMBERS = {"age", "`x-1`"}
 
 
 def columns(side: str) -> list[str]:
@@ -39,44 +37,6 @@ def test_a_product_with_one_level_is_named() -> None:
     # These have a column, which is age's and the intercept's.
     assert columns("one:age") == ["Intercept", "one:age[north]"]
     assert columns("0 + one") == ["one[north]"]
-
-
-@pytest.mark.parametrize(
-    ("side", "name"),
-    [
-        ("-age", "age"),
-        ("age - sex", "sex"),
-        ("age - (sex + age)", "sex"),
-        ("sex + age - sex:age", "sex:age"),
-        ("region + (age - sex)", "sex"),
-        ("region + (-age)", "age"),
-        ("age - `x-1`", "`x-1`"),
-        ("-x-1 + age", "`x-1`"),
-        ("age - C(sex)", "C(sex)"),
-        ("age - I(age**2)", "I(age ** 2)"),
-    ],
-)
-def test_a_minus_that_takes_nothing_away_is_refused(side: str, name: str) -> None:
-    with pytest.raises(InputError) as caught:
-        columns(side)
-    said = f"the formula takes away {name}, which is no term before it: leave it out"
-    found, _, other = str(caught.value).partition(", or ")
-    assert found == said
-    assert other == (f"write I(-{name}) where {name} is a number" if name in COLUMNS else "")
-    if name in NUMBERS:
-        assert len(columns(f"I(-{name})")) == 2
-    with raises(InputError, "formula.nothing_to_take_away", "takes away"):
-        terms_of(side, list(ROWS.columns))
-
-
-@pytest.mark.parametrize("side", ["(age - 1) + sex", "(-1 + age) + sex", "(0 + age) + sex", "age - 1 - 1"])
-def test_an_intercept_is_not_taken_away_within_brackets(side: str) -> None:
-    with raises(
-        InputError,
-        "formula.nothing_to_take_away",
-        "takes away an intercept that is not there: write - 1 once",
-    ):
-        columns(side)
 
 
 @pytest.mark.parametrize(
