@@ -89,6 +89,9 @@ def test_a_page_asks_nobody_once_a_study_is_closed(served, study):
     assert fetched() == ["closed: takes no reports", unknown]
 
 
+BUDGET = ("--max-epsilon", "8")
+
+
 @pytest.mark.slow
 def test_a_deleted_study_goes_to_those_alone_that_want_their_report_deleted(served, study, tmp_path, capsys):
     device = Device(tmp_path / "early", "8", served.url)
@@ -97,7 +100,7 @@ def test_a_deleted_study_goes_to_those_alone_that_want_their_report_deleted(serv
     assert device.flush(attempts=1).sent == 1
     database = f"sqlite:///{served.database}"
     assert main(["admin", "delete-study", study.id, "--yes", "--database", database]) == 0
-    late = ["answer", f"{served.url}{ADDRESS}", "--folder", str(tmp_path / "late"), "--yes"]
+    late = ["answer", f"{served.url}{ADDRESS}", "--folder", str(tmp_path / "late"), "--yes", *BUDGET]
     time.sleep(2 * LIFETIME)  # The server did not delete it itself.
     assert main([*late, "--set", "hours=1"]) == 3
     assert "was deleted, and takes no more reports" in capsys.readouterr().err
