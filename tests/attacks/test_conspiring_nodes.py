@@ -155,6 +155,7 @@ def test_the_command_says_how_to_trust_a_node(network, tmp_path, capsys):
     url = f"{network.nodes[0].url}/v1/studies/{study.id}"
     folder = str(tmp_path / "device")
     command = ["answer", url, "--set", "ever=yes", "--yes", "--folder", folder, "--invitation", "code"]
+    command += ["--max-epsilon", "8"]
     assert main(command) == 3
     assert "ldpkit: the node http" in capsys.readouterr().err
     named = [part for node in network.nodes for part in ("--node", node.address)]
