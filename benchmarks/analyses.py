@@ -13,7 +13,7 @@ import argparse
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import product, starmap
 from typing import Any
 
 import jax
@@ -22,7 +22,6 @@ import pandas as pd
 from numpyro import handlers
 from scipy import stats
 
-from benchmarks.on_cluster import add_place, rows_of
 from inference.analyses.analysing import model_of
 from inference.analyses.assembling import assemble
 from inference.analyses.cells import cells_of, joint_vectors
@@ -234,10 +233,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--studies", type=int, default=200)
     parser.add_argument("--case", choices=list(CASES), action="append")
-    add_place(parser)
     arguments = parser.parse_args(argv)
     asked = [(name, arguments.studies) for name in arguments.case or CASES]
-    for lines in rows_of(arguments, lines_of, asked):
+    for lines in starmap(lines_of, asked):
         print(*lines, sep="\n", flush=True)
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import starmap
 from typing import Any, NamedTuple, cast
 
 import jax
@@ -23,7 +24,6 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from benchmarks.on_cluster import add_place, rows_of
 from inference.false_reports.choices import shares_of_reports
 from inference.false_reports.functionals import NINETY
 from inference.false_reports.influence import Cells
@@ -295,9 +295,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--only", nargs="*", default=list(CASES))
     parser.add_argument("--share", type=float, default=0.01)
     parser.add_argument("--runs", type=int, default=1000)
-    add_place(parser)
     given = parser.parse_args(argv)
-    for lines in rows_of(given, lines_of, [(name, given.share, given.runs) for name in given.only]):
+    for lines in starmap(lines_of, [(name, given.share, given.runs) for name in given.only]):
         print(*lines, sep="\n", flush=True)
 
 

@@ -18,13 +18,13 @@ import argparse
 import time
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import starmap
 from typing import NamedTuple
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from benchmarks.on_cluster import add_place, rows_of
 from inference.compiling import use_compile_cache
 from inference.likelihoods.numbers.shares import noise_channel
 from inference.models import model_for
@@ -201,11 +201,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--studies", type=int, default=200)
     parser.add_argument("--draws", type=int, default=2_000, help="of each of four chains")
     parser.add_argument("--seed", type=int, default=0)
-    add_place(parser)
     given = parser.parse_args(argv)
     use_compile_cache()
     asked = [(law, epsilon, n) for law in given.only for epsilon in given.epsilon for n in given.people]
-    for line in rows_of(given, row, [(*one, given.studies, given.seed, given.draws) for one in asked]):
+    for line in starmap(row, [(*one, given.studies, given.seed, given.draws) for one in asked]):
         print(line, flush=True)
 
 

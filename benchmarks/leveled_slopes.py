@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
-from itertools import product
+from itertools import product, starmap
 from typing import Any, cast
 
 import numpy as np
@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 from scipy import stats
 from scipy.special import expit
 
-from benchmarks.on_cluster import add_place, rows_of, settings_of
 from inference.design.calibration import prior_truths
 from inference.design.simulated_posteriors import posterior_draws
 from inference.models import model_for
@@ -172,11 +171,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", nargs="+", choices=POPULATIONS, default=list(POPULATIONS))
     parser.add_argument("--truths", choices=["fixed", "prior"], default="fixed")
-    add_place(parser)
     given = parser.parse_args(argv)
     print("population         people slope            truth    mean     sd  its sd  covered")
-    asked = [(name, n, settings_of(given)) for n in given.people for name in given.only]
-    for lines in rows_of(given, lines_of, asked):
+    asked = [(name, n, given) for n in given.people for name in given.only]
+    for lines in starmap(lines_of, asked):
         print(*lines, sep="\n", flush=True)
 
 

@@ -13,6 +13,7 @@ import argparse
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import starmap
 from typing import Any
 
 import jax
@@ -20,7 +21,6 @@ import numpy as np
 import pandas as pd
 from scipy import optimize
 
-from benchmarks.on_cluster import add_place, rows_of
 from inference.analyses.analysing import model_of
 from inference.analyses.assembling import assemble
 from inference.analyses.checking import checked
@@ -169,10 +169,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--studies", type=int, default=60)
     parser.add_argument("--people", type=int, help="of each study; by default as many as its case has")
     parser.add_argument("--case", choices=list(CASES), action="append")
-    add_place(parser)
     arguments = parser.parse_args(argv)
     asked = [(name, arguments.studies, arguments.people) for name in arguments.case or CASES]
-    for lines in rows_of(arguments, lines_of, asked):
+    for lines in starmap(lines_of, asked):
         print(*lines, sep="\n", flush=True)
 
 

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import stats
 
-from benchmarks.on_cluster import add_place, place_of
 from inference.design.calibration import DRAWS, Calibration, calibrate, covered
 from schemas import Question, Study
 
@@ -95,12 +94,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--only", nargs="+", choices=ROWS, default=list(ROWS), metavar="ROW")
     parser.add_argument("--studies", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
-    add_place(parser)
     given = parser.parse_args(argv)
-    with place_of(given) as many:
-        for name in given.only:
-            row = ROWS[name]
-            show(name, calibrate(question_of(row), given.studies, row.n, given.seed, row.clip, print, many))
+    for name in given.only:
+        row = ROWS[name]
+        show(name, calibrate(question_of(row), given.studies, row.n, given.seed, row.clip, print))
 
 
 def show(name: str, found: Calibration) -> None:

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from inference.design.bands import Band, leaves, simultaneous_band
-from inference.design.many import Many, Tell, Work
 from inference.design.simulated_posteriors import (
     FEWEST_EFFECTIVE,
     MOST_SIDE_BY_SIDE,
@@ -23,6 +22,7 @@ from inference.design.simulated_posteriors import (
     poor_chains,
 )
 from inference.design.simulation import clipped_share, for_clients, simulate
+from inference.design.works import Tell, Work, run_works
 from inference.limits import check_devices, check_seed, check_studies
 from inference.models import model_for
 from inference.models.base import Model, Truth
@@ -126,7 +126,6 @@ def calibrate(
     seed: int = 0,
     clip: bool = False,
     progress: Progress = lambda _message: None,
-    many: Many | None = None,
 ) -> Calibration:
     """Calibrate one question's posterior by simulation: rank each truth among the draws of its own fit.
 
@@ -139,7 +138,6 @@ def calibrate(
         seed: of everything that is drawn.
         clip: whether simulated records are clipped as devices do, which the regression models do not know of.
         progress: is told in words what was done.
-        many: where studies are simulated and fitted; in this process without.
 
     Returns:
         The ranks by parameter, the band that ranks of a sound fit stay in, and which parameters leave it.
@@ -148,7 +146,7 @@ def calibrate(
         InputError: a seed or a number of studies or devices that cannot be, or a question that cannot be
             simulated.
     """
-    return calibrate_each([question], studies, n, seed, clip, progress, many)[0]
+    return calibrate_each([question], studies, n, seed, clip, progress)[0]
 
 
 def calibrate_each(
@@ -158,14 +156,13 @@ def calibrate_each(
     seed: int = 0,
     clip: bool = False,
     progress: Progress = lambda _message: None,
-    many: Many | None = None,
 ) -> list[Calibration]:
-    """`calibrate` for several questions, the studies of all of which may be fitted at the same time."""
+    """`calibrate` for several questions."""
     each = []
     for question in questions:
         check_simulation(question, studies, n, seed)
         each.append(_Simulation(question, studies, n, seed, clip))
-    found = (many or Many()).run([one.work for one in each], progress)
+    found = run_works([one.work for one in each], progress)
     return [one.judged(parts) for one, parts in zip(each, found, strict=True)]
 
 

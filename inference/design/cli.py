@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inference.design.cluster_cli import add_cluster, beside, many_of, refuse_cluster
 from inference.design.formula_cli import (
     add_formula,
     refuse_without_formula,
@@ -77,7 +76,6 @@ def _add_common(command: argparse.ArgumentParser, nargs: str | None = None) -> N
     command.add_argument("--question", metavar="ID", help="default: every question")
     command.add_argument("--out", required=True, metavar="DIR")
     command.add_argument("--seed", type=int, default=0, metavar="N", help=SAME_NUMBERS)
-    add_cluster(command)
     add_output(command)
 
 
@@ -94,7 +92,6 @@ def run_pack(arguments: argparse.Namespace) -> int:
 
 def run_plan(arguments: argparse.Namespace) -> int:
     """ldpkit plan STUDY.json [--width W] [--devices N,…] [--epsilon E,…] [--truth NAME=X,…] --out DIR"""
-    refuse_cluster(arguments)
     quick = run_quick(arguments)
     if quick is not None:
         return quick
@@ -118,13 +115,11 @@ def run_plan(arguments: argparse.Namespace) -> int:
         questions_to_plan(study, name, devices, epsilons, arguments.seed)
     use_compile_cache()
     progress = progress_of(arguments)
-    kept = None if arguments.at_once else beside(arguments.out)
-    with whole_folder(out, PLAN_FILES) as folder, many_of(arguments.cluster, kept, progress) as many:
-        options = {"parameter": arguments.parameter, "simulated": not arguments.at_once, "many": many}
+    with whole_folder(out, PLAN_FILES) as folder:
+        options = {"parameter": arguments.parameter, "simulated": not arguments.at_once}
         found = plan_each(study, asked, devices, epsilons, truth, arguments.seed, progress, **options)
         lines = [line for one in found for line in plan_lines(one, arguments.width, arguments.parameter)]
         save_plans(study, found, folder, arguments.width)
-    many.journal.done()
     show_written(arguments, lines, "plan.json")
     return 0
 
@@ -186,16 +181,11 @@ def run_calibrate(arguments: argparse.Namespace) -> int:
         check_simulation(study.question(name), studies, devices, arguments.seed)
     use_compile_cache()
     progress = progress_of(arguments)
-    out, kept = Path(arguments.out), beside(arguments.out)
-    with (
-        whole_folder(out, CALIBRATION_FILES, study) as folder,
-        many_of(arguments.cluster, kept, progress) as many,
-    ):
+    with whole_folder(Path(arguments.out), CALIBRATION_FILES, study) as folder:
         questions = [study.question(name) for name in asked]
         head = (studies, devices, arguments.seed, arguments.device)
-        found = calibrate_each(questions, *head, progress, many)
+        found = calibrate_each(questions, *head, progress)
         save_calibrations(study, found, folder)
-    many.journal.done()
     lines = [line for one in found for line in calibration_lines(one)]
     show_written(arguments, lines, "calibration.json")
     return 0 if all(one.ok for one in found) else EXIT_NOT_TRUSTED

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from inference.design import at_once
 from inference.design.budgets import around, at_epsilon
 from inference.design.calibration import empty_model, mixing_notes, prior_truths
-from inference.design.many import Many, Work
 from inference.design.simulation import clipped_share, for_clients
 from inference.design.truth import with_truth
 from inference.design.widths import TAILS, Widths, largest, widths_of, works_of
+from inference.design.works import Work, run_works
 from inference.limits import check_devices, check_seed
 from inference.models import family_of
 from inference.models.base import Truth
@@ -94,7 +94,6 @@ def plan(
     *,
     parameter: str | None = None,
     simulated: bool = True,
-    many: Many | None = None,
 ) -> Plan:
     """Expect the posterior widths of one question, for numbers of devices and budgets.
 
@@ -108,7 +107,6 @@ def plan(
         progress: is told in words what is being done.
         parameter: one that the plan must have.
         simulated: whether to simulate studies; else all is from a formula, at once.
-        many: where studies are simulated; in this process without.
 
     Returns:
         Half widths of 90 % intervals, medians over simulated studies, by epsilon, devices and parameter.
@@ -128,7 +126,6 @@ def plan(
         progress,
         parameter=parameter,
         simulated=simulated,
-        many=many,
     )[0]
 
 
@@ -143,14 +140,13 @@ def plan_each(
     *,
     parameter: str | None = None,
     simulated: bool = True,
-    many: Many | None = None,
 ) -> list[Plan]:
-    """`plan` for several questions, the simulated studies of all of which may be fitted at the same time."""
+    """`plan` for several questions."""
     each = [
         _Planned(study, name, devices, epsilons, truth or {}, seed, parameter, simulated, progress)
         for name in question_ids
     ]
-    found = (many or Many()).run([work for one in each for work in one.works], progress)
+    found = run_works([work for one in each for work in one.works], progress)
     plans = []
     for one in each:
         own, found = found[: len(one.works)], found[len(one.works) :]

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference.design.calibration import generator_of
-from inference.design.many import Tell, Work
 from inference.design.simulated_posteriors import MOST_SIDE_BY_SIDE, Batches, batches_of, poor_chains
 from inference.design.simulation import for_clients, simulate
+from inference.design.works import Tell, Work
 from inference.models import model_for
 from inference.models.base import Model, Truth
 from ldp_client import mechanism_for

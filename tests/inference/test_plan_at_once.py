@@ -101,36 +101,17 @@ def test_a_plan_at_once_simulates_nothing(monkeypatch):
         plan(linear, linear.questions[0].id, [1000], simulated=False)
 
 
-@pytest.mark.slow
-def test_an_interrupted_plan_goes_on(tmp_path, monkeypatch, capsys):
+def test_an_interrupted_plan_writes_nothing(tmp_path, monkeypatch):
     (tmp_path / "study.json").write_text(STUDY.to_json())
-    made = []
 
-    class Simulated:
-        def __init__(self, question, truths, _devices, _seed):
-            self.epsilon, self.studies = str(question.mechanism.epsilon), len(truths)
+    class Interrupted:
+        def __init__(self, *_given):
+            raise KeyboardInterrupt
 
-        def __call__(self, _number, _tell):
-            made.append(self.epsilon)
-            if made == ["0.5", "1"]:
-                raise KeyboardInterrupt
-            return {"half": {"p": [0.1] * self.studies}, "poor": {"p": [False] * self.studies}}
-
-    monkeypatch.setattr(widths, "WidthFits", Simulated)
+    monkeypatch.setattr(widths, "WidthFits", Interrupted)
     command = ["plan", f"{tmp_path}/study.json", "--question", "ever", "--out", f"{tmp_path}/plan"]
-    command += ["--epsilon", "0.5,1", "--devices", "1000"]
-    assert main(command) == 130
-    kept = tmp_path / "plan.unfinished"
-    assert kept.exists()
-    assert not (tmp_path / "plan").exists()
-    assert main(command) == 0
-    assert "1 of 2 parts are known from an interrupted run" in capsys.readouterr().err
-    assert made == ["0.5", "1", "1"]
-    assert not kept.exists()
-    assert (tmp_path / "plan" / "plan.json").exists()
-    kept.write_text("[]")
-    assert main(command) == 3
-    assert "move it away" in capsys.readouterr().err
+    assert main([*command, "--epsilon", "0.5,1", "--devices", "1000"]) == 130
+    assert [path.name for path in tmp_path.iterdir()] == ["study.json"]
 
 
 def test_power_of_a_difference_is_that_of_the_textbook():
@@ -160,16 +141,6 @@ def test_a_plan_does_not_take_the_place_of_its_own_study(tmp_path, capsys, monke
         assert main(["plan", study, "--at-once", "--out", out]) == 3
         assert "name another" in capsys.readouterr().err
     assert path.read_text() == STUDY.to_json()
-
-
-@pytest.mark.slow
-def test_a_plan_at_once_leaves_what_an_interrupted_one_kept(tmp_path, capsys):
-    (tmp_path / "study.json").write_text(STUDY.to_json())
-    kept = tmp_path / "plan.unfinished"
-    kept.write_text("what another plan kept")
-    assert main(["plan", f"{tmp_path}/study.json", "--at-once", "--out", f"{tmp_path}/plan"]) == 0
-    assert "going on" not in capsys.readouterr().err
-    assert kept.exists()
 
 
 @pytest.mark.parametrize(
