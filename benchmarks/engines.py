@@ -1,7 +1,6 @@
-"""Reports from Parquet to a summary, by processes, Dask and Spark: reports a CPU-second, memory, same result.
+"""Reports from Parquet to a summary, by one process or several: reports a CPU-second, memory, result.
 
-python -m benchmarks.engines [--reports 4000000] [--kinds number,oue16,olh] [--engines local,dask,spark]
-    [--workers 2,4] [--folder DIR]
+python -m benchmarks.engines [--reports 4000000] [--kinds number,oue16,olh] [--workers 2,4] [--folder DIR]
 
 Reports of three studies are simulated in bulk and written as datasets: a number, a choice of 16 under OUE,
 and one of 10⁶ under OLH. Of the last one no exact summary is cheap (each report takes a hash for every
@@ -9,8 +8,9 @@ choice), so that its reports are read, checked and counted once, but not reduced
 measured with fewer choices. CPU is that of all processes that worked, by the system's accounts; decoding
 Parquet alone, with the same reader, is measured beside it and taken off.
 
-Each engine gets a dataset of an eighth, twice, then the large one. What the large one costs more than the
-second small one is the work, a report; what the first small one costs more than its reports is the start.
+Each number of processes gets a dataset of an eighth, twice, then the large one. What the large one costs more
+than the second small one is the work, a report; what the first small one costs more than its reports is the
+start.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ import argparse
 import hashlib
 import json
 import os
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -31,16 +30,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import SparkSession
 
 from ldp_client import mechanisms_of
 from ldp_client.bulk.perturbing import randomise_many
 from ldp_client.core.randomness import NotForRealAnswers
 from schemas import Study
-from summaries.engines import on_spark, summarize_dataset
+from summaries.engines import summarize_dataset
 from summaries.engines.dataset import find_dataset
 from summaries.engines.memory import keep_memory
-from summaries.engines.on_dask import own_cluster
 from summaries.engines.once import once
 from summaries.engines.packing import Packer
 from summaries.engines.parts import Part
@@ -220,25 +217,8 @@ def hashing(choices: int, reports: int) -> float:
     return found[0] / reports / choices * 1e9
 
 
-@contextmanager
-def running(engine: str, workers: int) -> Iterator[str | None]:
-    """An engine that goes on running; of Dask the scheduler's address."""
-    if engine == "dask":
-        with own_cluster(workers) as own:
-            yield own.scheduler_address
-    elif engine == "spark":
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        builder = SparkSession.builder.master(f"local[{workers},4]")
-        for name, value in {**on_spark.SETTINGS, **on_spark.HERE}.items():
-            builder = builder.config(name, value)
-        with builder.getOrCreate():
-            yield None
-    else:
-        yield None
-
-
 class Costs(NamedTuple):
-    """CPU seconds of an engine. start: before and beside the reports. work: of a report. summary: of all."""
+    """CPU seconds. start: before and beside the reports. work: of a report. summary: of all reports."""
 
     start: float
     work: float
@@ -247,15 +227,14 @@ class Costs(NamedTuple):
     summary: str
 
 
-def costs(study: Study, roots: dict[int, Path], engine: str, workers: int) -> Costs:
-    """Measure an engine on a small dataset, twice, and on a large one. roots: of each size."""
+def costs(study: Study, roots: dict[int, Path], workers: int) -> Costs:
+    """Measure so many processes on a small dataset, twice, and on a large one. roots: of each size."""
     small, large = sorted(roots)
     seconds: list[float] = []
-    with Family() as family, running(engine, workers) as address:
-        own = workers if address is None else None
+    with Family() as family:
         for size in (small, small, large):
             begin = time.monotonic()
-            found = summarize_dataset(study, roots[size], engine, workers=own, cluster=address)
+            found = summarize_dataset(study, roots[size], workers=workers)
             family.look()
             seconds.append(family.cpu)
         wall = time.monotonic() - begin
@@ -280,7 +259,7 @@ def _decode(study: Study, root: Path, reports: int) -> float:
     return decoding(study, root) / reports
 
 
-def measure(kind: str, folder: Path, reports: int, engines: list[str], workers: list[int]) -> None:
+def measure(kind: str, folder: Path, reports: int, workers: list[int]) -> None:
     """Print a line for each way, and whether all give the same."""
     study = study_of(kind)
     roots = {size: folder / str(size) for size in (reports // 8, reports)}
@@ -295,12 +274,11 @@ def measure(kind: str, folder: Path, reports: int, engines: list[str], workers: 
             print(f"{kind}, reducing: {cost:.1f} ns for each of {choices:,} choices")
         return
     # In turn, as other work comes and goes; of each the least.
-    tries = [(_decode(study, roots[reports], reports), costs(study, roots, "local", 1)) for _ in range(3)]
+    tries = [(_decode(study, roots[reports], reports), costs(study, roots, 1)) for _ in range(3)]
     decode, base = min(one for one, _ in tries), min((one for _, one in tries), key=lambda one: one.work)
     _print(f"{kind}, one process", base, decode, base)
-    for engine in engines:
-        for many in workers:
-            _print(f"{kind}, {engine} {many}", costs(study, roots, engine, many), decode, base)
+    for many in workers:
+        _print(f"{kind}, {many} processes", costs(study, roots, many), decode, base)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -310,16 +288,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--reports", type=int, default=4_000_000)
     parser.add_argument("--kinds", default="number,oue16,olh")
-    parser.add_argument("--engines", default="local,dask,spark")
     parser.add_argument("--workers", default="2,4")
     parser.add_argument("--folder", help="where datasets are written; a temporary one is removed")
     given = parser.parse_args(argv)
     with tempfile.TemporaryDirectory(dir=given.folder) as folder:
         for kind in given.kinds.split(","):
-            engines = [one for one in given.engines.split(",") if one]
-            measure(
-                kind, Path(folder), given.reports, engines, [int(one) for one in given.workers.split(",")]
-            )
+            measure(kind, Path(folder), given.reports, [int(one) for one in given.workers.split(",")])
 
 
 if __name__ == "__main__":

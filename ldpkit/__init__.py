@@ -24,7 +24,14 @@ if TYPE_CHECKING:
     from ldpkit import ask as ask
     from ldpkit.ask import study
     from schemas import LdpkitError, Question, Report, Study
-    from summaries import Summary, count_dataset, summarize, summarize_dataset
+    from summaries import (
+        Summary,
+        count_dataset,
+        dask_summary,
+        spark_summary,
+        summarize,
+        summarize_dataset,
+    )
 
     __version__: str
 
@@ -45,6 +52,7 @@ __all__ = [
     "calibrate",
     "count_dataset",
     "create_app",
+    "dask_summary",
     "fit",
     "mechanism_for",
     "mechanisms_of",
@@ -54,6 +62,7 @@ __all__ = [
     "plan_towards_set",
     "shuffled_delta",
     "shuffled_epsilon",
+    "spark_summary",
     "study",
     "summarize",
     "summarize_dataset",
@@ -78,6 +87,7 @@ _HOMES = {
     "calibrate": ("inference.design.calibration", "calibrate", "inference"),
     "count_dataset": ("summaries", "count_dataset", "tables"),
     "create_app": ("collector", "create_app", "collector"),
+    "dask_summary": ("summaries", "dask_summary", "dask"),
     "fit": ("inference", "fit", "inference"),
     "mechanism_for": ("ldp_client", "mechanism_for", ""),
     "mechanisms_of": ("ldp_client", "mechanisms_of", ""),
@@ -87,6 +97,7 @@ _HOMES = {
     "plan_towards_set": ("inference.design.device_epsilon", "plan_towards_set", "inference"),
     "shuffled_delta": ("ldp_client.shuffling.reports", "shuffled_delta", ""),
     "shuffled_epsilon": ("ldp_client.shuffling.reports", "shuffled_epsilon", ""),
+    "spark_summary": ("summaries", "spark_summary", "spark"),
     "study": ("ldpkit.ask", "study", ""),
     "summarize": ("summaries", "summarize", "tables"),
     "summarize_dataset": ("summaries", "summarize_dataset", "tables"),

@@ -10,7 +10,6 @@ from ldp_client.commands.output import add_output, progress_of, show
 from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import UsageError
 from ldp_client.files.disk import load_study
-from summaries.engines import ENGINES
 from summaries.extras import naming_extra
 
 if TYPE_CHECKING:
@@ -36,11 +35,7 @@ def _add_summarize(summarize: argparse.ArgumentParser) -> None:
     )
     summarize.add_argument("--out", required=True, metavar="FILE")
     how = summarize.add_argument_group("of a dataset, or of Parquet files")
-    how.add_argument("--engine", choices=ENGINES, help="who reads: processes of this machine, or a cluster")
-    how.add_argument(
-        "--cluster", metavar="URL", help="Dask's scheduler, tcp://…; Spark's master, spark://… or local[4]"
-    )
-    how.add_argument("--workers", type=int, metavar="N", help="how many of them; one for each core")
+    how.add_argument("--workers", type=int, metavar="N", help="how many processes read; one for each core")
     how.add_argument(
         "--trust-files", action="store_true", help="do not compare files with the SHA-256 of the manifest"
     )
@@ -70,18 +65,18 @@ def _refuse_out(study: Study, arguments: argparse.Namespace) -> None:
 
 
 def _is_table(arguments: argparse.Namespace) -> bool:
-    return bool(arguments.engine) or all(_has_columns(path) for path in arguments.reports)
+    return all(_has_columns(path) for path in arguments.reports)
 
 
 def _summary(study: Study, arguments: argparse.Namespace, progress: Progress) -> Summary:
-    """Read columns with an engine, or reports one by one where there are no columns."""
+    """Read columns by processes, or reports one by one where there are no columns."""
     from summaries.telling import columns_of, reading_of
 
     paths = arguments.reports
     if not _is_table(arguments):
-        if arguments.cluster or arguments.workers or arguments.trust_files:
+        if arguments.workers or arguments.trust_files:
             raise UsageError(
-                "--cluster, --workers and --trust-files are for a dataset, or for Parquet files",
+                "--workers and --trust-files are for a dataset, or for Parquet files",
                 code="summary.engine_option",
             )
         from summaries.reading import summarize_files
@@ -92,9 +87,7 @@ def _summary(study: Study, arguments: argparse.Namespace, progress: Progress) ->
     return summarize_dataset(
         study,
         paths,
-        arguments.engine or ENGINES[0],
         workers=arguments.workers,
-        cluster=arguments.cluster,
         check=not arguments.trust_files,
         told=columns_of(progress),
     )
@@ -106,9 +99,8 @@ def _has_columns(path: str) -> bool:
 
 
 def run_summarize(arguments: argparse.Namespace) -> int:
-    """ldpkit summarize STUDY.json REPORTS... --out FILE [--engine local|dask|spark] [--cluster URL]"""
-    # Of what it loads itself, such as NumPy, before an engine is asked, which names its own.
-    with naming_extra(arguments.engine):
+    """ldpkit summarize STUDY.json REPORTS... --out FILE [--workers N]"""
+    with naming_extra():
         return _summarize(arguments)
 
 

@@ -1,4 +1,4 @@
-"""What engines and stores need beside ldpkit itself: the extra that has it."""
+"""What tables and stores need beside ldpkit itself: the extra that has it."""
 
 from __future__ import annotations
 
@@ -9,20 +9,18 @@ from importlib.util import find_spec
 from ldp_client.documents.errors import MissingExtraError
 from ldp_client.files.lacking import lacking
 
-# Of each engine, and of reports read one by one, "".
-ENGINES = {"": "tables", "local": "tables", "dask": "dask", "spark": "spark"}
 # Of each store's addresses.
 STORES = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "az": "az", "abfs": "az", "abfss": "az"}
 _LIBRARIES = {"s3": "s3fs", "gs": "gcsfs", "az": "adlfs"}
 
 
 @contextmanager
-def naming_extra(engine: str | None) -> Iterator[None]:
-    """Raises MissingExtraError, with the engine's extra, for a package that is not installed."""
+def naming_extra() -> Iterator[None]:
+    """Raises MissingExtraError, which names the extra `tables`, for a package that is not installed."""
     try:
         yield
     except ModuleNotFoundError as error:
-        missing = lacking(error, ENGINES[engine or ""])
+        missing = lacking(error, "tables")
         if missing is None:
             raise
         raise missing from None

@@ -1,8 +1,7 @@
-"""Progress of reading reports, which takes minutes where there are many millions, and what holds it up."""
+"""Progress of reading reports, which takes minutes where there are many millions."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable
 from functools import cache
 
@@ -21,18 +20,13 @@ def reading_of(progress: Progress, paths: Iterable[str]) -> Callable[[int], None
 
 
 def columns_of(progress: Progress) -> Callable[[int, int], None]:
-    """Tell how many reports an engine has read, of how many."""
+    """Tell how many reports were read, of how many."""
 
     def tell(count: int, total: int) -> None:
         if total:
             progress(Step(f"{count:,} reports read", count, total))
 
     return tell
-
-
-def tell_waiting(line: str) -> None:
-    """Say on standard error what is waited for: who sees no progress should not have to guess."""
-    print(line, file=sys.stderr, flush=True)
 
 
 def _about_how_many(path: str) -> int:

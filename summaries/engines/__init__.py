@@ -1,4 +1,4 @@
-"""Summaries of very many reports: columns of Parquet instead of objects, on one machine, Dask or Spark."""
+"""Summaries of very many reports: columns of Parquet instead of objects, and frames of Dask or Spark."""
 
 from __future__ import annotations
 
@@ -11,11 +11,7 @@ if TYPE_CHECKING:
     from summaries.engines.on_spark import spark_summary
     from summaries.engines.running import count_dataset, summarize_dataset
 
-# Who reads: processes of this machine, or a cluster.
-ENGINES = ("local", "dask", "spark")
-
 __all__ = [
-    "ENGINES",
     "ReportCounts",
     "count_dataset",
     "dask_summary",

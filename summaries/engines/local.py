@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
@@ -25,7 +25,7 @@ Work = Callable[[], Part]
 Told = Callable[[int], None]
 
 
-def run_local(job: Job, dataset: Dataset, workers: int | None, told: Told) -> Iterator[Part]:
+def run_local(job: Job, dataset: Dataset, workers: int | None, told: Told) -> Generator[Part, None, None]:
     """Have processes of this machine do a job.
 
     Args:

@@ -1,8 +1,6 @@
-"""Lose a file of ldpkit's own, or an engine's package: an extra was named that lacks it, or too late."""
+"""A lost file of ldpkit's own is called no extra; an absent package of one is."""
 
 from __future__ import annotations
-
-import sys
 
 import pytest
 
@@ -27,7 +25,7 @@ def test_a_lost_module_is_no_extra(package: str, monkeypatch: pytest.MonkeyPatch
     def lose(*_arguments: object) -> None:
         raise lost
 
-    with pytest.raises(ModuleNotFoundError), naming_extra("dask"):
+    with pytest.raises(ModuleNotFoundError), naming_extra():
         lose()
     monkeypatch.setattr("ldp_client.cli.build_parser", lose)
     with pytest.raises(ModuleNotFoundError):
@@ -36,18 +34,6 @@ def test_a_lost_module_is_no_extra(package: str, monkeypatch: pytest.MonkeyPatch
     monkeypatch.delitem(vars(ldpkit), "plan", raising=False)
     with pytest.raises(ModuleNotFoundError):
         _ = ldpkit.plan
-
-
-@pytest.mark.parametrize(("engine", "module"), [("local", "pyarrow"), ("dask", "distributed")])
-def test_what_an_engine_lacks_is_said_before_anything_is_read(
-    engine: str, module: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    read: list[object] = []
-    monkeypatch.setattr(running, "find_dataset", lambda *found: read.append(found))
-    monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(MissingExtraError, match="pip install"):
-        running.summarize_dataset(Study(studies.document(studies.YES_NO)), "nowhere", engine)
-    assert read == []
 
 
 def test_what_is_lacking_while_a_dataset_is_looked_for_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:

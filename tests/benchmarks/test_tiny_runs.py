@@ -138,7 +138,7 @@ RUNS: dict[str, tuple[Run, ...]] = {
     "collector_hostile": (
         Run(
             "--requests 1 --inputs 50",
-            r"contract: [1-9]\d* requests, all answered as documented.*gzip: 10 inputs",
+            r"contract: [1-9]\d* requests, all answered as documented.*gzip: [1-9]\d* inputs",
             ("schemathesis",),
         ),
     ),
@@ -195,12 +195,10 @@ RUNS: dict[str, tuple[Run, ...]] = {
             stand_ins={"dpblr.posteriors.posterior_draws": some_draws},
         ),
     ),
-    # Dask and Spark take long to start, and are in tests/summaries.
     "engines": (
         Run(
-            "--reports 1024 --kinds number,olh --engines local --workers 1",
-            r"number, local 1 .*, the same\n.*olh, reducing: .* 1,000,000 choices",
-            ("pyspark",),
+            "--reports 1024 --kinds number,olh --workers 1",
+            r"number, 1 processes .*, the same\n.*olh, reducing: .* 1,000,000 choices",
         ),
     ),
     "false_reports": (

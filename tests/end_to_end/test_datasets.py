@@ -8,7 +8,7 @@ from ldp_client.answering import perturb_answers
 from schemas import Study
 from summaries import summarize
 from tests import studies
-from tests.end_to_end.conftest import ldpkit
+from tests.end_to_end.conftest import TOKEN, ldpkit
 
 REGION = {"id": "region", "choices": ["north", "south"]}
 STUDY = Study(studies.document(studies.YES_NO, studies.CHOICE, studies.AGE, public=[REGION]))
@@ -38,16 +38,14 @@ def test_an_exported_dataset_becomes_the_summary_of_its_reports(collector, tmp_p
     sent(collector, NEWER, 4)
     study, root, out = (tmp_path / name for name in ("study.json", "dataset", "summary.json"))
     study.write_text(STUDY.to_json())
-    database = f"sqlite:///{collector.folder / 'collector.sqlite3'}"
-    call = ("export", "survey", "--format", "parquet", "--out", root, "--database", database, "--buckets", 4)
-    exported = ldpkit(*call, "--with-today")
+    exported = ldpkit("export", "survey", "--from", collector.url, "--token", TOKEN, "--out", f"{root}/")
     assert exported.returncode == 0, exported.stderr
-    done = ldpkit("summarize", study, root, "--engine", "local", "--out", out)
+    done = ldpkit("summarize", study, root, "--out", out)
     assert done.returncode == 0, done.stderr
     assert out.read_text() == summarize(STUDY, reports).to_json() + "\n"
     assert "4 reports answer other versions of the study (version 2) and were left out" in done.stderr
     # Again, the files named one by one: each report still counts once.
     files = [*root.rglob("*.parquet"), *root.rglob("*.parquet")]
-    again = ldpkit("summarize", study, *files, "--engine", "local", "--out", out)
+    again = ldpkit("summarize", study, *files, "--out", out)
     assert again.returncode == 0, again.stderr
     assert out.read_text() == summarize(STUDY, reports).to_json() + "\n"

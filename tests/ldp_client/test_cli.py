@@ -218,19 +218,13 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-COLUMNS = ["summarize", "STUDY", "r.parquet", "--out", "d", "--engine"]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("blocked", "arguments", "extra"),
     [
         (["jax", "numpy", "numpyro"], ["fit", "STUDY", "r", "--out", "d"], "ldpkit[inference]"),
         (["jax", "numpy", "numpyro"], ["summarize", "STUDY", "r", "--out", "d"], "ldpkit[tables]"),
-        (["jax", "pandas"], [*COLUMNS, "dask"], "ldpkit[dask]"),
-        (["pyspark"], [*COLUMNS, "spark"], "ldpkit[spark]"),
-        (["numpy"], [*COLUMNS, "spark"], "ldpkit[spark]"),
-        (["pyarrow"], [*COLUMNS, "local"], "ldpkit[tables]"),
+        (["pyarrow"], ["summarize", "STUDY", "r.parquet", "--out", "d"], "ldpkit[tables]"),
         (["fsspec"], ["summarize", "STUDY", "s3://a/b", "--out", "d"], "ldpkit[tables]"),
         (["s3fs"], ["summarize", "STUDY", "s3://a/b", "--out", "d"], "ldpkit[s3]"),
         (["adlfs"], ["summarize", "STUDY", "az://a/*.parquet", "--out", "d"], "ldpkit[az]"),

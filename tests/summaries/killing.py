@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from schemas import Study
 from summaries.engines.parts import Part
@@ -37,16 +35,3 @@ def ending_always() -> Part:
     """Find nothing, ever."""
     kill()
     raise AssertionError("a killed process goes on")
-
-
-def frame_after_killing(mark: Path, frame: Any) -> Any:
-    """A partition as it is, by Dask."""
-    killed_once(mark)
-    return frame
-
-
-def batches_after_killing(mark: Path, batches: Iterator[Any]) -> Iterator[Any]:
-    """A partition's batches as they are, by Spark."""
-    for batch in batches:
-        killed_once(mark)
-        yield batch

@@ -184,17 +184,15 @@ def test_what_no_summary_has_is_refused_before_reading():
 def test_the_command(folder, tmp_path, capsys):
     study, out = tmp_path / "study.json", tmp_path / "summary.json"
     study.write_text(STUDY.to_json())
-    call = ["summarize", str(study), str(folder), "--out", str(out), "--engine", "local", "--workers", "1"]
+    call = ["summarize", str(study), str(folder), "--out", str(out), "--workers", "1"]
     assert main(call) == 0
     assert out.read_text() == RIGHT + "\n"
     assert "300 reports read" in capsys.readouterr().err
     assert main(["summarize", str(study), str(folder), "--out", str(out), "--trust-files", "--quiet"]) == 0
-    assert main([*call[:-4], "--cluster", "tcp://127.0.0.1:1"]) == 2
-    assert "a cluster is for the engines dask and spark" in capsys.readouterr().err
     (tmp_path / "reports.ndjson").write_text(REPORTS[0].to_json())
     assert (
         main(["summarize", str(study), str(tmp_path / "reports.ndjson"), "--out", str(out), "--workers", "1"])
         == 2
     )
-    assert main([*call[:2], str(tmp_path / "reports.ndjson"), str(folder), *call[3:]]) == 3
-    assert "is no Parquet file: engines read one dataset" in capsys.readouterr().err
+    with raises(InputError, "merge.not_parquet_name"):
+        summarize_dataset(STUDY, [tmp_path / "reports.ndjson", folder / "one.parquet"])

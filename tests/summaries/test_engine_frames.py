@@ -1,0 +1,115 @@
+"""Frames of Dask and Spark give the summary that one process makes of the same reports."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from ldp_client.documents.errors import InputError, MissingExtraError, SummaryError
+from schemas import Study
+from summaries import Summary, dask_summary, spark_summary, summarize
+from tests import studies
+from tests.kit.errors import raises
+from tests.kit.programs import need
+from tests.summaries.engines_data import FEW, REPEATED, REPORTS, RIGHT, STUDY, changed, made, write
+
+Summarized = Callable[..., Summary]
+
+
+@pytest.fixture(scope="module")
+def of_dask() -> Iterator[Summarized]:
+    """Summarises files as a Dask DataFrame."""
+    need("dask")
+    import dask.dataframe
+
+    with dask.config.set(scheduler="threads"):
+        yield lambda study, *paths: dask_summary(study, dask.dataframe.read_parquet(list(map(str, paths))))
+
+
+@pytest.fixture(scope="module")
+def of_spark() -> Iterator[Summarized]:
+    """Summarises files as a Spark DataFrame: a session takes seconds to begin."""
+    need("java", "pyspark")
+    from pyspark.sql import SparkSession
+
+    kept = os.environ.get("PYTHONPATH")
+    os.environ |= {"PYTHONPATH": os.pathsep.join(sys.path), "PYSPARK_PYTHON": sys.executable}
+    builder = SparkSession.builder.master("local[2]").config("spark.sql.shuffle.partitions", "3")
+    quiet = {"spark.ui.enabled": "false", "spark.log.level": "ERROR", "spark.driver.host": "localhost"}
+    for name, value in quiet.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    yield lambda study, *paths: spark_summary(study, session.read.parquet(*map(str, paths)))
+    session.stop()
+    os.environ["PYTHONPATH"] = kept or ""
+
+
+@pytest.fixture(scope="module", params=["of_dask", pytest.param("of_spark", marks=pytest.mark.slow)])
+def summarized(request: pytest.FixtureRequest) -> Any:
+    """By both engines."""
+    return request.getfixturevalue(request.param)
+
+
+def test_reports_in_two_partitions_count_once(
+    summarized: Summarized, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = [write(tmp_path / "one.parquet", REPORTS[:170])]
+    paths.append(write(tmp_path / "two.parquet", [*REPORTS[170:], *REPEATED]))
+    assert summarized(STUDY, *paths).to_json() == RIGHT
+    assert "21 reports stood more than once and were counted once\n" in capsys.readouterr().err
+
+
+def test_one_id_with_two_contents_is_refused(summarized: Summarized, tmp_path: Path) -> None:
+    reports = made(FEW, 60)
+    other = bytes([1 - reports[3].payloads["ever"][0]])
+    clash = changed(reports[3], payloads={**reports[3].payloads, "ever": other})
+    paths = [write(tmp_path / "a.parquet", reports), write(tmp_path / "b.parquet", [clash])]
+    with raises(InputError, "reports.many_refused", "61", f"report: id: {clash.id} stands twice"):
+        summarized(FEW, *paths)
+
+
+def test_impossible_reports_are_refused(summarized: Summarized, tmp_path: Path) -> None:
+    reports = made(FEW, 60)
+    wrong = changed(reports[0], payloads={**reports[0].payloads, "ever": b"\2"})
+    path = write(tmp_path / "a.parquet", [*reports[1:], wrong])
+    with raises(InputError, "reports.many_refused", "60", "row 60: report: payloads.ever: is not one"):
+        summarized(FEW, path)
+
+
+def test_texts_that_dask_made_of_payloads_are_refused(tmp_path: Path) -> None:
+    need("dask")
+    import dask.dataframe
+
+    reports = made(FEW, 60)
+    own = pd.read_parquet(write(tmp_path / "a.parquet", reports))
+    with raises(InputError, "engine.payloads_are_texts"):
+        dask_summary(FEW, dask.dataframe.from_pandas(own, npartitions=2))
+    with dask.config.set({"dataframe.convert-string": False, "scheduler": "synchronous"}):
+        frame = dask.dataframe.from_pandas(own, npartitions=2)
+        assert dask_summary(FEW, frame).to_json() == summarize(FEW, reports).to_json()
+
+
+@pytest.mark.parametrize("summary_of", [dask_summary, spark_summary])
+def test_a_frame_without_an_exports_columns_names_them(summary_of: Summarized) -> None:
+    with raises(InputError, "engine.frame_column_missing", "report_id, version, digest, payloads"):
+        summary_of(FEW, SimpleNamespace(columns=["id", "study"]))
+
+
+@pytest.mark.parametrize("summary_of", [dask_summary, spark_summary])
+def test_a_study_that_needs_its_reports_is_refused(summary_of: Summarized) -> None:
+    with pytest.raises(SummaryError, match="fit the reports themselves"):
+        summary_of(Study(studies.document(studies.YES_NO_RECORD)), SimpleNamespace(columns=[]))
+
+
+def test_a_missing_dask_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "dask", None)
+    columns = ["report_id", "study", "version", "digest", "public", "payloads"]
+    with pytest.raises(MissingExtraError, match=r"'ldpkit\[dask\]'"):
+        dask_summary(FEW, SimpleNamespace(columns=columns))
