@@ -1,6 +1,6 @@
 """Do intervals of analyses contain the truth? Simulated surveys, truths from the prior, ranks and coverage.
 
-    python -m benchmarks.analyses [--studies 200] [--case NAME …] [--cluster ADDRESS]
+    python -m benchmarks.analyses [--studies 200] [--case NAME …]
 
 Of every case so many surveys are simulated and fitted with NUTS, side by side in one program. Of each
 parameter it prints how many of the 90 % intervals contain the truth, and the p-value of uniform ranks (Talts

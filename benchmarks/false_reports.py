@@ -1,6 +1,6 @@
 """Whether sets hold the truth when a share of the reports is false, and how wide they are.
 
-python -m benchmarks.false_reports [--only CASE …] [--share 0.01] [--runs 1000] [--cluster ADDRESS]
+python -m benchmarks.false_reports [--only CASE …] [--share 0.01] [--runs 1000]
 
 Honest people answer and their reports follow their mechanism's law; the others send what they like: random
 possible reports; the report that moves the plain estimate most (maximal gain), up or down; the one that moves
@@ -19,16 +19,12 @@ from dataclasses import dataclass
 from itertools import starmap
 from typing import Any, NamedTuple, cast
 
-import jax
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
 from inference.false_reports.choices import shares_of_reports
-from inference.false_reports.functionals import NINETY
-from inference.false_reports.influence import Cells
 from inference.false_reports.numbers import Histogram
-from inference.models import model_for
 from ldp_client import mechanism_for
 from ldp_client.mechanisms.choice import ChoiceMechanism
 from schemas import Question, Study
@@ -165,54 +161,6 @@ def number_case(mechanism: dict[str, str], answers: Values, n: int) -> Case:
     return Case(question, empty.channel, shares, truth, n, likely, bounds, middles, mean_influence(made))
 
 
-def law_case(epsilon: str, mean: float, sd: float, n: int) -> Case:
-    """The mean of a normal law."""
-    asked = {"id": "q", "ask": "number", "bounds": ["0", "1"], "model": {"name": "normal"}}
-    asked["mechanism"] = {"name": "laplace", "epsilon": epsilon}
-    (question,) = Study({**HEAD, "questions": [asked]}).questions
-    made = mechanism_for(question)
-    none = QuestionSummary.of(made, np.zeros((0, made.payload_size), np.uint8))
-    with jax.enable_x64(True):
-        found = Cells.of(model_for(question, none), {name: np.ones((1, 1)) for name in ("mean", "sd")})
-    assert found is not None
-    cells, start = found, np.asarray([mean, np.log(sd)])
-
-    def peak(row: Values) -> tuple[Values, float]:
-        """The likelihood's peak by scoring, and the standard error of the mean."""
-        at = start
-        for _ in range(8):
-            chances, slopes = cells.law(at)
-            scores = slopes / np.maximum(chances, TINY)[:, None]
-            information = slopes.T @ scores
-            at = at + np.linalg.solve(information, row @ scores / n)
-        return at, float(np.sqrt(np.linalg.inv(information)[0, 0] / n))
-
-    def likely(counts: Values) -> tuple[Values, Values]:
-        with jax.enable_x64(True):
-            ends = [at[0] + np.asarray([-1, 1]) * 1.6449 * error for at, error in map(peak, counts)]
-        low, high = np.asarray(ends).T
-        return low, high
-
-    def bounds(counts: Values, share: float) -> tuple[Values, Values]:
-        ends = []
-        with jax.enable_x64(True):
-            for at, error in map(peak, counts):
-                ways = [cells.path(at, 0, side, share) for side in (-1, 1)]
-                assert None not in ways
-                ends.append([at[0] + side * NINETY * error + way for side, way in zip((-1, 1), ways)])
-        low, high = np.asarray(ends).T
-        return low, high
-
-    with jax.enable_x64(True):
-        chances, slopes = cells.law(start)
-    scores = slopes / chances[:, None]
-    value = np.linalg.solve(slopes.T @ scores, scores.T)[0]
-    # People are of one kind here: the law's.
-    return Case(
-        question, chances[None], np.ones(1), mean, n, likely, bounds, value, float(np.abs(value).max())
-    )
-
-
 SKEWED = [0.1, 0.3, 0.25, 0.2, 0.1, 0.05]
 CASES: dict[str, Callable[[], Case]] = {
     "yes or no, ε = 1, n = 10⁴": lambda: choice_case("randomized_response", "1", [0.1, 0.9], 10_000),
@@ -230,7 +178,6 @@ CASES: dict[str, Callable[[], Case]] = {
         np.random.default_rng(0).beta(2, 5, 4000),
         100_000,
     ),
-    "the mean of a normal law, laplace, ε = 2": lambda: law_case("2", 0.4, 0.2, 20_000),
 }
 
 

@@ -1,7 +1,6 @@
 """How often the intervals of `free`, a number without a law, hold the truth, and how wide they are.
 
 python -m benchmarks.free [--only LAW …] [--epsilon 1 4] [--people 2000 100000] [--studies 200] [--draws 2000]
-    [--cluster ADDRESS]
 
 Answers of each law are clipped to 0 … 1 under Laplace noise. As the likelihood is that of the reports' cells,
 exactly, a study is one multinomial draw of them. Chains run once for all studies of a line of the table, on

@@ -1,7 +1,7 @@
 """Whether 90 % intervals hold logistic slopes whose features are no normal numbers, from one sign a person.
 
 python -m benchmarks.leveled_slopes [--studies 200] [--people 20000 200000] [--epsilon 1] [--only NAME]
-    [--truths prior] [--cluster ADDRESS]
+    [--truths prior]
 
 Fixed populations, not draws of a prior: a yes/no of a tenth of the people, three levels, a skewed number in
 eight bins, all three, of which the number depends on the others, and three levels whose slopes are others for

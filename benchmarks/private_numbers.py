@@ -1,6 +1,6 @@
 """Private numbers in analyses: coverage of outcomes, and false alarms of their checks.
 
-    python -m benchmarks.private_numbers [--studies 60] [--people N] [--case NAME …] [--cluster ADDRESS]
+    python -m benchmarks.private_numbers [--studies 60] [--people N] [--case NAME …]
 
 Of every case so many studies are simulated, with reports of a number of 0 to 12 under Laplace noise, and
 fitted by a Gaussian at the posterior's mode. It prints how many of the 90 % intervals contain the truth, and

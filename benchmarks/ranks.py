@@ -1,6 +1,6 @@
 """Where ranks of the truth among a posterior's draws are uniform, and where they are not.
 
-python -m benchmarks.ranks [--only ROW …] [--studies 300] [--cluster ADDRESS]
+python -m benchmarks.ranks [--only ROW …] [--studies 300]
 
 Truths are drawn from the prior, and each row simulates and fits its own studies. Printed for each parameter:
 the Kolmogorov–Smirnov p-value of its ranks, how far their mean lies from the middle, in sds of a uniform law

@@ -20,7 +20,6 @@ from ldp_client.documents.errors import EXIT_NOT_TRUSTED, UsageError
 from ldp_client.files.disk import load_study
 from ldp_client.words.text import visible
 from summaries import cli as summaries_cli
-from summaries.influence import FALSE_SHARE
 
 ONE_FILE = (
     "fit takes one file of reports; join them: `ldpkit summarize STUDY.json FILE FILE --out summary.json` "
@@ -85,12 +84,10 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
         help="fit this one, and others named so; all without",
     )
     fit.add_argument(
-        "--false-reports",
+        "--contamination",
         type=float,
-        default=FALSE_SHARE,
         metavar="SHARE",
-        help="of reports that may have come from anything at all: what every quantity may be then (default "
-        f"{FALSE_SHARE:g}; 0 leaves it out)",
+        help="a share of reports that may say anything, such as 0.01: adds what shares and means may be then",
     )
     _add_intervals(fit)
     _add_earlier(fit)
@@ -196,7 +193,7 @@ def run_fit(arguments: argparse.Namespace) -> int:
             progress,
             draws=arguments.draws,
             questions=arguments.question,
-            false_reports=arguments.false_reports,
+            contamination=arguments.contamination or 0.0,
             **chosen,
         )
         joined = earlier(posteriors)

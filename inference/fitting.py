@@ -18,7 +18,7 @@ from inference.false_reports.sets import Parameters, identified_sets
 from inference.judging import Drawing, judged
 from inference.limits import check_chains, check_draws, seed_given
 from inference.models import model_for, priors_of
-from inference.models.base import Draws, Model
+from inference.models.base import Model
 from inference.models.from_reports import SmallSamples, holder_statistics
 from inference.models.holder_regression import holder_regression
 from inference.models.unlike_holders import holders_differ
@@ -39,22 +39,21 @@ from ldp_client.mechanisms.tables import TableMechanism
 from ldp_client.words.text import counted, nearest
 from schemas import Question, Report, Study
 from summaries import QuestionSummary, Summary
-from summaries.influence import FALSE_SHARE
 from summaries.reading import Reports, evidence_of
 from summaries.reducing import CheckedReports, good_reports, reduce_reports, study_of
 
 Progress = Callable[[str], None]
-Doubt = Callable[[Model, Parameters, Draws], IdentifiedSets | None]
+Doubt = Callable[[Parameters], IdentifiedSets | None]
 
 
 class How(NamedTuple):
-    """How posteriors are drawn: as `fit` takes it. false_share: of reports that may be anything at all."""
+    """How posteriors are drawn: as `fit` takes it."""
 
     seed: int
     method: str
     draws: int
     chains: int
-    false_share: float
+    contamination: float
     progress: Progress | None
 
     def check(self, study: Study) -> None:
@@ -76,7 +75,7 @@ def fit(
     draws: int = KEPT,
     chains: int = CHAINS,
     random_seed: int | None = None,
-    false_reports: float = FALSE_SHARE,
+    contamination: float = 0.0,
 ) -> dict[str, Posterior]:
     """Fit every question of a study, or some, and judge each posterior.
 
@@ -94,8 +93,8 @@ def fit(
             many, while they do not mix.
         chains: how many, from 2 to 64.
         random_seed: another name of seed.
-        false_reports: the share of reports that may have come from anything at all: each posterior says what
-            its quantities may be then. 0 leaves that out.
+        contamination: the share of reports that may have come from anything at all, such as 0.01: shares of
+            choices and means then also have the bounds that hold whatever these reports say.
 
     Returns:
         {question id: Posterior}, in the order of the study.
@@ -105,7 +104,7 @@ def fit(
         StudyError: a prior does not fit.
         InputError: an argument is none of the above, or the method is not for these statistics.
     """
-    study, share = study_of(study), check_share(false_reports)
+    study, share = study_of(study), check_share(contamination)
     how = How(seed_given(seed, random_seed), method, draws, chains, share, progress)
     how.check(study)
     chosen = chosen_among(stated_questions(study, priors or {}), questions)
@@ -179,9 +178,8 @@ def _fit_each(
             yield question.id, fit_table(study, question, part, how)
             continue
         mechanism = mechanisms[question.id]
-        doubt = partial(
-            identified_sets, question, mechanism, part, how.false_share, part_of(study, summary, question.id)
-        )
+        answered = part_of(study, summary, question.id)
+        doubt = partial(identified_sets, question, mechanism, part, how.contamination, answered)
         found = draw_posterior(
             study, question, models[question.id], part.n, how.seed, how.method, how.draws, doubt, how.chains
         )
@@ -269,7 +267,7 @@ def draw_posterior(
 ) -> Posterior:
     """Draw from one model's posterior and judge the draws.
 
-    doubt: from the model, its parameters' draws and its sites', what false reports leave possible.
+    doubt: from the parameters' draws, what false reports leave possible.
     """
     own_seed = seed_of(seed, question.id, model.data)
     prior = PriorDraws(model, own_seed)
@@ -286,7 +284,7 @@ def draw_posterior(
     diagnostics = found.diagnostics.with_knowledge(model.resting(drawn.sites, found.draws))
     found = replace(found, draws=model.reported(drawn.sites, found.draws), diagnostics=diagnostics)
     if doubt is not None:
-        found = replace(found, identified=doubt(model, drawing.parameters, drawn.sites))
+        found = replace(found, identified=doubt(drawing.parameters))
     if model.density is not None:
         found = replace(found, law=model.density(drawn.sites))
     if model.implied is not None:

@@ -11,7 +11,6 @@ import numpy as np
 from inference.analyses.assembling import assemble
 from inference.analyses.checking import Unchecked, checked, judged
 from inference.analyses.effects import quantities_of, sets_levels
-from inference.analyses.false_reports import WEIGHTED, analysis_sets
 from inference.analyses.middles import far_in_words, in_words
 from inference.analyses.naming import INTERCEPT
 from inference.analyses.noise_bounds import impossible
@@ -29,13 +28,12 @@ from inference.analyses.prior_sites import prior_sites, without_prior
 from inference.analyses.program import Assembled
 from inference.analyses.result import AnalysisPosterior
 from inference.analyses.stated_priors import is_flat
-from inference.analyses.table import Table, Values
+from inference.analyses.table import Table
 from inference.compiling import use_compile_cache
 from inference.limits import check_sampling
 from inference.models.base import Draws, Model
 from inference.models.plain_means import beyond_notes
 from inference.results.diagnostics import Diagnostics, listed
-from inference.results.identified import IdentifiedSets, all_on_one, check_share
 from inference.results.predictive import Predictive
 from inference.results.quantity import Quantity
 from inference.samplers import CHAINS, SAMPLERS
@@ -43,7 +41,6 @@ from inference.sampling import KEPT, Sampled
 from inference.sampling.nuts import draw as draw_nuts
 from inference.seeds import seed_of
 from ldp_client.documents.errors import InputError
-from summaries.influence import FALSE_SHARE
 
 METHODS = ("nuts", "laplace")
 # Of NUTS over rows: longer steps than elsewhere, in the shape that the curvature at the mode says, as so many
@@ -65,17 +62,15 @@ def analyse_table(
     chains: int = CHAINS,
     progress: Callable[[str], None] | None = None,
     population: Population | None = None,
-    false_reports: float = FALSE_SHARE,
 ) -> AnalysisPosterior:
     """Fit a formula to a table of reports.
 
     family: of the outcome, by default what its kind says. priors: "flat", or {parameter: "flat" or
     distribution}. method: by default what `draws_of` chooses. population: over whom shares are also averaged.
-    false_reports: the share of reports that may have come from anything at all. The others are as for `fit`.
+    The others are as for `fit`.
     Raises InputError for what cannot be fitted, and says why.
     """
     _check_sampling(seed, method, draws, chains)
-    share = check_share(false_reports)
     use_compile_cache()
     analysis = assemble(table, formula, priors, family)
     over = (population or Population()).checked(table)
@@ -97,9 +92,8 @@ def analyse_table(
     method, drawn = draws_of(analysis, peaks, method, own_seed, draws, chains, progress)
     weighed = averaged(drawn.sites) if over.weighted else []
     quantities = (*follows(drawn.sites), *weighed)
-    without = {one.name: WEIGHTED for one in weighed}
     found = _posterior(table, analysis, drawn, peaks, quantities, own_seed, over.by, seed=seed, method=method)
-    found = _in_doubt(found, table, analysis, drawn.sites, follows, share, without)
+    found = found.doubted(table.doubts)
     known = found.diagnostics.with_knowledge(left_out_of(analysis, people, over))
     return replace(found, diagnostics=known)
 
@@ -117,33 +111,6 @@ def _check_sampling(seed: int, method: str | None, draws: int, chains: int) -> N
             f"{method!r} is no method of an analysis: {' and '.join(METHODS)} are", code="fit.unknown_method"
         )
     check_sampling(seed, draws, chains, method or "nuts")
-
-
-def _in_doubt(
-    found: AnalysisPosterior,
-    table: Table,
-    analysis: Assembled,
-    sites: Draws,
-    follows: Callable[[Draws], tuple[Quantity, ...]],
-    share: float,
-    without: Mapping[str, str],
-) -> AnalysisPosterior:
-    """The posterior with what false reports leave possible, its model bad where reports are seen to be false.
-
-    follows: from draws of the sites, the quantities that follow from them; without: {one without a set: why}.
-    """
-
-    def evaluated(sites: Draws) -> dict[str, Values]:
-        return {**analysis.parameters(sites), **{one.name: one.draws for one in follows(sites)}}
-
-    reported = {**found.draws, **{one.name: one.draws for one in found.quantities}}
-    part = None if table.others is None else table.n / (table.n + table.others)
-
-    def of_these(own: float) -> IdentifiedSets | None:
-        return analysis_sets(analysis, sites, reported, evaluated, own, without)
-
-    sets = all_on_one(share, part, of_these)
-    return replace(found, identified=sets).doubted(table.doubts)
 
 
 def _posterior(

@@ -1,4 +1,4 @@
-"""Ask a formula of a study: of its private questions and public fields, or of one record and these."""
+"""Ask a formula of a study: of its private questions and public fields."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from inference.limits import seed_given
 from inference.samplers import CHAINS
 from inference.sampling import KEPT
 from schemas import Study
-from summaries.influence import FALSE_SHARE
 from summaries.reading import Reports, evidence_of
 from summaries.reducing import study_of
 
@@ -33,9 +32,8 @@ def analyse(
     chains: int = CHAINS,
     progress: Callable[[str], None] | None = None,
     population: Population | None = None,
-    false_reports: float = FALSE_SHARE,
 ) -> AnalysisPosterior:
-    """Fit a formula over a study's questions and public fields, or a record's response; it costs no privacy.
+    """Fit a formula over a study's questions and public fields; it costs no privacy.
 
     Args:
         study: the study that was answered, or the path of its file.
@@ -50,7 +48,6 @@ def analyse(
         chains: how many, from 2 to 64.
         progress: told what is being fitted.
         population: over whom shares are also averaged: by group, weighted, or in a census.
-        false_reports: the share of reports that may have come from anything at all, as for `fit`.
 
     Returns:
         Coefficients and what follows from them, named as bambi names them.
@@ -63,7 +60,7 @@ def analyse(
     study = study_of(study)
     found, seed = evidence_of(study, reports), seed_given(seed, random_seed)
     options: dict[str, Any] = {"priors": priors, "seed": seed, "method": method, "draws": draws}
-    options |= {"chains": chains, "progress": progress, "false_reports": false_reports}
+    options |= {"chains": chains, "progress": progress}
     columns = columns_in(study, formula, population.columns() if population else ())
     table = table_of_reports(study, found, columns)
     return analyse_table(table, formula, family=family, population=population, **options)

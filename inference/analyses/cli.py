@@ -94,11 +94,9 @@ def quantity_lines(found: Any, interval: Any = None) -> Iterator[str]:
     from inference.results.intervals import USUAL
 
     for quantity in found.quantities[:MOST_PRINTED]:
-        yield f"  {visible(sentence(quantity, found.identified, interval or USUAL))}"
+        yield f"  {visible(sentence(quantity, interval or USUAL))}"
     if len(found.quantities) > MOST_PRINTED:
         yield f"  … and {len(found.quantities) - MOST_PRINTED} more in posterior.json"
-    if found.identified is not None and found.identified.open:
-        yield f"  {found.identified.condition}: {found.identified.open}"
 
 
 def _check(arguments: argparse.Namespace) -> None:
@@ -108,7 +106,8 @@ def _check(arguments: argparse.Namespace) -> None:
         _refuse(arguments, OPTIONS, f"{why}, or leave it out for a study's own models")
     if arguments.cross is not None:
         _refuse(arguments, ("formula",), "is one analysis and --cross another: give one of them")
-    _refuse(arguments, ("question",), "is for a study's own models, without --formula or --cross")
+    own = "is for a study's own models, without --formula or --cross"
+    _refuse(arguments, ("question", "contamination"), own)
     method = arguments.method or "nuts"
     if method not in SAMPLERS or SAMPLERS[method].tables_alone:
         raise UsageError(
@@ -178,7 +177,6 @@ def _common(arguments: argparse.Namespace) -> dict[str, Any]:
         "method": arguments.method,
         "draws": arguments.draws,
         "chains": CHAINS if arguments.chains is None else arguments.chains,
-        "false_reports": arguments.false_reports,
     }
 
 

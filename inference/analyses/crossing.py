@@ -13,7 +13,6 @@ from jax import Array
 from inference.analyses.cells import Cells, cells_of, joint_vectors
 from inference.analyses.formula import known_column
 from inference.analyses.joint_law import JointLaw, log_odds, one_sided, pair_of
-from inference.analyses.joint_sets import joint_sets
 from inference.analyses.naming import axis_of, named
 from inference.analyses.noise_bounds import impossible
 from inference.analyses.one_name import labels_of, refuse_twice
@@ -25,7 +24,6 @@ from inference.limits import check_sampling
 from inference.models.base import Draws as Sites
 from inference.models.base import Model
 from inference.results.diagnostics import Diagnostics, diagnose, listed
-from inference.results.identified import check_share
 from inference.results.prior_notes import contradictions, knowledge, prior_notes
 from inference.results.quantity import Quantity
 from inference.results.tree import Axis
@@ -34,7 +32,6 @@ from inference.samplers import CHAINS, SAMPLERS
 from inference.sampling import KEPT, PRIOR_DRAWS, Sampled
 from inference.seeds import seed_of
 from ldp_client.documents.errors import InputError, UsageError
-from summaries.influence import FALSE_SHARE
 
 MOST_SHARES = 2000
 NO_OTHER_PRIOR = "take more people or a larger epsilon"
@@ -50,15 +47,14 @@ def cross_table(
     draws: int = KEPT,
     chains: int = CHAINS,
     progress: Callable[[str], None] | None = None,
-    false_reports: float = FALSE_SHARE,
 ) -> AnalysisPosterior:
     """The shares of all combinations of private answers, of all people or by a public column.
 
     Before the reports each question's shares are uniform, and log odds ratios normal around 0. Raises
-    InputError for columns that cannot be crossed. false_reports: the share that may be anything at all.
+    InputError for columns that cannot be crossed.
     """
     check_sampling(seed, draws, chains, method)
-    share, columns = check_share(false_reports), _columns(table, names, by)
+    columns = _columns(table, names, by)
     use_compile_cache()
     cells, codes, levels, answers = _laid_out(table, columns, by)
     among = _refuse_same_results(columns, _among(by, levels), len(answers))
@@ -88,7 +84,6 @@ def cross_table(
         axes=_axes(names, by, levels, answers),
         quantities=tuple(_dependence(columns, among, shares)),
         stated=table.noise,
-        identified=joint_sets(columns, cells, codes, found, share),
     ).doubted(table.doubts)
 
 

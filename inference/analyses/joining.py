@@ -41,24 +41,14 @@ def joined(tables: Mapping[str, Table], column: str) -> Table:
         public[str(name)], said = _public(str(name), tables, column)
         notes += said
     counts = np.concatenate([table.counts for table in tables.values()])
-    others = _others(tables)
     noise = [f"{column} {name}: {line}" for name, table in tables.items() for line in table.noise]
     digests = {name: table.digest for name, table in tables.items()}
     doubts = [f"{column} {name}, {line}" for name, table in tables.items() for line in table.doubts]
     once = tuple(dict.fromkeys(notes))
     frame, digest = pd.DataFrame(public), digest_of(digests)
     alike = {name: pair for table in tables.values() for name, pair in table.alike.items()}
-    found = Table(frame, private, counts, once, digest, tuple(noise), tuple(doubts), others=others)
+    found = Table(frame, private, counts, once, digest, tuple(noise), tuple(doubts))
     return replace(found, alike=alike)
-
-
-def _others(tables: Mapping[str, Table]) -> int | None:
-    """How many of all tables answered another question."""
-    known = [table.others for table in tables.values() if table.others is not None]
-    if not known:
-        return None
-    # Of one table nothing is known of them: neither is it of all.
-    return sum(known) if all(known) else 0
 
 
 def digest_of(digests: Mapping[str, str]) -> str:

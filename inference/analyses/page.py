@@ -15,11 +15,10 @@ from inference.results.canvas import Canvas
 from inference.results.chain_plots import chains_in_words
 from inference.results.defence import defence_of_analysis
 from inference.results.headline import judged_line
-from inference.results.identified import IdentifiedSets, level_of_sets, set_of
 from inference.results.intervals import MANY, USUAL, Interval, named_share, written
 from inference.results.joined import NOTHING
 from inference.results.made import Made
-from inference.results.page import PAGE, PART_QUESTIONS, false_heading, rows_of, verdict_in_words
+from inference.results.page import PAGE, PART_QUESTIONS, rows_of, verdict_in_words
 from inference.results.plots import Row, pictures_of, rows_plot
 from inference.results.quantity import Quantity
 from inference.results.rendering import PAGES
@@ -74,12 +73,10 @@ def save_analysis(
         reasons=verdict.reasons,
         parts=[(name, PART_QUESTIONS[name], state, meaning) for name, state, meaning in verdict.lines()],
         notes=[note for note in posterior.diagnostics.notes if note != posterior.form],
-        sentences=_sentences(posterior, [one for one in posterior.quantities if not one.contrast], interval),
-        contrasts=_sentences(posterior, [one for one in posterior.quantities if one.contrast], interval),
-        false_heading=false_heading(posterior, interval),
+        sentences=_sentences([one for one in posterior.quantities if not one.contrast], interval),
+        contrasts=_sentences([one for one in posterior.quantities if one.contrast], interval),
         interval=interval.name,
-        false_words=posterior.identified.on_page() if posterior.identified else "",
-        shares=interval_plot(quoted, posterior.identified, interval).svg() if quoted else "",
+        shares=interval_plot(quoted, interval).svg() if quoted else "",
         what="Coefficients" if posterior.spreads else "Shares",
         forest=forest.svg(),
         rows=rows_of(posterior, None, interval),
@@ -102,7 +99,7 @@ def save_analysis(
 def _texts(posterior: AnalysisPosterior, title: str, interval: Interval, made: Made | None) -> dict[str, Any]:
     """What the templates of Markdown and LaTeX read."""
     size = posterior.size_in_words()
-    sentences = _sentences(posterior, posterior.quantities[:MOST_QUOTED], interval)
+    sentences = _sentences(posterior.quantities[:MOST_QUOTED], interval)
     line = judged_line(posterior.formula or posterior.question, " ".join(sentences), posterior)
     item = {
         "text": posterior.formula or posterior.question,
@@ -110,7 +107,7 @@ def _texts(posterior: AnalysisPosterior, title: str, interval: Interval, made: M
         "verdict": verdict_in_words(posterior),
         "reasons": posterior.verdict.reasons,
         "rows": rows_of(posterior, None, interval),
-        "false_heading": false_heading(posterior, interval),
+        "false_heading": "",
     }
     return {
         "title": title or f"What is said of {posterior.question}",
@@ -125,33 +122,20 @@ def _texts(posterior: AnalysisPosterior, title: str, interval: Interval, made: M
     }
 
 
-def _sentences(posterior: AnalysisPosterior, quantities: Sequence[Quantity], interval: Interval) -> list[str]:
-    found = [sentence(one, posterior.identified, interval) for one in quantities[:MOST_SENTENCES]]
+def _sentences(quantities: Sequence[Quantity], interval: Interval) -> list[str]:
+    found = [sentence(one, interval) for one in quantities[:MOST_SENTENCES]]
     more = len(quantities) - len(found)
     return [*found, f"… and {more} more in posterior.json."] if more else found
 
 
-def sentence(quantity: Quantity, identified: IdentifiedSets | None = None, interval: Interval = USUAL) -> str:
-    """What a quantity says, with its interval: a share in per cent, a difference in points.
-
-    identified: what false reports leave possible, which is said too.
-    """
+def sentence(quantity: Quantity, interval: Interval = USUAL) -> str:
+    """What a quantity says, with its interval: a share in per cent, a difference in points."""
     low, high = interval.of(quantity.draws)
     begin = f"{quantity.words[0].upper()}{quantity.words[1:]}"
     share = named_share(quantity.name)
     unit = (" points" if quantity.contrast else " %") if share else ""
     middle, between = _number(quantity.median, share, high - low), _between((low, high), share)
-    if_false = _if_false(quantity, identified, interval)
-    return f"{begin}: {middle}{unit} ({interval.name} {between}){_direction(quantity)}{if_false}."
-
-
-def _if_false(quantity: Quantity, identified: IdentifiedSets | None, interval: Interval) -> str:
-    bounds = set_of(identified, quantity.name)
-    if identified is None or bounds is None:
-        return ""
-    return (
-        f"; {identified.condition}, {_between(bounds, named_share(quantity.name))}{level_of_sets(interval)}"
-    )
+    return f"{begin}: {middle}{unit} ({interval.name} {between}){_direction(quantity)}."
 
 
 def _between(ends: tuple[float, float], share: bool) -> str:
@@ -180,27 +164,14 @@ def forest_plot(posterior: AnalysisPosterior, interval: Interval = USUAL) -> Can
     """Intervals of coefficients on one scale: a number's for one sd of its column."""
     spreads = posterior.spreads or dict.fromkeys(posterior.draws, 1.0)
     rows = [
-        Row(
-            f"{name} (per sd)" if spreads[name] != 1 else name,
-            draws * spreads[name],
-            _spread_set(posterior.identified, name, spreads[name]),
-        )
+        Row(f"{name} (per sd)" if spreads[name] != 1 else name, draws * spreads[name])
         for name, draws in posterior.draws.items()
         if name in spreads
     ]
     return rows_plot(rows[:MOST_ROWS], interval, zero=bool(posterior.spreads))
 
 
-def interval_plot(
-    quantities: Sequence[Quantity], identified: IdentifiedSets | None = None, interval: Interval = USUAL
-) -> Canvas:
-    """Intervals of what is expected of people, and behind them what false reports leave possible."""
-    rows = [Row(one.name, one.draws, _spread_set(identified, one.name)) for one in quantities]
+def interval_plot(quantities: Sequence[Quantity], interval: Interval = USUAL) -> Canvas:
+    """Intervals of what is expected of people."""
+    rows = [Row(one.name, one.draws) for one in quantities]
     return rows_plot(rows[:MOST_ROWS], interval, zero=False)
-
-
-def _spread_set(
-    identified: IdentifiedSets | None, name: str, spread: float = 1.0
-) -> tuple[float, float] | None:
-    found = set_of(identified, name)
-    return None if found is None else (found[0] * spread, found[1] * spread)

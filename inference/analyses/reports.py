@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -76,8 +75,7 @@ def table_of_reports(study: Study, reports: Iterable[Report] | Summary, names: S
         notes = (*notes, f"{counted(others, 'report')} answered another question and tell nothing here")
     came = {one.id: [key[1][place] for key in keys] for place, one in enumerate(asked)}
     doubts = _doubts(asked, came, counts)
-    found = Table(public, private, counts, notes, study.digest, noise_in_words(asked), doubts)
-    return replace(found, others=others if study.ask_one and asked else None)
+    return Table(public, private, counts, notes, study.digest, noise_in_words(asked), doubts)
 
 
 def _seen(
@@ -144,10 +142,8 @@ def table_of_summary(
         )
     places = [study.public.index(field) for field in fields]
     seen: Counter[tuple[tuple[str, ...], int]] = Counter()
-    others = 0
-    for cell, values, elsewhere in _by_cell(study, summary, question):
+    for cell, values in _by_cell(study, summary, question):
         own = tuple(cell[place] for place in places)
-        others += elsewhere
         for place in np.flatnonzero(values):
             seen[own, int(place)] += int(values[place])
     if not seen:
@@ -160,14 +156,13 @@ def table_of_summary(
     doubts = not_conforming({question.id: mechanism}, summary.questions, lambda _name: None)
     reasons = tuple(doubts.get(question.id, ()))
     noise = noise_in_words(asked)
-    found = Table(public, {question.id: private}, counts, (), study.digest, noise, reasons)
-    return replace(found, others=others if study.ask_one else None)
+    return Table(public, {question.id: private}, counts, (), study.digest, noise, reasons)
 
 
 def _by_cell(
     study: Study, summary: Summary, question: Question
-) -> Iterator[tuple[tuple[str, ...], NDArray[np.int64], int]]:
-    """Each cell's counts of a question, and how many of its reports answered another, where each answers one.
+) -> Iterator[tuple[tuple[str, ...], NDArray[np.int64]]]:
+    """Each cell's counts of a question.
 
     Raises InputError where they are not of what each report said.
     """
@@ -181,8 +176,7 @@ def _by_cell(
         )
     cells = cell_summaries(study, summary) if study.public else {(): summary.questions}
     for cell, parts in cells.items():
-        elsewhere = sum(part.n for name, part in parts.items() if study.ask_one and name != question.id)
-        yield cell, parts[question.id].values, elsewhere
+        yield cell, parts[question.id].values
 
 
 def reported_sets(mechanism: ChoiceMechanism, places: NDArray[np.int64]) -> NDArray[np.uint8]:

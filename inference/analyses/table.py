@@ -75,7 +75,6 @@ class Table:
     counts: (rows,) how many reports each row stands for. notes: what a reader of any result must know.
     digest: of the documents that it came from. noise: what the design or the study says of it, in words.
     doubts: why the reports cannot all be what their mechanisms send.
-    others: where each device answers one question of several, how many answered another; else None.
     alike: of public columns of numbers two that the file wrote unlike, such as 1.1 and 1.10.
     """
 
@@ -86,7 +85,6 @@ class Table:
     digest: str = ""
     noise: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
-    others: int | None = None
     alike: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Mean and sd of numbers if some reports were false, from bounded functions of a report.
+"""The mean of numbers if some reports were false, from bounded functions of a report.
 
 Under Laplace noise of scale s a report between the bounds counts as it is, one beyond them as lying s
 outside: the mean of that is the answers' exactly, as E h(x + noise) = x for every x between the bounds.
@@ -28,27 +28,20 @@ Vector = NDArray[np.float64]
 # Of Gaussian noise: how far beyond the bounds reports count as they are, in sds, and how much is stretched.
 REACHES = np.linspace(0.0, 6.0, 31)
 STRETCHES = np.linspace(1.0, 2.0, 21)
-# Of the mean, at which the sd is looked at.
-PLACES = 41
 
 
-def moment_sets(
+def mean_sets(
     question: Question,
     mechanism: Mechanism,
     summary: QuestionSummary,
     intervals: Mapping[str, tuple[float, float]],
     share: float,
 ) -> tuple[dict[str, Bounds], dict[str, str]]:
-    """The sets of the mean and the sd of the answers as clipped, in own units, and what they are in words."""
-    reports = Histogram.of(mechanism, summary)
+    """The set of the mean of the answers as clipped, in own units, and what it is in words."""
     units = number_units(question)
-    found = {"mean": reports.mean_set(share), "sd": reports.sd_set(share)}
-    sets = {}
-    for name, (low, high) in found.items():
-        zero, most = (units.zero, 1.0) if name == "mean" else (0.0, 0.5)
-        ends = zero + units.unit * np.asarray([low, high])
-        sets[name] = around(float(ends[0]), float(ends[1]), intervals[name], (zero, zero + most * units.unit))
-    return sets, {name: f"the {name} of the answers, as clipped to the bounds," for name in sets}
+    low, high = units.zero + units.unit * np.asarray(Histogram.of(mechanism, summary).mean_set(share))
+    found = around(float(low), float(high), intervals["mean"], (units.zero, units.zero + units.unit))
+    return {"mean": found}, {"mean": "the mean of the answers, as clipped to the bounds,"}
 
 
 @dataclass(frozen=True)
@@ -78,19 +71,6 @@ class Histogram:
         """The 90 % set of the mean."""
         return self._best(share, self._means(), np.linspace(0, 1, ANSWERS))
 
-    def sd_set(self, share: float) -> tuple[float, float]:
-        """The 90 % set of the sd: of E(x − m)², the least over all means m that are possible.
-
-        About the true mean it is the variance, about any other number more than that.
-        """
-        low, high = np.clip(self.mean_set(share), 0, 1)
-        answers = np.linspace(0, 1, ANSWERS)
-        about = [
-            self._best(share, self._squares(m), (answers - m) ** 2) for m in np.linspace(low, high, PLACES)
-        ]
-        least, most = min(first for first, _ in about), min(last for _, last in about)
-        return float(np.sqrt(max(least, 0.0))), float(np.sqrt(max(most, 0.0)))
-
     def _best(self, share: float, candidates: list[Vector], truth: Vector) -> tuple[float, float]:
         """Bounds by the function (cells,) that makes them narrowest; truth (answers,): what it stands for."""
         best, cost = None, np.inf
@@ -116,15 +96,3 @@ class Histogram:
             np.clip(self.middles, -reach * self.scale, 1 + reach * self.scale) - 0.5 for reach in REACHES
         ]
         return [0.5 + stretch * one for one in drawn_in for stretch in STRETCHES]
-
-    def _squares(self, m: float) -> list[Vector]:
-        """Functions whose mean is (x − m)²; beyond the bounds a parabola's tangent ends level."""
-        away = self.middles - m
-        if self.name != "laplace":
-            squares = away**2 - self.scale**2
-            ends = [max(m, 1 - m) + reach * self.scale for reach in REACHES]
-            return [np.minimum(squares, end**2 - self.scale**2) for end in ends]
-        level = [end**2 + 2 * end * self.scale for end in (m, 1 - m)]
-        inside = away**2 - 2 * self.scale**2
-        inside[0], inside[-1] = level
-        return [inside]

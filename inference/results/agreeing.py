@@ -65,7 +65,7 @@ def _told(entry: Entry) -> list[list[str]]:
     members = [_strings(entry.get(key)) for key in SENTENCES]
     parts = _members(entry.get("verdict")).values()
     members.append([line for part in parts for line in _strings(_members(part).get("reasons"))])
-    sets = _members(entry.get("false_reports"))
+    sets = _members(entry.get("contamination"))
     worded = [*_members(entry.get("quantities")).values(), *_members(sets.get("sets")).values()]
     members.append([str(_members(one).get("words")) for one in worded])
     return [*members, [str(sets.get("open", ""))]]
@@ -197,7 +197,7 @@ def _above(entry: Entry) -> float | None:
     return float(sure) if direction == "above 0" else 1 - float(sure)
 
 
-def _false_reports(before: Any, again: Entry, entry: Entry) -> list[str]:
+def _contamination(before: Any, again: Entry, entry: Entry) -> list[str]:
     """Ends of sets as the quantiles of what they are about; the sentence about each has its numbers."""
     rows = {**_members(entry.get("quantities")), **_members(entry.get("parameters"))}
     size = _fewest(entry, "ess_tail")
@@ -266,7 +266,7 @@ _COMPARED: Mapping[str, Callable[[Any, Any, Entry], list[str]]] = {
     "draws": _draws,
     "parameters": _parameters,
     "quantities": _quantities,
-    "false_reports": _false_reports,
+    "contamination": _contamination,
     "mode": _peak,
     "maximum_likelihood": _peak,
     "law": _law,

@@ -72,7 +72,7 @@ class IdentifiedSets:
         return "; ".join(found)
 
     def to_document(self) -> dict[str, Any]:
-        """The member `false_reports` of a question in posterior.json."""
+        """The member `contamination` of a question in posterior.json."""
         sets = {
             name: {"low": low, "high": high, "words": self.in_words(name)}
             for name, (low, high) in self.sets.items()
@@ -112,8 +112,7 @@ def check_share(share: float) -> float:
     known = isinstance(share, int | float) and not isinstance(share, bool)
     if not known or not 0 <= share < MOST_FALSE:
         raise UsageError(
-            f"the share of false reports must be a number from 0 to below {MOST_FALSE:g}, such as "
-            f"{FALSE_SHARE:g}: 0 leaves out what false reports could do",
-            code="fit.wrong_false_share",
+            f"contamination must be a share from 0 to below {MOST_FALSE:g}, such as {FALSE_SHARE:g}",
+            code="fit.wrong_contamination",
         )
     return float(share)

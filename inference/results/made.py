@@ -23,7 +23,7 @@ PACKAGES = ("ldpkit", "numpyro", "jax", "jaxlib", "numpy", "scipy")
 POSITIONAL = ("study", "reports")
 FILES = ("table", "design", "poststratify")
 VALUES = (
-    "seed", "method", "draws", "chains", "false_reports", "prob", "interval", "formula", "cross", "family",
+    "seed", "method", "draws", "chains", "contamination", "prob", "interval", "formula", "cross", "family",
     "blanks", "by", "weights",
 )  # fmt: skip
 REPEATED = ("question", "prior", "wave")

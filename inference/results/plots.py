@@ -121,18 +121,17 @@ def _legend(canvas: Canvas, marks: Sequence[Mark]) -> None:
 
 
 class Row(NamedTuple):
-    """One line of a picture with one scale. ends: of what false reports leave possible, if any."""
+    """One line of a picture with one scale."""
 
     name: str
     draws: NDArray[np.float64]
-    ends: tuple[float, float] | None
 
 
 def rows_plot(rows: Sequence[Row], interval: Interval, *, zero: bool) -> Canvas:
     """Intervals and medians on one scale, one below the other; zero: with a line there."""
     heights = [max(20.0, _high(row.name) + 6) for row in rows]
     canvas = Canvas(WIDE, sum(heights) + 26)
-    known = [interval.of(row.draws) for row in rows] + [row.ends for row in rows if row.ends is not None]
+    known = [interval.of(row.draws) for row in rows]
     own = limits(*known, *([np.median(row.draws)] for row in rows), *([[0.0]] if zero else []))
     left = _label_width([row.name for row in rows])
     panel = Panel(canvas, left, 4, WIDE - EDGE - left, sum(heights), own, (sum(heights), 0.0))
@@ -140,8 +139,6 @@ def rows_plot(rows: Sequence[Row], interval: Interval, *, zero: bool) -> Canvas:
         panel.line([0, 0], panel.y, PRIOR)
     middles = np.cumsum(heights) - np.asarray(heights) / 2
     for row, middle in zip(rows, middles.tolist(), strict=True):
-        if row.ends is not None:
-            panel.line(row.ends, [middle, middle], PRIVATE, THIN, 0.6)
         _interval(panel, row.draws, middle, PRIVATE, interval)
     panel.side(middles.tolist(), [wrapped(row.name) for row in rows], 7)
     panel.across_ticks()

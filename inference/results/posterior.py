@@ -362,7 +362,7 @@ class Posterior:
             "notes": list(found.notes),
             "parameters": self.rows(),
             **({} if self.law is None else {"law": self.law.to_document()}),
-            **({} if self.identified is None else {"false_reports": self.identified.to_document()}),
+            **({} if self.identified is None else {"contamination": self.identified.to_document()}),
         }
 
     def save(self, folder: str | Path) -> None:

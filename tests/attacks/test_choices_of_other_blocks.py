@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 
 from inference.analyses.asking import analyse
-from inference.analyses.channels import all_reports
-from inference.analyses.joint_sets import numbers_of
 from inference.analyses.reports import private_of
 from ldp_client import mechanism_for
 from ldp_client.answering import perturb_answers
@@ -60,7 +58,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("epsilon", "choices", "refusal"), CASES)
-def test_decoded_columns_and_scores_are_unbiased(epsilon, choices, refusal):
+def test_decoded_columns_are_unbiased(epsilon, choices, refusal):
     """Of the exact law, without chance: their mean is 1 for the answer and 0 for each other one."""
     question = asked(epsilon, choices, refusal=refusal)
     mechanism = mechanism_for(question)
@@ -69,14 +67,9 @@ def test_decoded_columns_and_scores_are_unbiased(epsilon, choices, refusal):
     truth = np.eye(mechanism.choices)
     np.testing.assert_allclose(chances @ decoded, truth, atol=1e-9)
     private = private_of(question, payloads)
-    numbers = numbers_of(private)
-    np.testing.assert_allclose(chances @ numbers.each[private.codes], truth, atol=1e-9)
-    assert (numbers.each >= numbers.least - 1e-9).all()
-    assert (numbers.each <= numbers.largest + 1e-9).all()
     # What is expected of the reports, and every report that there can be.
     shown = private.looks.shows[private.codes]
     np.testing.assert_allclose(private.looks.chances[0], chances @ shown, atol=1e-12)
-    np.testing.assert_allclose(all_reports(private).sum(axis=0), 1, atol=1e-12)
 
 
 @pytest.mark.slow

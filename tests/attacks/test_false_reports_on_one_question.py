@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from inference import analyse, fit, summarize
+from inference import fit, summarize
 from ldp_client import mechanisms_of
 from ldp_client.answering import perturb_answers
 from ldp_client.cli import main
@@ -47,7 +47,7 @@ def reports() -> list[Report]:
 
 def test_the_set_of_a_fit_holds_what_all_of_them_can_do(reports: list[Report]) -> None:
     """A twelfth of the reports on `a` may be false; of one in a hundred the set ended above."""
-    found = fit(STUDY, summarize(STUDY, reports), questions=["a"], **FEW)["a"].identified
+    found = fit(STUDY, summarize(STUDY, reports), questions=["a"], contamination=0.01, **FEW)["a"].identified
     assert found is not None
     low, high = found.sets["p"]
     assert low <= TRUTH <= high
@@ -55,19 +55,8 @@ def test_the_set_of_a_fit_holds_what_all_of_them_can_do(reports: list[Report]) -
     assert found.to_document()["of_this_question"] == pytest.approx(1 / 12)
 
 
-def test_so_does_that_of_an_analysis(reports: list[Report]) -> None:
-    found = analyse(STUDY, reports, "a ~ 1", **FEW).identified
-    assert found is not None
-    (share,) = (name for name in found.sets if name.startswith("share"))
-    low, high = found.sets[share]
-    assert low <= TRUTH <= high
-    alone = analyse(STUDY, [one for one in reports if "a" in one.payloads], "a ~ 1", **FEW).identified
-    assert alone is not None
-    assert alone.condition == "if at most 1 % of the reports on this question were false"
-
-
 def test_where_they_could_be_half_of_a_question_nothing_is_said(reports: list[Report]) -> None:
-    found = fit(STUDY, summarize(STUDY, reports), questions=["b"], false_reports=0.06, **FEW)["b"].identified
+    found = fit(STUDY, summarize(STUDY, reports), questions=["b"], contamination=0.06, **FEW)["b"].identified
     assert found is not None
     assert not found.sets
     assert "could be half of those on this question" in found.on_page()

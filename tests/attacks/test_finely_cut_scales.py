@@ -23,7 +23,7 @@ def fitted(build, people, **own):
     counts = np.rint(people * SHARES @ channel).astype(np.int64)
     part = QuestionSummary(int(counts.sum()), counts)
     summary = Summary(study.id, study.version, study.digest, {"tired": part})
-    return fit(study, summary, draws=500, chains=2, false_reports=0)["tired"]
+    return fit(study, summary, draws=500, chains=2)["tired"]
 
 
 @pytest.mark.parametrize("people", [500, 2_000])

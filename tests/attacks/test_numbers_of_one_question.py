@@ -38,7 +38,7 @@ def reports_of() -> Table:
 
 
 def found(table: Table, formula: str, over: Population | None = None) -> AnalysisPosterior:
-    return analyse_table(table, formula, method="laplace", false_reports=0, population=over)
+    return analyse_table(table, formula, method="laplace", population=over)
 
 
 def test_those_who_answered_another_question_say_nothing_of_it() -> None:
@@ -66,5 +66,5 @@ def test_waves_of_such_studies_are_fitted_together() -> None:
         answers = [{"ever": True, "hours": float(one)} for one in hours]
         reports = [perturb_answers(study, mechanisms, one, source) for one in answers]
         waves[str(version)] = (study, reports)
-    change = analyse_waves(waves, "hours ~ wave", method="laplace", false_reports=0)["wave[2]"]
+    change = analyse_waves(waves, "hours ~ wave", method="laplace")["wave[2]"]
     assert abs(change.mean - HIGHEST / 5) < 4 * change.sd < HIGHEST / 8

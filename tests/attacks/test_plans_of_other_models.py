@@ -103,7 +103,7 @@ def test_a_records_regression_is_refused_with_what_can_be_planned(tmp_path, caps
     assert not (tmp_path / "plan").exists()
 
 
-@pytest.mark.parametrize("option", ["--prob", "--false-reports"])
+@pytest.mark.parametrize("option", ["--prob", "--contamination"])
 def test_no_number_is_not_two_values(option, capsys) -> None:
     assert main(["fit", "study.json", "reports.ndjson", "--out", "out", option, "nan"]) in (2, 3)
     assert "two values" not in capsys.readouterr().err

@@ -166,7 +166,7 @@ def fitted(formula):
     reports = np.where(die == 1, 1, np.where(die == 6, 0, says)).astype(int)
     frame = pd.DataFrame({"region": np.where(south, "south", "north"), "age": age.astype(float)})
     whole = table_of(frame, [known_channel("armed", ["no", "yes"], reports, FORCED)])
-    return analyse_table(whole, formula, method="laplace", draws=500, false_reports=0)
+    return analyse_table(whole, formula, method="laplace", draws=500)
 
 
 @pytest.mark.slow

@@ -120,7 +120,7 @@ def test_hashes_of_few_choices_that_depend_on_one_another_are_no_misfit(choices,
 
     def model_of(part: QuestionSummary) -> str:
         summary = Summary(study.id, study.version, study.digest, {"occupation": part})
-        found = fit(study, summary, method="laplace", false_reports=0)["occupation"]
+        found = fit(study, summary, method="laplace")["occupation"]
         return found.verdict.model.state
 
     assert model_of(part) == "good"

@@ -24,7 +24,7 @@ REPORTS = [
 
 
 def fast(**more):
-    return fit(STUDY, REPORTS, method="laplace", false_reports=0, **more)
+    return fit(STUDY, REPORTS, method="laplace", **more)
 
 
 @pytest.mark.slow

@@ -5,17 +5,13 @@ from __future__ import annotations
 import json
 from typing import cast
 
-import jax
 import numpy as np
 import pytest
-from scipy.optimize import minimize
 
 from benchmarks.false_reports import set_law
 from inference.false_reports.choices import shares_of_reports
-from inference.false_reports.influence import Cells, law_sets
 from inference.false_reports.numbers import Histogram
 from inference.fitting import fit
-from inference.models import model_for
 from inference.results.folder import save_report
 from ldp_client import mechanism_for
 from ldp_client.core.randomness import NotForRealAnswers
@@ -86,7 +82,7 @@ def test_hadamard_reports_leave_the_truth_inside(epsilon):
 
 
 @pytest.mark.parametrize("template", [studies.AGE, studies.NORMAL], ids=["laplace", "gaussian"])
-def test_the_mean_and_the_sd_of_any_answers_lie_inside(template):
+def test_the_mean_of_any_answers_lies_inside(template):
     _, mechanism = asked(template)
     none = QuestionSummary.of(mechanism, np.zeros((0, 4), np.uint8))
     channel = Histogram.of(mechanism, none).channel
@@ -94,41 +90,10 @@ def test_the_mean_and_the_sd_of_any_answers_lie_inside(template):
     for shares in (places**2, places == 0, np.exp(-((places - 0.4) ** 2) / 0.02)):
         law = shares / shares.sum()
         mean = law @ places
-        truth = {"mean": mean, "sd": np.sqrt(law @ places**2 - mean**2)}
         for report in (0, 1, channel.shape[1] // 2, channel.shape[1] - 1):
             found = Histogram.of(mechanism, with_false(law @ channel, report))
-            for name, (low, high) in {"mean": found.mean_set(SHARE), "sd": found.sd_set(SHARE)}.items():
-                assert low - 1e-3 <= truth[name] <= high + 1e-3, name
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("model", [pytest.param("normal", marks=pytest.mark.slow), "exponential"])
-def test_a_laws_parameters_lie_inside_and_the_worst_report_leaves_them_near_the_end(model):
-    """Against the peak of the likelihood, found anew with a share of each of many reports in it."""
-    precise = studies.with_epsilon(studies.AGE, "4")
-    template = {**precise, "bounds": ["0", "10"], "model": {"name": model}}
-    question, mechanism = asked(template)
-    none = model_for(question, QuestionSummary.of(mechanism, np.zeros((0, 4), np.uint8)))
-    honest_at = {"normal": np.asarray([0.4, np.log(0.2)]), "exponential": np.asarray([np.log(4.0)])}[model]
-    with jax.enable_x64(True):
-        draws = {name: np.ones((1, 1)) for name in (("mean", "sd") if model == "normal" else ("rate",))}
-        cells = Cells.of(none, draws)
-        assert cells is not None
-        honest = cells.law(honest_at)[0]
-        nearest = [np.inf] * len(honest_at) * 2
-        for report in np.linspace(0, len(honest) - 1, 8).astype(int):
-            counts = with_false(honest.copy(), report).values / MANY
-            miss = lambda at, counts=counts: -counts @ np.log(cells.law(at)[0])  # noqa: E731
-            slope = lambda at, counts=counts: -(counts / cells.law(at)[0]) @ cells.law(at)[1]  # noqa: E731
-            peak = minimize(miss, honest_at, jac=slope, method="BFGS", options={"gtol": 1e-9}).x
-            for place, true in enumerate(honest_at):
-                low, high = (cells.path(peak, place, side, SHARE) for side in (-1, 1))
-                slack = 0.03 * (high - low)
-                assert peak[place] + low - slack <= true <= peak[place] + high + slack
-                for end, way in enumerate((low, high)):
-                    gap = abs(peak[place] + way - true) / (high - low)
-                    nearest[2 * place + end] = min(nearest[2 * place + end], gap)
-        assert max(nearest) < 0.05
+            low, high = found.mean_set(SHARE)
+            assert low - 1e-3 <= mean <= high + 1e-3
 
 
 def summary_of(template, answers, seed=1):
@@ -144,37 +109,26 @@ def summary_of(template, answers, seed=1):
 @pytest.mark.slow
 def test_it_is_said_wherever_a_result_is_read(tmp_path):
     study, summary = summary_of(studies.YES_NO, np.arange(2000) % 4 == 0)
-    found = fit(study, summary, draws=200, method="laplace")
+    found = fit(study, summary, draws=200, method="laplace", contamination=0.01)
     low, high = found["ever"].identified.sets["p"]
     row = found["ever"].rows()["p"]
     assert 0 <= low < row["q05"] < row["q95"] < high <= 1
     save_report(study, found, tmp_path)
-    said = json.loads((tmp_path / "posterior.json").read_text())["questions"]["ever"]["false_reports"]
+    said = json.loads((tmp_path / "posterior.json").read_text())["questions"]["ever"]["contamination"]
     assert said["share"] == 0.01
     assert said["sets"]["p"]["words"].startswith("if at most 1 % of the reports were false, the share of yes")
     page = (tmp_path / "report.html").read_text()
     assert "If at most 1 % of the reports were false, the share of yes lies between" in page
     assert "(thin lines; the column “if 1 % were false” has all)" in page
     assert page.count("if 1 % were false") > 1
-    wider = fit(study, summary, method="laplace", false_reports=0.05)["ever"].identified.sets["p"]
+    wider = fit(study, summary, method="laplace", contamination=0.05)["ever"].identified.sets["p"]
     assert wider[0] < low
     assert high < wider[1]
-    assert fit(study, summary, method="laplace", false_reports=0)["ever"].identified is None
+    assert fit(study, summary, method="laplace")["ever"].identified is None
 
 
 @pytest.mark.parametrize("share", [-0.1, 0.5, 1, float("nan"), "0.01", True, None])
 def test_a_share_that_cannot_be_is_refused(share):
     study, summary = summary_of(studies.YES_NO, [True] * 50)
-    with raises(InputError, "fit.wrong_false_share"):
-        fit(study, summary, false_reports=share)
-
-
-@pytest.mark.slow
-def test_laws_of_which_nothing_is_known_get_no_bound():
-    """So much noise that a share of false reports could have made any law of it."""
-    _, summary = summary_of(studies.NORMAL, np.full(100, 30.0))
-    question, _ = asked(studies.NORMAL)
-    model = model_for(question, summary.questions["weight"])
-    random = np.random.default_rng(1)
-    draws = {"mean": random.normal(2, 3, (4, 100)), "sd": np.exp(random.normal(1, 1, (4, 100)))}
-    assert law_sets(model, draws, 0.01) == {}
+    with raises(InputError, "fit.wrong_contamination"):
+        fit(study, summary, contamination=share)

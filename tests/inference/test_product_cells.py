@@ -142,7 +142,7 @@ def test_a_fit_of_one_feature_is_that_of_a_grid(method):
     (question,) = study.questions
     m = mechanism_for(question)
     told = Summary(study.id, 1, study.digest, {question.id: QuestionSummary(int(COUNTS.sum()), COUNTS)})
-    found = fit(study, told, seed=1, method=method, draws=1000, false_reports=0)[question.id].draws
+    found = fit(study, told, seed=1, method=method, draws=1000)[question.id].draws
     assert set(found) == {"intercept", "coefficient[f0]", "mean[f0]"}
     for gain, agrees in ((float(m.gain), True), (1.0, False)):
         away = [

@@ -151,7 +151,7 @@ def test_a_fit_says_of_whom_its_shares_are():
     summary = Summary(
         study.id, study.version, study.digest, {"ever": QuestionSummary(int(counts.sum()), counts)}
     )
-    found = fit(study, summary)["ever"]
+    found = fit(study, summary, contamination=0.01)["ever"]
     assert list(found.draws) == ["p", "refused"]
     assert found["p"].mean == pytest.approx(0.3, abs=0.03)
     assert found["refused"].mean == pytest.approx(0.25, abs=0.03)

@@ -33,7 +33,7 @@ from tests.kit.errors import raises
 STUDY = Study(studies.document(studies.YES_NO))
 ANSWERS = "".join('{"ever": "yes"}\n' if place % 3 else '{"ever": "no"}\n' for place in range(600))
 
-QUICK = ["--method", "laplace", "--draws", "400", "--seed", "5", "--false-reports", "0.02"]
+QUICK = ["--method", "laplace", "--draws", "400", "--seed", "5", "--contamination", "0.02"]
 
 
 @pytest.fixture(scope="module")

@@ -170,7 +170,7 @@ def reports_of(name: str) -> tuple[list[bytes], Any]:
         perturb_answers(study, mechanisms, {question["id"]: answer}, source)
         for answer in answers_to(question)
     ]
-    posterior = fit(study, summarize(study, reports), false_reports=0)[question["id"]]
+    posterior = fit(study, summarize(study, reports))[question["id"]]
     return [report.payloads[question["id"]] for report in reports], posterior
 
 

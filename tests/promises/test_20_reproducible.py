@@ -48,15 +48,15 @@ def reports(data: str) -> list[Report]:
 
 
 def approximated(data: str, seed: int) -> Any:
-    return fit(STUDY, reports(data), seed, method="laplace", draws=500, false_reports=0)["ever"]
+    return fit(STUDY, reports(data), seed, method="laplace", draws=500)["ever"]
 
 
 def yes_no(data: str, seed: int) -> Any:
-    return fit(STUDY, reports(data), seed, draws=500, false_reports=0)["ever"]
+    return fit(STUDY, reports(data), seed, draws=500)["ever"]
 
 
 def formula(data: str, seed: int) -> Any:
-    return analyse(STUDY, reports(data), "ever ~ region", seed=seed, draws=500, false_reports=0)
+    return analyse(STUDY, reports(data), "ever ~ region", seed=seed, draws=500)
 
 
 # Each fit takes two seconds of tracing: the fast tests make six.

@@ -46,7 +46,7 @@ def test_how_far_the_chains_are_is_told():
     heard: list[str] = []
     small = simulated(400)
     one, other = (
-        analyse_table(small, "ever ~ region", seed=3, draws=100, false_reports=0, progress=each)
+        analyse_table(small, "ever ~ region", seed=3, draws=100, progress=each)
         for each in (heard.append, None)
     )
     steps = [line for line in heard if isinstance(line, Step)]
