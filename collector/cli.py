@@ -198,7 +198,7 @@ def _write_reports(
     if start.withdrawn:
         were = "report was" if start.withdrawn == 1 else "reports were"
         line += (
-            f"\n{start.withdrawn} {were} withdrawn since the last export: delete older copies, which still "
+            f"\n{start.withdrawn} {were} withdrawn since the last export: delete older copies, which may "
             "have them"
         )
     return line, {"reports": count, "files": files, "withdrawn": start.withdrawn}

@@ -54,14 +54,6 @@ class Store:
         """A file's address, for messages."""
         return f"{self.address}/{path}"
 
-    def read(self, path: str) -> bytes | None:
-        """A file's content; None where there is none."""
-        with self._saying("read", path):
-            try:
-                return bytes(self._fs.cat_file(self._at(path)))
-            except FileNotFoundError:
-                return None
-
     def write(self, path: str, content: bytes | IO[bytes], size: int | None = None) -> None:
         """Write a new file. size: an open file's length."""
         with self._saying("write", path):
@@ -97,6 +89,13 @@ class Store:
             for top, _folders, _files in os.walk(self._at(folder), topdown=False):
                 with suppress(OSError):
                     os.rmdir(top)
+
+    def begin(self, folder: str) -> None:
+        """Make a disk's folder, which only one export does. Raises InputError where it is there."""
+        if self.is_local:
+            with self._saying("write", folder):
+                Path(self._at("")).mkdir(parents=True, exist_ok=True)
+                Path(self._at(folder)).mkdir()
 
     def paths(self, folder: str) -> list[str]:
         """Every file below a folder, from there, in order."""

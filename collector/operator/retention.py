@@ -97,6 +97,7 @@ def _empty_if_whole(session: Session, doomed: Doomed) -> int | None:
     partitions.empty_partition(session, doomed.number)
     forget_sums(session, [doomed.number])
     row.final = row.final or found.withdrawn > 0
+    row.withdrawn_exported -= found.withdrawn
     row.deletions += found.reports > 0
     return found.reports
 
@@ -125,6 +126,8 @@ def _delete_page(session: Session, find: FindRules, doomed: Doomed, after: bytes
     if row is not None and is_over and any(report.withdrawn for report in deleted):
         # Late copies of them would be taken, were it opened again.
         row.final = True
+        # Their ids are counted no more: what the next export says stays as it was.
+        row.withdrawn_exported -= sum(report.withdrawn for report in deleted)
     return deleted
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import groupby
 from tempfile import SpooledTemporaryFile
 from typing import IO, NamedTuple
@@ -22,7 +22,7 @@ from pyarrow.parquet import ParquetWriter
 
 from collector.exports.columns import rows_batch, schema_of
 from collector.exports.store import Store, digest_of
-from ldp_client.documents.errors import InputError
+from ldp_client.documents.errors import InputError, LdpkitError
 from schemas import Report, Study
 
 FORMAT = "ldpkit.dataset/1"
@@ -89,15 +89,18 @@ def _all_or_nothing(store: Store, folder: str) -> Iterator[Callable[..., None]]:
     written: list[str] = []
 
     def write(name: str, content: bytes | IO[bytes], size: int | None = None) -> None:
+        store.write(f"{folder}/{name}", content, size)
         written.append(f"{folder}/{name}")
-        store.write(written[-1], content, size)
 
+    store.begin(folder)
     try:
         yield write
         store.settle(folder)
     except BaseException:
         for path in written:
-            store.remove(path)
+            # What went wrong first is said, even where the store is away.
+            with suppress(LdpkitError):
+                store.remove(path)
         store.remove_empty(folder)
         raise
 

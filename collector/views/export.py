@@ -60,8 +60,11 @@ def stream(study_id: str) -> Response:
     with collector.database.read() as session:
         withdrawn = count_withdrawn(session, found.number)
         since = withdrawn_since_export(session, found.number, withdrawn)
-    note = partial(note_export, study=found.number, withdrawn=withdrawn)
-    parts = _noting_the_end(form.stream(found), partial(collector.database.act, note))
+    parts = form.stream(found)
+    if not after:
+        # One that is resumed has reports which may have been withdrawn since: it renews no older copy.
+        note = partial(note_export, study=found.number, withdrawn=withdrawn)
+        parts = _noting_the_end(parts, partial(collector.database.act, note))
     held = HeldParts(collector.exports, parts)
     # The first page is read now, while an error can still become a status.
     response = Response(chain([next(held)], held), content_type=form.media_type)

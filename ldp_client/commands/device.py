@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 def add_device(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Register answer and withdraw."""
-    example = "answer http://127.0.0.1:8000/v1/studies/habits --set hours=8 --set ever=yes"
+    example = "answer http://127.0.0.1:8000/v1/studies/habits --set hours=8 --max-epsilon 4"
     answer = add_command(subparsers, "answer", say("cli.help.answer"), example)
     _add_common(answer)
     answer.add_argument(
@@ -199,6 +199,9 @@ def _answer(device: "Device", study_id: str, arguments: argparse.Namespace) -> s
     """Fetch the study, ask for consent, and answer; the report's id. Raises LdpkitError."""
     study = device.fetch(study_id)
     answers = _answers(study, arguments)
+    if study.channel is not None and study.channel.tokens is not None and not arguments.invitation:
+        # Nothing is spent on a report that could never leave.
+        raise RefusedError.say("device.token_uninvited")
     if study.unit == "holder":
         check_tables(study, answers)
     else:

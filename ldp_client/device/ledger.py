@@ -82,17 +82,17 @@ class Ledger:
         return None if row is None else str(row[0])
 
     def keep_budget(self, stated: str, is_raised: bool = False) -> str:
-        """Keep the first budget that is stated; a larger one later only if it is raised. What is kept then.
+        """Keep the smallest budget that was stated; a larger one only if it is raised. What is kept then.
 
         Raises LedgerError.
         """
         kept = self.budget()
-        if kept is not None and not (is_raised and Fraction(kept) < Fraction(stated)):
+        if kept is not None and not _replaces(stated, kept, is_raised):
             return kept
         with self.writing() as connection:
-            # Of two processes the first one states it, and the larger one raises it.
+            # Another process may have stated one meanwhile.
             row = connection.execute("SELECT epsilon FROM budget").fetchone()
-            if row is None or (is_raised and Fraction(row[0]) < Fraction(stated)):
+            if row is None or _replaces(stated, row[0], is_raised):
                 connection.execute("INSERT OR REPLACE INTO budget VALUES (1, ?)", (stated,))
                 return stated
             return str(row[0])
@@ -182,3 +182,8 @@ def _sync(folder: str) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+def _replaces(stated: str, kept: str, is_raised: bool) -> bool:
+    """Whether a budget that is stated now takes the place of the kept one."""
+    return Fraction(stated) < Fraction(kept) or (is_raised and Fraction(stated) > Fraction(kept))

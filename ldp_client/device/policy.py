@@ -56,8 +56,8 @@ class Policy:
         self.known_digests = None if known is None else [digest.strip().lower() for digest in known]
 
     def hold_to(self, kept: str) -> None:
-        """Allow no more for life than the ledger keeps, whatever was stated now."""
-        self.limits.epsilon = min(self.limits.epsilon, Fraction(kept))
+        """Allow for life what the ledger keeps."""
+        self.limits.epsilon = Fraction(kept)
 
     def refuse_unpublished(self, study: "Study") -> None:
         """Raises RefusedError where digests are known and the study has another: perhaps for one person."""

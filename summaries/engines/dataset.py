@@ -1,7 +1,7 @@
 """Datasets: which Parquet files a study's reports are in, and what their manifest promises of each.
 
-A dataset is `ROOT/study_id=<id>/study_version=<number>/day=<date>/part-<bb>.parquet`, beside
-`_manifest.json` in `ROOT/study_id=<id>`; all reports whose ids begin alike are in parts of one number. ROOT
+A dataset is `ROOT/study_id=<id>/study_version=<number>/part-<bb>.parquet`, beside `_manifest.json`
+in `ROOT/study_id=<id>`; all reports whose ids begin alike are in parts of one number. ROOT
 is a folder, or an address that fsspec opens.
 """
 

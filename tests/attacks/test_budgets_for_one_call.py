@@ -64,9 +64,10 @@ def test_only_the_owner_raises_it(answer, tmp_path, capsys):
     assert "this device's budget for life is 1, and 2.5 is more" in capsys.readouterr().err
     assert answer("--max-epsilon", "2.5", "--raise-budget") == 0
     assert answer() == EXIT_REFUSED
-    # A smaller one holds for one call.
+    # A smaller one is kept, and nothing else raises it again.
     assert answer("--max-epsilon", "2") == EXIT_REFUSED
-    assert told(capsys, tmp_path)["max_epsilon"] == "2.5"
+    assert answer("--max-epsilon", "2.5") == EXIT_REFUSED
+    assert told(capsys, tmp_path)["max_epsilon"] == "2"
 
 
 def test_an_apps_device_holds_to_what_is_kept(tmp_path, capsys):
@@ -76,6 +77,7 @@ def test_an_apps_device_holds_to_what_is_kept(tmp_path, capsys):
     assert Device(tmp_path / "device", "4").epsilon_left == 0
     assert Device(tmp_path / "device", "4", raise_budget=True).epsilon_left == 3
     assert Device(tmp_path / "device", "2").epsilon_left == 1
+    assert Device(tmp_path / "device", "4").epsilon_left == 1
 
 
 def test_of_two_first_calls_at_once_the_first_one_counts(tmp_path, monkeypatch):

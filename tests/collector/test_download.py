@@ -283,7 +283,7 @@ def test_a_summary_that_is_cut_off_or_refused_is_an_error(filled, tmp_path, toke
 
 
 def test_an_export_says_how_many_reports_were_withdrawn_since_the_last_one(filled, tmp_path, capsys, token):
-    """Older copies still have them; the participant's page promises that the next export replaces these."""
+    """Older copies may have them."""
 
     def export(name):
         assert run_export(url, tmp_path / name, "--token", token) == 0
@@ -311,6 +311,14 @@ def test_an_export_that_was_cut_off_is_not_the_last_one(filled):
     assert again.headers["LDPKit-Withdrawn"] == "1"
     assert again.data
     assert filled.export().headers["LDPKit-Withdrawn"] == "0"
+
+
+def test_an_export_that_was_resumed_is_not_the_last_one(filled):
+    """Its first part has a report that was withdrawn before the second."""
+    ids = sorted(report.id for report in filled.sent)
+    filled.withdraw(ids[0])
+    assert filled.export(after=ids[9]).data
+    assert filled.export().headers["LDPKit-Withdrawn"] == "1"
 
 
 @pytest.mark.parametrize("options", [(), ("--summary",), ("--decoded",)])
