@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from summaries.engines import ReportCounts, count_dataset, dask_summary, spark_summary, summarize_dataset
-    from summaries.evidence import PublicColumns, cell_summaries, public_columns
+    from summaries.evidence import cell_summaries
     from summaries.reading import summarize
     from summaries.reducing import check_report, check_study, only_reports
     from summaries.summary import QuestionSummary, Summary
 
 __all__ = [
-    "PublicColumns",
     "QuestionSummary",
     "ReportCounts",
     "Summary",
@@ -23,21 +22,18 @@ __all__ = [
     "count_dataset",
     "dask_summary",
     "only_reports",
-    "public_columns",
     "spark_summary",
     "summarize",
     "summarize_dataset",
 ]
 
 _MODULES = {
-    "PublicColumns": "evidence",
     "QuestionSummary": "summary",
     "Summary": "summary",
     "ReportCounts": "engines",
     "cell_summaries": "evidence",
     "count_dataset": "engines",
     "dask_summary": "engines",
-    "public_columns": "evidence",
     "spark_summary": "engines",
     "summarize": "reading",
     "summarize_dataset": "engines",

@@ -66,7 +66,7 @@ def members(**shapes: Shape) -> Shape:
 
 
 def besides(shape: Shape, **values: Any) -> Shape:
-    """An object of that shape, where earlier releases leave these members out: they have these values."""
+    """An object of that shape, where members that are absent have these values."""
     return lambda value: shape({**values, **value} if isinstance(value, dict) else value)
 
 

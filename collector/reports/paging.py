@@ -12,37 +12,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from collector.problems import broken_off, deleted_reports, unknown_study
-from collector.reports.rules import RuleBook, Rules, require_same
+from collector.reports.rules import Rules, require_same
 from collector.storage import queries
 from collector.storage.database import Database
+
+if TYPE_CHECKING:
+    from collector.context import Collector
 
 PAGE_REPORTS = 10_000
 PAGE_BYTES = 4 << 20
 
 # Of a dated export the day stands behind each row.
 Page = list[queries.StoredRow]
-
-
-class Source(Protocol):
-    """Where reports are read from: a collector, or an Opened database without one."""
-
-    @property
-    def database(self) -> Database:
-        """Studies and reports."""
-
-    @property
-    def rules(self) -> RuleBook:
-        """What the database's studies demand of their reports."""
-
-
-class Opened(NamedTuple):
-    """A database that is read by a program beside the collector."""
-
-    database: Database
-    rules: RuleBook
 
 
 @dataclass(frozen=True)
@@ -70,7 +54,7 @@ class Export:
 
 
 def open_export(
-    source: Source,
+    collector: Collector,
     study_id: str,
     after: bytes = b"",
     through: date | None = None,
@@ -84,7 +68,7 @@ def open_export(
     is not published, or whose reports are deleted; reading on does too, where they were since, or
     some of them: what is left would pass for all of them.
     """
-    with source.database.read() as session:
+    with collector.database.read() as session:
         study = queries.study_state(session, study_id)
         digests = {} if study is None else queries.document_digests(session, study.number)
     if study is None:
@@ -92,9 +76,9 @@ def open_export(
     refuse_gone(study, study_id)
     if deletions not in (None, study.deletions):
         raise broken_off(study_id)
-    rules = {version: source.rules.find(study_id, version) for version in sorted(digests)}
+    rules = {version: collector.rules.find(study_id, version) for version in sorted(digests)}
     require_same(digests, rules.values())
-    following = Following(source.database, study_id, study.number, study.deletions)
+    following = Following(collector.database, study_id, study.number, study.deletions)
     return Export(
         study_id, study.number, rules, _pages(following, rules, after, through, dated), study.deletions
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sqlalchemy.orm import Session
@@ -17,7 +18,7 @@ from collector.problems import (
     deleted_reports,
     unknown_study,
 )
-from collector.reports.paging import Export, Source, open_export, page_limit
+from collector.reports.paging import Export, open_export, page_limit
 from collector.reports.rules import Rules, Tally, require_same
 from collector.storage import queries
 from collector.storage.failures import problem_of
@@ -26,6 +27,9 @@ from collector.storage.sums import Sums, WrongSumsError, add_sums, forget_sums, 
 from schemas import Study
 from summaries import Summary
 from summaries.summary import NEEDS_REPORTS
+
+if TYPE_CHECKING:
+    from collector.context import Collector
 
 # To compute in answer to one request: some ten seconds' work, at 11 µs for a question's part of a cell.
 MOST_HASHES = 1 << 28
@@ -54,43 +58,29 @@ def take_back_reports(
         add_sums(session, study, rules.study.version, -rules.tally.count(payloads))
 
 
-def read_summary(source: Source, study_id: str, version: int | None = None) -> Summary:
-    """The summary of one version's reports, the current one's unless `version` says otherwise.
-
-    Raises ProblemError for a study or version that is not published or has no summary, and for a summary that
-    is not kept and would take too long to count.
-    """
-    return _read_summary(source, study_id, *_find_tally(source, study_id, version))
-
-
-def summary_text(source: Source, study_id: str, version: int | None, counting: Room) -> str:
-    """The document of `read_summary`.
+def summary_text(collector: Collector, study_id: str, version: int | None, counting: Room) -> str:
+    """The summary of one version's reports, the current one's unless `version` says otherwise, as JSON.
 
     counting: room for those that are not kept, held until the document is written: its text takes more
     memory than all else. Raises ProblemError also where there is none.
     """
-    document, tally = _find_tally(source, study_id, version)
+    document, tally = _find_tally(collector, study_id, version)
     if tally.is_kept:
-        return _read_summary(source, study_id, document, tally).to_json()
+        return _read_summary(collector, study_id, document, tally).to_json()
     with counting.hold():
-        return _read_summary(source, study_id, document, tally).to_json()
+        return _read_summary(collector, study_id, document, tally).to_json()
 
 
-def require_summary(source: Source, study_id: str) -> None:
-    """Raises ProblemError where the current version has no summary, or a huge one, whatever its reports."""
-    _find_tally(source, study_id, None)
-
-
-def _find_tally(source: Source, study_id: str, version: int | None) -> tuple[DocumentRow, Tally]:
+def _find_tally(collector: Collector, study_id: str, version: int | None) -> tuple[DocumentRow, Tally]:
     """A version, and how its reports are counted; a ProblemError where there is no summary, or a huge one."""
-    with source.database.read() as session:
+    with collector.database.read() as session:
         document = queries.find_document(session, study_id, version)
         if document is None:
             raise unknown_study(study_id)
         state = queries.study_state(session, study_id)
     if state is not None and state.deleted:
         raise deleted_reports(study_id)
-    rules = source.rules.find(study_id, document.version)
+    rules = collector.rules.find(study_id, document.version)
     require_same({document.version: document.digest}, [rules])
     if rules.study.route is not None:
         raise ProblemError(SUMMARY_IMPOSSIBLE, "its total comes from `ldpkit secure-sum close`", "route")
@@ -103,16 +93,16 @@ def _find_tally(source: Source, study_id: str, version: int | None) -> tuple[Doc
     return document, tally
 
 
-def _read_summary(source: Source, study_id: str, document: DocumentRow, tally: Tally) -> Summary:
+def _read_summary(collector: Collector, study_id: str, document: DocumentRow, tally: Tally) -> Summary:
     if tally.is_kept:
         try:
-            with source.database.read() as session:
+            with collector.database.read() as session:
                 return tally.summary(read_sums(session, document.study, document.version, tally.size))
         except WrongSumsError as error:
             raise problem_of(error) from None
     # Outside of a transaction: SQLite's write-ahead log would grow for as long as one lasts.
     try:
-        return tally.summary(_count_export(open_export(source, study_id), document.version))
+        return tally.summary(_count_export(open_export(collector, study_id), document.version))
     except ProblemError as problem:
         if problem.kind is not REPORTS_DELETED:
             raise

@@ -22,10 +22,8 @@ from summaries import QuestionSummary, Summary
 from summaries.reductions import REDUCTIONS
 
 FORMAT = "ldpkit.transcript/2"
-# Of releases whose nodes did not draw the set.
-UNDRAWN = "ldpkit.transcript/1"
-# Of their files: what nodes confirmed stands before the format, and has formats of its own.
-BEGINNINGS = (FORMAT, UNDRAWN, '{"confirmed":')
+# Of files of transcripts: what nodes confirmed stands before the format, and has formats of its own.
+BEGINNINGS = (FORMAT, '{"confirmed":')
 MAX_BYTES = 1 << 30
 
 
@@ -121,9 +119,6 @@ class Transcript:
     def from_json(cls, text: str | bytes) -> Transcript:
         """Parse a transcript; `total` checks what it says. Raises StatementError."""
         document = parse_json(text, StatementError, MAX_BYTES)
-        if isinstance(document, dict) and document.get("format") == UNDRAWN:
-            problem = "of an earlier release, whose closer named the set: nothing says how it was chosen"
-            raise StatementError("format", problem, code="statement.wrong_format")
         parsed = _SHAPE.read(document, "", StatementError)
         del parsed["format"]
         return cls(**parsed)

@@ -177,8 +177,7 @@ def count_unused(session: Session, study: int) -> int:
         .scalar_one()
         for table in (INVITATIONS, SPENT)
     )
-    # What an earlier release took back after it was used left its tag.
-    return max(0, int(made - spent))
+    return int(made - spent)
 
 
 def carried_values(session: Session, study: int, hashes: Iterable[bytes]) -> dict[bytes, dict[str, str]]:

@@ -287,12 +287,6 @@ def count_reports(session: Session, chosen: Chosen) -> int:
     return int(session.connection().execute(counted).scalar_one())
 
 
-def has_reports(session: Session, study: int) -> bool:
-    """Whether a study has any report, withdrawn ones not counted."""
-    here = (REPORTS.c.study == study, REPORTS.c.payloads != b"")
-    return session.connection().execute(select(REPORTS.c.study).where(*here).limit(1)).first() is not None
-
-
 def date_back(session: Session, after: date, day: date) -> None:
     """Have reports of days after one come on another day."""
     session.connection().execute(update(REPORTS).where(REPORTS.c.day > after).values(day=day))

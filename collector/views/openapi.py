@@ -102,7 +102,6 @@ SCHEMAS: Document = {
     ),
     "Retention": object_of({"retention": {"type": "array", "items": KEPT}}),
     "Deleted": object_of({"id": TEXT, "deleted": COUNT, "complete": {"type": "boolean"}}),
-    "LostReports": object_of({"lost": COUNT}),
     "Invitations": object_of(
         {"invitations": {"type": "array", "items": TEXT}, "warnings": {"type": "array", "items": TEXT}}
     ),

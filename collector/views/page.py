@@ -40,8 +40,6 @@ MOST_WORDS = 200
 # On one page: each takes some milliseconds, and the page is asked for again every few seconds.
 MOST_STUDIES = 50
 TITLES = {kind.name: kind.title for kind in KINDS}
-# Of a question with many parameters, those with the largest means.
-MOST_ROWS = 12
 ASKS = {
     "number": "A number.",
     "choice": "One of {} choices.",

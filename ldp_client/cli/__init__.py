@@ -61,7 +61,7 @@ COLLECTOR_MODULES = (
     "sqlalchemy",
     "werkzeug",
 )
-OTHER_MODULES = {"statsmodels": "demo", "shtab": "completion", "dask": "dask", "pyspark": "spark"}
+OTHER_MODULES = {"statsmodels": "demo", "shtab": "completion"}
 # What a full or broken disk says, also one that only this user has filled.
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 

@@ -13,7 +13,7 @@ import pytest
 
 from collector import create_app
 from collector.problems import ProblemError
-from collector.reports.running_summary import read_summary
+from collector.reports.running_summary import summary_text
 from collector.secure_sum.statements import Statement, set_digest
 from collector.secure_sum.summing import Opener
 from collector.storage.node_keys import NodeKeys
@@ -199,7 +199,7 @@ def test_shares_have_no_running_summary(network):
     network.answer(3)
     collector = network.nodes[0].app.extensions["ldpkit"]
     with raises(ProblemError, "summary-impossible", "its total comes from"):
-        read_summary(collector, "summed")
+        summary_text(collector, "summed", None, collector.counting)
 
 
 def test_an_ordinary_collector_refuses_such_a_study(network, tmp_path):

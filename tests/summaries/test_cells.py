@@ -11,7 +11,7 @@ from ldp_client.cli import main
 from ldp_client.documents.errors import InputError, ReportError, SummaryError
 from ldp_client.mechanisms import mechanisms_of
 from schemas import Report, Study
-from summaries import Summary, cell_summaries, public_columns, summarize
+from summaries import Summary, cell_summaries, summarize
 from summaries.cells import cell_at, cell_of, keeps_cells
 from summaries.reading import load_summary
 from tests import studies
@@ -163,24 +163,11 @@ def test_a_report_with_other_values_than_the_study_lists_is_refused():
         summarize(STUDY, [REPORTS[0], twice])
 
 
-@pytest.mark.parametrize("ask_one", [False, True])
-def test_columns_are_those_of_the_reports(ask_one):
-    study = Study({**STUDY.document, "ask_one": ask_one})
-    reports = reports_of(study, 30)
-    columns = public_columns(study, reports)
-    assert columns.public["region"].tolist() == [report.public["region"] for report in reports]
-    assert columns.public["age"].tolist() == [float(report.public["age"]) for report in reports]
-    for name, payloads in columns.payloads.items():
-        assert [bytes(row) for row in payloads] == [reports[row].payloads[name] for row in columns.rows[name]]
-        assert columns.rows[name].tolist() == [row for row in range(30) if name in reports[row].payloads]
-
-
 def test_without_public_fields_there_are_no_cells():
     study = Study(studies.document(studies.YES_NO))
     assert summarize(study, reports_of(study, 5)).cells is None
-    for function in (cell_summaries, public_columns):
-        with raises(InputError, "summary.no_public_fields"):
-            function(study, [])
+    with raises(InputError, "summary.no_public_fields"):
+        cell_summaries(study, [])
 
 
 def test_cells_are_numbered_with_the_last_field_fastest():
