@@ -110,7 +110,7 @@ def in_lines(status: Mapping[str, Any]) -> list[str]:
     ]
     if invitations is not None:
         lines.append(f"invited\t{counted(invitations, 'invitation')} left")
-    if status["issuer"] is not None:
+    if status.get("issuer") is not None:
         lines.append(f"tokens\tof {status['issuer']}, one a report")
     return [*lines, *(f"look after: {line}" for line in status["attention"])]
 
