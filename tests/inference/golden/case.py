@@ -1,0 +1,105 @@
+"""What a golden fit is of: a study and its reports, how it is fitted, and what its posterior should be."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from inference import analyse, fit
+from inference.analyses.population import Population
+from ldp_client import mechanisms_of
+from ldp_client.answering import perturb_answers
+from ldp_client.core.randomness import NotForRealAnswers
+from schemas import Report, Study
+from tests import studies
+from tests.inference.golden.reference import Target, Values
+from tests.statistics import seeded
+
+Draws = dict[str, Values]
+Question = Mapping[str, Any]
+NUTS = "NUTS of this code"
+
+
+class Collected(NamedTuple):
+    """A study with its reports."""
+
+    study: Study
+    reports: list[Report]
+
+    @property
+    def digest(self) -> str:
+        """Of what was reported, whatever the study document and report ids look like."""
+        rows = [(sorted(one.payloads.items()), sorted((one.public or {}).items())) for one in self.reports]
+        return hashlib.sha256(repr(rows).encode()).hexdigest()
+
+    def payloads(self, question: str) -> list[bytes]:
+        """Of all people, in their order."""
+        return [report.payloads[question] for report in self.reports]
+
+
+@dataclass(frozen=True)
+class Case:
+    """data: what is fitted. draws: of its posterior by this code.
+
+    target: the posterior under so many times the stated noise; None where that is no matter of 30 lines.
+    decisive: with so many reports that a noise scale 3 % off shows. slow: long.
+    """
+
+    data: Callable[[], Any]
+    draws: Callable[[Any], Draws]
+    target: Callable[[Any, float], Target] | None
+    slow: bool = False
+    decisive: bool = False
+
+
+def collected(
+    name: str,
+    questions: Question | Sequence[Question],
+    people: Sequence[Any],
+    **fields: Any,
+) -> Collected:
+    """A study of one question, or some, and a report of each person.
+
+    people: their answers to the one question, or {question or public field: answer}. name: what seeds noise.
+    """
+    asked = [questions] if isinstance(questions, Mapping) else list(questions)
+    study = Study(studies.document(*map(dict, asked), **fields))
+    mechanisms, source = mechanisms_of(study), seeded(name)
+    alone = asked[0]["id"] if isinstance(questions, Mapping) else None
+    answers = [{alone: one} if alone else one for one in people]
+    if any(question.repeats for question in study.questions):
+        return Collected(study, [_kept(study, place, one, source) for place, one in enumerate(answers)])
+    return Collected(study, [perturb_answers(study, mechanisms, one, source) for one in answers])
+
+
+def _kept(study: Study, place: int, answers: Mapping[str, Any], source: NotForRealAnswers) -> Report:
+    """The first report of a person whose permanent answer is kept elsewhere."""
+    payloads = {name: mechanisms_of(study)[name].perturb(one, source) for name, one in answers.items()}
+    return Report(f"{place:032x}", study.id, study.version, study.digest, payloads)
+
+
+def fitted(data: Collected) -> Draws:
+    """The posterior of a study's only question."""
+    (posterior,) = fit(data.study, data.reports, false_reports=0).values()
+    return dict(posterior.draws)
+
+
+def analysed(formula: str, priors: Mapping[str, Any], **options: Any) -> Callable[[Collected], Draws]:
+    """Of a formula: parameters, and the quantities that follow from them."""
+    over = Population(**options) if options else None
+
+    def draws(data: Collected) -> Draws:
+        found = analyse(data.study, data.reports, formula, priors=priors, false_reports=0, population=over)
+        return {**found.draws, **{one.name: np.asarray(one.draws) for one in found.quantities}}
+
+    return draws
+
+
+def stated(distribution: str, **numbers: object) -> dict[str, object]:
+    """A prior as a study states it."""
+    said = {key: value if isinstance(value, (list, dict)) else str(value) for key, value in numbers.items()}
+    return {"distribution": distribution, **said}

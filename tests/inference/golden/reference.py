@@ -1,0 +1,199 @@
+"""Posteriors without the code under test: on a grid or by importance sampling, of a written-out density."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special, stats
+
+Values = NDArray[np.float64]
+# Of each parameter its values at many points, (points,) or (points, entries).
+Points = Mapping[str, Values]
+
+# Degrees of freedom of the proposal, whose tails are then heavier than those of the posteriors here.
+FREEDOM = 6
+ADAPTED, DRAWN, CHUNK, ROUNDS = 8_000, 100_000, 2_500, 80
+# A grid has so many points along each axis, up to so many posterior sds from the middle.
+GRID_POINTS, GRID_SDS = {1: 2001, 2: 161}, 14.0
+LARGEST_EDGE = 1e-5
+FEWEST_EFFECTIVE = 8_000
+
+
+@dataclass(frozen=True)
+class Target:
+    """A posterior.
+
+    space: {parameter: its support}, "real", "positive", "share", "correlation", "simplex k" or "ordered k".
+    log_density: prior and likelihood at points. quantities: what is compared, by default all parameters.
+    start: where the search begins, by default at the middle of each support.
+    """
+
+    space: Mapping[str, str]
+    log_density: Callable[[Points], Values]
+    quantities: Callable[[Points], Points] = dict
+    start: Mapping[str, float] | None = None
+
+
+class Moments(NamedTuple):
+    """Mean and sd of a quantity, and by how much the reference itself may be off."""
+
+    mean: float
+    mean_error: float
+    sd: float
+    sd_error: float
+
+
+class Reference(NamedTuple):
+    """How a posterior was found, and its quantities."""
+
+    source: str
+    quantities: dict[str, Moments]
+
+
+def _width(support: str) -> int:
+    kind, _, entries = support.partition(" ")
+    return int(entries or 1) - (kind == "simplex")
+
+
+def _placed(support: str, z: Values) -> tuple[Values, Values]:
+    """From free numbers (points, width) to values, and the log Jacobian (points,)."""
+    kind = support.partition(" ")[0]
+    if kind == "simplex":
+        shares = special.softmax(np.column_stack([np.zeros(len(z)), z]), axis=1)
+        return shares, np.sum(np.log(shares), axis=1)
+    if kind == "ordered":
+        steps = np.column_stack([z[:, :1], np.exp(z[:, 1:])])
+        return np.cumsum(steps, axis=1), np.sum(z[:, 1:], axis=1)
+    one = z[:, 0]
+    if kind == "positive":
+        return np.exp(one), one
+    if kind == "share":
+        return special.expit(one), special.log_expit(one) + special.log_expit(-one)
+    if kind == "correlation":
+        return np.tanh(one), np.log1p(-(np.tanh(one) ** 2))
+    return (z if " " in support else one), np.zeros(len(z))
+
+
+def _free(support: str, value: float) -> float:
+    kind = support.partition(" ")[0]
+    return float(
+        {"positive": np.log, "share": special.logit, "correlation": np.arctanh}.get(kind, float)(value)
+    )
+
+
+def points_at(target: Target, z: Values) -> tuple[dict[str, Values], Values]:
+    """The parameters at free numbers (points, dimensions), and the log Jacobian."""
+    found, jacobian, place = {}, np.zeros(len(z)), 0
+    for name, support in target.space.items():
+        width = _width(support)
+        found[name], own = _placed(support, z[:, place : place + width])
+        jacobian, place = jacobian + own, place + width
+    return found, jacobian
+
+
+def _log_densities(target: Target, z: Values) -> Values:
+    parts = []
+    for first in range(0, len(z), CHUNK):
+        points, jacobian = points_at(target, z[first : first + CHUNK])
+        parts.append(target.log_density(points) + jacobian)
+    logs = np.concatenate(parts)
+    return np.where(np.isfinite(logs), logs, -np.inf)
+
+
+def _effective(logs: Values) -> float:
+    weights = np.exp(logs - logs.max())
+    return float(weights.sum() ** 2 / np.sum(weights**2))
+
+
+def _tempered(logs: Values) -> tuple[float, Values]:
+    """The largest power of the weights, up to one, that leaves an eighth of the draws effective."""
+    low, high = 0.0, 1.0
+    finite = np.maximum(logs, -1e6 + logs.max())
+    if _effective(finite) < len(logs) / 8:
+        for _ in range(30):
+            middle = (low + high) / 2
+            low, high = (middle, high) if _effective(middle * finite) >= len(logs) / 8 else (low, middle)
+        high = low
+    weights = np.exp(high * (finite - finite.max()))
+    return high, weights / weights.sum()
+
+
+def _proposal(mean: Values, covariance: Values) -> stats.rv_continuous:
+    return stats.multivariate_t(mean, covariance * (FREEDOM - 2) / FREEDOM, FREEDOM)
+
+
+def _fitted(target: Target) -> tuple[Values, Values]:
+    """Mean and covariance of the posterior's free numbers, by importance sampling of tempered weights."""
+    random = np.random.default_rng(1)
+    start = target.start or {}
+    mean = np.concatenate(
+        [
+            np.full(_width(support), _free(support, start[name]) if name in start else 0.0)
+            for name, support in target.space.items()
+        ]
+    )
+    covariance, settled = np.eye(len(mean)), 0
+    for _ in range(ROUNDS):
+        proposal = _proposal(mean, covariance)
+        z = np.reshape(proposal.rvs(ADAPTED, random_state=random), (ADAPTED, -1))
+        power, weights = _tempered(_log_densities(target, z) - proposal.logpdf(z))
+        mean = weights @ z
+        covariance = (z - mean).T @ ((z - mean) * weights[:, None]) + 1e-12 * np.eye(len(mean))
+        settled += power == 1.0
+        if settled == 3:
+            return mean, covariance
+    raise ArithmeticError("the proposal does not settle")
+
+
+def _moments(values: Values, weights: Values) -> tuple[float, float]:
+    mean = float(weights @ values)
+    return mean, float(np.sqrt(weights @ (values - mean) ** 2))
+
+
+def _by_grid(target: Target, mean: Values, covariance: Values) -> dict[str, Moments]:
+    many = GRID_POINTS[len(mean)]
+    steps = np.linspace(-GRID_SDS, GRID_SDS, many)
+    places = np.stack(np.meshgrid(*[steps] * len(mean), indexing="ij"), axis=-1).reshape(-1, len(mean))
+    coarse = np.all(np.round((places + GRID_SDS) / (steps[1] - steps[0])).astype(int) % 2 == 0, axis=1)
+    z = mean + places @ np.linalg.cholesky(covariance).T
+    logs = _log_densities(target, z)
+    weights = np.exp(logs - logs.max())
+    edge = np.any(np.abs(places) > GRID_SDS - 1e-9, axis=1)
+    if weights[edge].sum() > LARGEST_EDGE * weights.sum():
+        raise ArithmeticError("the grid does not hold the posterior")
+    found = {}
+    for name, values in target.quantities(points_at(target, z)[0]).items():
+        whole = _moments(values, weights / weights.sum())
+        half = _moments(values[coarse], weights[coarse] / weights[coarse].sum())
+        found[name] = Moments(whole[0], abs(whole[0] - half[0]), whole[1], abs(whole[1] - half[1]))
+    return found
+
+
+def _by_importance(target: Target, mean: Values, covariance: Values) -> dict[str, Moments]:
+    proposal = _proposal(mean, covariance)
+    z = proposal.rvs(DRAWN, random_state=np.random.default_rng(2))
+    logs = _log_densities(target, z) - proposal.logpdf(z)
+    if _effective(logs) < FEWEST_EFFECTIVE:
+        raise ArithmeticError(f"only {_effective(logs):.0f} draws are effective")
+    weights = np.exp(logs - logs.max())
+    weights /= weights.sum()
+    found = {}
+    for name, values in target.quantities(points_at(target, z)[0]).items():
+        own, sd = _moments(values, weights)
+        squares = (values - own) ** 2
+        mean_error = float(np.sqrt(np.sum(weights**2 * squares)))
+        sd_error = float(np.sqrt(np.sum(weights**2 * (squares - sd**2) ** 2)) / (2 * sd))
+        found[name] = Moments(own, mean_error, sd, sd_error)
+    return found
+
+
+def solved(target: Target) -> Reference:
+    """The posterior's quantities: on a grid of one or two dimensions, else by importance sampling."""
+    mean, covariance = _fitted(target)
+    if len(mean) in GRID_POINTS:
+        return Reference("grid", _by_grid(target, mean, covariance))
+    return Reference("importance sampling", _by_importance(target, mean, covariance))
