@@ -21,7 +21,6 @@ from tests.statistics import seeded
 
 Draws = dict[str, Values]
 Question = Mapping[str, Any]
-NUTS = "NUTS of this code"
 
 
 class Collected(NamedTuple):
@@ -45,15 +44,16 @@ class Collected(NamedTuple):
 class Case:
     """data: what is fitted. draws: of its posterior by this code.
 
-    target: the posterior under so many times the stated noise; None where that is no matter of 30 lines.
-    decisive: with so many reports that a noise scale 3 % off shows. slow: long.
+    target: the posterior that it should be, under so many times the stated noise.
+    decisive: with so many reports that a noise scale 3 % off shows. fails: what a known
+    fault raises.
     """
 
     data: Callable[[], Any]
     draws: Callable[[Any], Draws]
-    target: Callable[[Any, float], Target] | None
-    slow: bool = False
+    target: Callable[[Any, float], Target]
     decisive: bool = False
+    fails: type[Exception] | None = None
 
 
 def collected(
@@ -88,12 +88,22 @@ def fitted(data: Collected) -> Draws:
     return dict(posterior.draws)
 
 
-def analysed(formula: str, priors: Mapping[str, Any], **options: Any) -> Callable[[Collected], Draws]:
-    """Of a formula: parameters, and the quantities that follow from them."""
+def analysed(
+    formula: str, priors: Mapping[str, Any], family: str | None = None, **options: Any
+) -> Callable[[Collected], Draws]:
+    """Of a formula: parameters, and the quantities that follow from them. options: of a Population."""
     over = Population(**options) if options else None
 
     def draws(data: Collected) -> Draws:
-        found = analyse(data.study, data.reports, formula, priors=priors, false_reports=0, population=over)
+        found = analyse(
+            data.study,
+            data.reports,
+            formula,
+            priors=priors,
+            family=family,
+            population=over,
+            false_reports=0,
+        )
         return {**found.draws, **{one.name: np.asarray(one.draws) for one in found.quantities}}
 
     return draws

@@ -205,7 +205,7 @@ def _case(question: Question, people: int, target: Callable[[Collected, float], 
         name = f"{question['mechanism']['name']} of {question['id']}"
         return collected(name, question, answers)
 
-    return Case(data, fitted, target, slow=people == MANY, decisive=people == MANY)
+    return Case(data, fitted, target, decisive=people == MANY)
 
 
 OF_ONE = ("randomized_response", "oue", "sue", "subset_selection", "olh", "hadamard")
@@ -220,9 +220,10 @@ CASES: dict[str, Case] = {
     **{name: _case(one, PEOPLE, _target_of_shares(one)) for name, one in MULTINOMIALS.items()},
     "scale, randomized_response": _case(SCALE, PEOPLE, _target_of_scale),
     "multinomial of unknown concentration": _case(LEARNT, PEOPLE, _target_of_concentration),
-    "many, multinomial, subset_selection": _case(
-        MULTINOMIALS["multinomial, subset_selection"],
-        MANY,
-        _target_of_shares(MULTINOMIALS["multinomial, subset_selection"]),
-    ),
+    **{
+        f"many, {name}": _case(MULTINOMIALS[name], MANY, _target_of_shares(MULTINOMIALS[name]))
+        for name in ("multinomial, subset_selection", "multinomial, olh", "multinomial, hadamard")
+    },
+    "many, bernoulli with refusals": _case(REFUSABLE, MANY, _target_with_refusals),
+    "many, scale, randomized_response": _case(SCALE, MANY, _target_of_scale),
 }

@@ -99,7 +99,9 @@ def _log_densities(target: Target, z: Values) -> Values:
     parts = []
     for first in range(0, len(z), CHUNK):
         points, jacobian = points_at(target, z[first : first + CHUNK])
-        parts.append(target.log_density(points) + jacobian)
+        # Far out nothing is possible.
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            parts.append(target.log_density(points) + jacobian)
     logs = np.concatenate(parts)
     return np.where(np.isfinite(logs), logs, -np.inf)
 

@@ -1,0 +1,287 @@
+"""Golden fits of numbers: laws cut off at both bounds, with noise; reports are counted in fine cells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+import numpy as np
+from scipy import optimize, stats
+
+from tests import studies
+from tests.inference.golden.case import Case, Collected, Question, collected, fitted, stated
+from tests.inference.golden.reference import Points, Target, Values
+
+PEOPLE, MANY = 2_000, 40_000
+WORD = 1 << 20
+DELTA = 1e-6
+# Cells of answers between the bounds, and of reports for each distance between the bounds.
+ANSWERS, REPORTS = 200, 60
+NOISE = {"laplace": stats.laplace, "gaussian": stats.norm}
+LAPLACE = {"name": "laplace", "epsilon": "4"}
+GAUSSIAN = {"name": "gaussian", "epsilon": "20", "delta": "1e-6"}
+Law = Callable[[Points], Any]
+
+
+@cache
+def gaussian_scale(epsilon: float, largest: float = DELTA) -> float:
+    """The standard deviation that hides a distance of 1 (Balle and Wang 2018, theorem 8)."""
+
+    def delta(sd: float) -> float:
+        half, rest = 0.5 / sd, epsilon * sd
+        return float(stats.norm.cdf(half - rest) - np.exp(epsilon) * stats.norm.cdf(-half - rest))
+
+    return float(optimize.brentq(lambda sd: delta(sd) - largest, 0.05, 500))
+
+
+def noise_of(mechanism: Question) -> float:
+    """The noise's scale where the bounds are 0 and 1."""
+    epsilon = float(mechanism["epsilon"])
+    return 1 / epsilon if mechanism["name"] == "laplace" else gaussian_scale(epsilon)
+
+
+def _whole(payloads: list[bytes]) -> Values:
+    return np.array([int.from_bytes(payload, "big", signed=True) for payload in payloads], float)
+
+
+def masses_of(law: Any, low: float, high: float) -> Values:
+    """(ANSWERS + 2, points): of a law what lies below the bounds, in each cell between them, and above."""
+    edges = np.linspace(low, high, ANSWERS + 1)[:, None]
+    return np.vstack([law.cdf(edges[:1]), np.diff(law.cdf(edges), axis=0), law.sf(edges[-1:])])
+
+
+def whole_masses_of(law: Any, high: int) -> Values:
+    """(high + 1, points): of a law on whole numbers from 0, what lies above counted at the upper bound."""
+    return np.vstack([law.pmf(np.arange(high)[:, None]), law.sf(np.array([[high - 1]]))])
+
+
+def places_of(whole: int) -> Values:
+    """Where answers lie between 0 and 1: whole numbers to the upper bound, or at the ends and in cells."""
+    if whole:
+        return np.arange(whole + 1) / whole
+    return np.concatenate([[0.0], (np.arange(ANSWERS) + 0.5) / ANSWERS, [1.0]])
+
+
+def counted(payloads: list[bytes], mechanism: Question, places: Values, scale: float) -> Values:
+    """(cells with reports, places + 1): P(a report in the cell | an answer at a place), and how many are."""
+    width = noise_of(mechanism)
+    reports, reach = _whole(payloads) / WORD * width, 14 * width
+    edges = np.linspace(-reach, 1 + reach, 1 + round(REPORTS * (1 + 2 * reach)))
+    edges = np.concatenate([[-np.inf], edges, [np.inf]])
+    counts = np.histogram(reports, edges)[0]
+    kept = counts > 0
+    chances = np.diff(NOISE[mechanism["name"]].cdf((edges[:, None] - places) / (width * scale)), axis=0)
+    return np.column_stack([chances[kept], counts[kept]])
+
+
+def log_likelihood(table: Values, masses: Values) -> Values:
+    """Of laws with so much at each place, (places, points)."""
+    return np.asarray(table[:, -1] @ np.log(table[:, :-1] @ masses))
+
+
+def _question(model: str, bounds: tuple[int, int], mechanism: Question, **priors: Any) -> dict[str, Any]:
+    asked = {**studies.NUMBER, "bounds": [str(end) for end in bounds], "mechanism": dict(mechanism)}
+    return {**asked, "model": {"name": model, "prior": priors}}
+
+
+def prior_of(said: Question) -> Any:
+    """A stated prior as SciPy has it."""
+    numbers = {key: float(value) for key, value in said.items() if key != "distribution"}
+    laws: Mapping[str, Callable[..., Any]] = {
+        "normal": lambda loc, scale: stats.norm(loc, scale),
+        "gamma": lambda shape, rate: stats.gamma(shape, scale=1 / rate),
+        "log_normal": lambda loc, scale: stats.lognorm(scale, scale=np.exp(loc)),
+        "half_normal": lambda scale: stats.halfnorm(scale=scale),
+        "beta": lambda a, b: stats.beta(a, b),
+        "inverse_gamma": lambda shape, scale: stats.invgamma(shape, scale=scale),
+        "student_t": lambda degrees_of_freedom, loc, scale: stats.t(degrees_of_freedom, loc, scale),
+        "uniform": lambda low, high: stats.uniform(low, high - low),
+    }
+    return laws[said["distribution"]](**numbers)
+
+
+def log_prior(priors: Mapping[str, Question], points: Points) -> Values:
+    """Of independent parameters."""
+    return np.asarray(sum(prior_of(said).logpdf(points[name]) for name, said in priors.items()))
+
+
+# Of each model its law at points.
+LAWS: Mapping[str, Law] = {
+    "normal": lambda at: stats.norm(at["mean"], at["sd"]),
+    "exponential": lambda at: stats.expon(scale=1 / at["rate"]),
+    "lognormal": lambda at: stats.lognorm(at["log_sd"], scale=np.exp(at["log_mean"])),
+    "gamma": lambda at: stats.gamma(at["shape"], scale=at["mean"] / at["shape"]),
+    "weibull": lambda at: stats.weibull_min(at["shape"], scale=at["scale"]),
+    "poisson": lambda at: stats.poisson(at["rate"]),
+    "geometric": lambda at: stats.geom(at["p"], loc=-1),
+}
+WHOLE = ("poisson", "geometric")
+
+
+def _law(question: Question, points: Points) -> Any:
+    low, high = map(float, question["bounds"])
+    if question["model"]["name"] == "beta":
+        return stats.beta(points["a"], points["b"], low, high - low)
+    return LAWS[question["model"]["name"]](points)
+
+
+def _masses(question: Question, points: Points) -> Values:
+    low, high = map(float, question["bounds"])
+    law = _law(question, points)
+    whole = question["model"]["name"] in WHOLE
+    return whole_masses_of(law, int(high)) if whole else masses_of(law, low, high)
+
+
+def _space(question: Question) -> dict[str, str]:
+    kinds = {"mean": "real", "log_mean": "real", "p": "share"}
+    kinds |= {"mean": "positive"} if question["model"]["name"] == "gamma" else {}
+    return {name: kinds.get(name, "positive") for name in question["model"]["prior"]}
+
+
+def target_of(question: Question, start: Mapping[str, float]) -> Callable[[Collected, float], Target]:
+    """The posterior of a number's law from its reports."""
+    whole = int(question["bounds"][1]) if question["model"]["name"] in WHOLE else 0
+    priors = question["model"]["prior"]
+
+    def target(data: Collected, scale: float) -> Target:
+        table = counted(data.payloads(question["id"]), question["mechanism"], places_of(whole), scale)
+
+        def log_density(points: Points) -> Values:
+            return log_likelihood(table, _masses(question, points)) + log_prior(priors, points)
+
+        return Target(_space(question), log_density, start=start)
+
+    return target
+
+
+def _target_with_refusals(data: Collected, scale: float) -> Target:
+    """A coin tells whether there is a number, with half of epsilon; who refuses sends noise on the middle."""
+    payloads, mechanism = data.payloads("hours"), REFUSABLE["mechanism"]
+    numbers, coins = [one[:-1] for one in payloads], np.array([one[-1] for one in payloads])
+    true = 1 / (1 + np.exp(-float(mechanism["epsilon"]) / 2 / scale))
+    places = np.append(places_of(0), 0.5)
+    tables = [
+        counted(
+            [one for one, own in zip(numbers, coins, strict=True) if own == coin], mechanism, places, scale
+        )
+        for coin in (0, 1)
+    ]
+    priors = REFUSABLE["model"]["prior"]
+
+    def log_density(points: Points) -> Values:
+        answers, refused = _masses(REFUSABLE, points), points["refused"]
+        total = log_prior(priors, points)
+        for table, told in zip(tables, (true, 1 - true), strict=True):
+            masses = np.vstack([(1 - refused) * told * answers, refused * (1 - told)])
+            total = total + log_likelihood(table, masses)
+        return total
+
+    start = {"mean": 5, "sd": 2, "refused": 0.2}
+    return Target({**_space(REFUSABLE), "refused": "share"}, log_density, start=start)
+
+
+NORMAL = _question(
+    "normal", (0, 12), LAPLACE, mean=stated("normal", loc=5, scale=4), sd=stated("gamma", shape=2, rate="0.6")
+)
+REFUSABLE = {
+    **NORMAL,
+    "refusal": {"share": "0.5"},
+    "model": {"name": "normal", "prior": {**NORMAL["model"]["prior"], "refused": stated("beta", a=1, b=4)}},
+}
+NORMAL_GAUSSIAN = {
+    **NORMAL,
+    "mechanism": GAUSSIAN,
+    "model": {
+        "name": "normal",
+        "prior": {
+            "mean": stated("student_t", degrees_of_freedom=4, loc=5, scale=2),
+            "sd": stated("half_normal", scale=3),
+        },
+    },
+}
+QUESTIONS: dict[str, tuple[dict[str, Any], dict[str, float]]] = {
+    "normal, laplace": (NORMAL, {"mean": 5.0, "sd": 2.0}),
+    "normal, gaussian": (NORMAL_GAUSSIAN, {"mean": 5.0, "sd": 2.0}),
+    "exponential, laplace": (
+        _question("exponential", (0, 12), LAPLACE, rate=stated("log_normal", loc=-1, scale=1)),
+        {"rate": 0.3},
+    ),
+    "lognormal, laplace": (
+        _question(
+            "lognormal",
+            (0, 12),
+            LAPLACE,
+            log_mean=stated("normal", loc=1, scale=1),
+            log_sd=stated("inverse_gamma", shape=3, scale=1),
+        ),
+        {"log_mean": 1.0, "log_sd": 0.5},
+    ),
+    "gamma, laplace": (
+        _question(
+            "gamma",
+            (0, 12),
+            LAPLACE,
+            shape=stated("gamma", shape=3, rate=1),
+            mean=stated("gamma", shape=2, rate="0.5"),
+        ),
+        {"shape": 3.0, "mean": 4.0},
+    ),
+    "weibull, gaussian": (
+        _question(
+            "weibull",
+            (0, 12),
+            GAUSSIAN,
+            shape=stated("gamma", shape=3, rate="1.5"),
+            scale=stated("gamma", shape=2, rate="0.4"),
+        ),
+        {"shape": 2.0, "scale": 5.0},
+    ),
+    "beta, laplace": (
+        _question(
+            "beta",
+            (0, 12),
+            LAPLACE,
+            a=stated("gamma", shape=3, rate=1),
+            b=stated("gamma", shape=3, rate="0.5"),
+        ),
+        {"a": 2.0, "b": 4.0},
+    ),
+    "poisson, laplace": (
+        _question("poisson", (0, 12), LAPLACE, rate=stated("gamma", shape=2, rate="0.4")),
+        {"rate": 3.0},
+    ),
+    "geometric, laplace": (
+        _question("geometric", (0, 12), LAPLACE, p=stated("beta", a=2, b=3)),
+        {"p": 0.3},
+    ),
+}
+
+
+def _answers(question: Question, truth: Mapping[str, float], people: int) -> list[Any]:
+    law = _law(question, {name: np.array(value) for name, value in truth.items()})
+    drawn = np.asarray(law.rvs(people, random_state=np.random.default_rng(20261128)))
+    return list(drawn.tolist())
+
+
+def _case(name: str, people: int) -> Case:
+    question, truth = QUESTIONS[name]
+
+    def data() -> Collected:
+        return collected(name, question, _answers(question, truth, people))
+
+    return Case(data, fitted, target_of(question, truth), decisive=people == MANY)
+
+
+def _with_refusals() -> Collected:
+    numbers = _answers(NORMAL, {"mean": 5.0, "sd": 2.0}, PEOPLE)
+    refuses = np.random.default_rng(4).random(PEOPLE) < 0.2
+    people = [None if away else one for one, away in zip(numbers, refuses, strict=True)]
+    return collected("refusable", REFUSABLE, people)
+
+
+CASES: dict[str, Case] = {
+    **{name: _case(name, PEOPLE) for name in QUESTIONS},
+    "normal with refusals, laplace": Case(_with_refusals, fitted, _target_with_refusals),
+    "many, lognormal, laplace": _case("lognormal, laplace", MANY),
+}

@@ -1,0 +1,221 @@
+"""Golden fits of secure sums: one total of all devices, with the noise of all that took part."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from inference import Summary, fit
+from ldp_client import mechanisms_of
+from schemas import Study
+from summaries import QuestionSummary
+from tests import studies
+from tests.inference.golden.case import Case, Draws, Question
+from tests.inference.golden.choices import BERNOULLI, CONCENTRATION, DIRICHLET, LABELS
+from tests.inference.golden.numbers import NORMAL, gaussian_scale, log_prior, masses_of
+from tests.inference.golden.records import (
+    DISTANCE,
+    PAIRS,
+    PRIORS,
+    factors_of,
+    linear_moments,
+    log_normal_density,
+    people,
+    question_of,
+    regression,
+)
+from tests.inference.golden.reference import Points, Target, Values
+from tests.statistics import seeded
+
+DEVICES, TOLERATED = 1_000, 50
+STATED = {"name": "summed_gaussian", "epsilon": "1", "delta": "1e-6"}
+NODES = [f"https://{name}.example#" + f"a{place}" * 32 + f"b{place}" * 32 for place, name in enumerate("abc")]
+# Of the devices' noise together, where neighbours' vectors are 1 apart.
+NOISE = gaussian_scale(1.0) * np.sqrt(DEVICES / (DEVICES - TOLERATED - 1))
+
+
+class Total(NamedTuple):
+    """A study and the sum that its nodes found."""
+
+    study: Study
+    total: Values
+
+    @property
+    def digest(self) -> str:
+        """Of the sum."""
+        return hashlib.sha256(repr(self.total.tolist()).encode()).hexdigest()
+
+    def scaled(self, distance: float) -> Values:
+        """In units of what devices add up, where neighbours' vectors are so far apart in these units."""
+        return self.total / 2.0**20 / np.sqrt(DEVICES - TOLERATED - 1) * distance * gaussian_scale(1.0)
+
+
+def summed(question: Question, answers: list[Any]) -> Total:
+    """What the nodes find: the sum of all devices' vectors."""
+    route = {"name": "secure_sum", "nodes": NODES, "clients": DEVICES, "tolerate": TOLERATED}
+    study = Study(studies.document(dict(question), route=route))
+    mechanism, source = mechanisms_of(study)[question["id"]], seeded(question["id"], "summed")
+    vectors = [mechanism.noisy_vector(mechanism.quantise(one), source) for one in answers]  # type: ignore[attr-defined]
+    return Total(study, np.sum([np.frombuffer(one, "<i8") for one in vectors], axis=0))
+
+
+def fitted(data: Total) -> Draws:
+    """The posterior of the only question."""
+    (question,) = data.study.questions
+    part = QuestionSummary(DEVICES, np.asarray(data.total, np.int64))
+    summary = Summary(data.study.id, data.study.version, data.study.digest, {question.id: part})
+    return dict(fit(data.study, summary, false_reports=0)[question.id].draws)
+
+
+def _share(data: Total, scale: float) -> Target:
+    (yes,) = data.scaled(1.0)
+
+    def log_density(points: Points) -> Values:
+        p = points["p"]
+        spread = np.sqrt(DEVICES * p * (1 - p) + (NOISE * scale) ** 2)
+        return np.asarray(stats.norm.logpdf(yes, DEVICES * p, spread) + stats.beta.logpdf(p, 2, 3))
+
+    return Target({"p": "share"}, log_density)
+
+
+def _counts(total: Values, shares: Values, noise: float) -> Values:
+    """log density of counts with noise, of shares (points, choices)."""
+    spread = DEVICES * (
+        np.einsum("pi,ij->pij", shares, np.eye(len(total))) - shares[:, :, None] * shares[:, None]
+    )
+    return log_normal_density(total - DEVICES * shares, spread + noise**2 * np.eye(len(total)))
+
+
+def _shares(data: Total, scale: float) -> Target:
+    total = data.scaled(2**0.5)
+
+    def log_density(points: Points) -> Values:
+        prior = np.log(points["p"]) @ (CONCENTRATION - 1)
+        return np.asarray(_counts(total, points["p"], NOISE * 2**0.5 * scale) + prior)
+
+    def quantities(points: Points) -> Points:
+        return {f"p[{label}]": points["p"][:, place] for place, label in enumerate(LABELS)}
+
+    return Target({"p": "simplex 3"}, log_density, quantities)
+
+
+def _normal(points: Points) -> Values:
+    return masses_of(stats.norm(points["mean"], points["sd"]), 0.0, 12.0)
+
+
+def _cells(data: Total, scale: float) -> Target:
+    """A histogram of 8 cells, people beyond the bounds in the outer ones."""
+    total = data.scaled(2**0.5)
+
+    def log_density(points: Points) -> Values:
+        masses = _normal(points)
+        cells = masses[1:-1].reshape(8, -1, masses.shape[1]).sum(axis=1)
+        cells[0], cells[-1] = cells[0] + masses[0], cells[-1] + masses[-1]
+        found = _counts(total, cells.T, NOISE * 2**0.5 * scale)
+        return np.asarray(found + log_prior(NORMAL["model"]["prior"], points))
+
+    return Target({"mean": "real", "sd": "positive"}, log_density, start={"mean": 5, "sd": 2})
+
+
+# Each field has its own mean and sd, and its own two sums.
+FIELDS = ("age", "rate")
+MARGINALS: dict[str, Any] = {
+    "id": "spread",
+    "ask": "record",
+    "features": [{"id": "age", "bounds": ["0", "12"]}],
+    "response": {"id": "rate", "bounds": ["0", "12"]},
+    "model": {
+        "name": "marginals",
+        "prior": {key: dict.fromkeys(FIELDS, one) for key, one in NORMAL["model"]["prior"].items()},
+    },
+}
+
+
+def _marginals(data: Total, scale: float) -> Target:
+    """Two fields are as two questions, whose vectors are as far apart as both together."""
+    totals = data.scaled(2 * 2**0.5).reshape(2, 2)
+    each = [_of_two_sums(total, 2 * 2**0.5 * NOISE * scale) for total in totals]
+
+    def log_density(points: Points) -> Values:
+        own = [{key: points[f"{key}[{name}]"] for key in ("mean", "sd")} for name in FIELDS]
+        return np.asarray(each[0](own[0]) + each[1](own[1]))
+
+    space = {
+        f"{key}[{name}]": kind for name in FIELDS for key, kind in (("mean", "real"), ("sd", "positive"))
+    }
+    return Target(space, log_density, start={name: 5 if "mean" in name else 2 for name in space})
+
+
+def _first_two(data: Total, scale: float) -> Target:
+    log_density = _of_two_sums(data.scaled(2.0), 2 * NOISE * scale)
+    return Target({"mean": "real", "sd": "positive"}, log_density, start={"mean": 5, "sd": 2})
+
+
+def _of_two_sums(total: Values, noise: float) -> Callable[[Points], Values]:
+    """Posterior density of a normal law from Σu and Σ 3/2 u², u from −1 to 1 between the bounds."""
+    u = np.concatenate([[-1.0], (np.arange(200) + 0.5) / 100 - 1, [1.0]])
+    values = np.stack([u, 1.5 * u**2])
+
+    def log_density(points: Points) -> Values:
+        masses = _normal(points)
+        mean = (values @ masses).T
+        second = np.einsum("ik,jk,kp->pij", values, values, masses)
+        spread = DEVICES * (second - mean[:, :, None] * mean[:, None]) + noise**2 * np.eye(2)
+        found = log_normal_density(total - DEVICES * mean, spread)
+        return np.asarray(found + log_prior(NORMAL["model"]["prior"], points))
+
+    return log_density
+
+
+def _regression(data: Total, scale: float) -> Target:
+    total, factors = data.scaled(DISTANCE), factors_of(PAIRS)
+
+    def log_likelihood(points: Points) -> Values:
+        mean, covariance = linear_moments(points, PAIRS)
+        spread = DEVICES * covariance * np.outer(factors, factors)
+        spread = spread + (DISTANCE * NOISE * scale) ** 2 * np.eye(len(PAIRS))
+        return log_normal_density(total - DEVICES * factors * mean, spread)
+
+    return regression(list(PRIORS), log_likelihood)
+
+
+def _numbers() -> list[Any]:
+    return list(np.random.default_rng(5).normal(5, 2, DEVICES).tolist())
+
+
+def _yes() -> list[Any]:
+    return [bool(one) for one in np.random.default_rng(6).random(DEVICES) < 0.3]
+
+
+def _labels() -> list[Any]:
+    return [str(one) for one in np.random.default_rng(7).choice(LABELS, DEVICES, p=(0.15, 0.6, 0.25))]
+
+
+def _both() -> list[Any]:
+    ages, rates = _numbers(), np.random.default_rng(8).normal(7, 3, DEVICES).tolist()
+    return [{"age": age, "rate": rate} for age, rate in zip(ages, rates, strict=True)]
+
+
+def _case(
+    question: Question,
+    answers: Callable[[], list[Any]],
+    target: Callable[[Total, float], Target],
+    **more: Any,
+) -> Case:
+    asked = {**question, "mechanism": {**STATED, **more}}
+    return Case(lambda: summed(asked, answers()), fitted, target)
+
+
+MULTINOMIAL = {**studies.CHOICE, "model": {"name": "multinomial", "prior": {"p": DIRICHLET}}}
+CASES: dict[str, Case] = {
+    "bernoulli": _case(BERNOULLI, _yes, _share),
+    "multinomial": _case(MULTINOMIAL, _labels, _shares),
+    "normal, cells": _case(NORMAL, _numbers, _cells, cells=8),
+    "normal": _case(NORMAL, _numbers, _first_two),
+    "marginals": _case(MARGINALS, _both, _marginals, statistic="marginals", share="0.2"),
+    "linear": _case(question_of(STATED), lambda: people(DEVICES, False), _regression),
+}
