@@ -63,7 +63,7 @@ def test_a_wrong_prior_is_found() -> None:
     """beta(2, 2) for the documented beta(1, 1)."""
     data = data_of("defaults", "bernoulli")
     wrong = {"ever": {"p": stated("beta", a=2, b=2)}}
-    draws = fit(data.study, data.reports, priors=wrong, false_reports=0)["ever"].draws
+    draws = fit(data.study, data.reports, priors=wrong)["ever"].draws
     assert differences(dict(draws), read("defaults")["bernoulli"]["quantities"]) != []
 
 

@@ -84,7 +84,7 @@ def _kept(study: Study, place: int, answers: Mapping[str, Any], source: NotForRe
 
 def fitted(data: Collected) -> Draws:
     """The posterior of a study's only question."""
-    (posterior,) = fit(data.study, data.reports, false_reports=0).values()
+    (posterior,) = fit(data.study, data.reports).values()
     return dict(posterior.draws)
 
 
@@ -102,7 +102,6 @@ def analysed(
             priors=priors,
             family=family,
             population=over,
-            false_reports=0,
         )
         return {**found.draws, **{one.name: np.asarray(one.draws) for one in found.quantities}}
 

@@ -84,7 +84,7 @@ def fitted(formula: str, priors: Mapping[str, Question]) -> Callable[[Table], Dr
                 writer.writerows(data.rows)
             design.write_text(json.dumps(data.design), encoding="utf-8")
             read, _ = load_survey(str(path), str(design), formula)
-        return dict(analyse_table(read, formula, priors=priors, false_reports=0).draws)
+        return dict(analyse_table(read, formula, priors=priors).draws)
 
     return draws
 

@@ -375,7 +375,7 @@ def _waves() -> Waves:
 def _fitted_waves(data: Waves) -> Draws:
     waves = {name: (one.study, one.reports) for name, one in data.each.items()}
     priors = _priors("Intercept", "wave[2025]", "region[north]")
-    found = analyse_waves(waves, "ever ~ wave + region", priors=priors, false_reports=0)
+    found = analyse_waves(waves, "ever ~ wave + region", priors=priors)
     return dict(found.draws)
 
 

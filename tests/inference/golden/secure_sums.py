@@ -68,7 +68,7 @@ def fitted(data: Total) -> Draws:
     (question,) = data.study.questions
     part = QuestionSummary(DEVICES, np.asarray(data.total, np.int64))
     summary = Summary(data.study.id, data.study.version, data.study.digest, {question.id: part})
-    return dict(fit(data.study, summary, false_reports=0)[question.id].draws)
+    return dict(fit(data.study, summary)[question.id].draws)
 
 
 def _share(data: Total, scale: float) -> Target:
