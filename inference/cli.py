@@ -14,7 +14,7 @@ from inference.design.cli import SAME_NUMBERS
 from inference.projection.cli import add_project
 from inference.published import NAMES
 from inference.samplers import CHAINS, SAMPLERS
-from ldp_client.commands.output import add_output, progress_of, show, show_written
+from ldp_client.commands.output import add_output, progress_of, show_written
 from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import EXIT_NOT_TRUSTED, UsageError
 from ldp_client.files.disk import load_study
@@ -33,16 +33,12 @@ if TYPE_CHECKING:
 
 
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Register summarize, fit, reproduce, demo, plan, calibrate and project."""
+    """Register summarize, fit, demo, plan, calibrate and project."""
     summaries_cli.add_commands(subparsers)
     text = "fit a posterior to each question, from reports or a summary"
     _add_fit(add_command(subparsers, "fit", text, "fit study.json reports.ndjson --out posterior"))
     text = "run the whole pipeline on real data; ends with a report page"
     _add_demo(add_command(subparsers, "demo", text, "demo --out demo --devices 500"))
-    text = "repeat a fit from its posterior.json, and say whether it is the same"
-    _add_reproduce(
-        add_command(subparsers, "reproduce", text, "reproduce posterior/posterior.json study.json")
-    )
     design_cli.add_commands(subparsers)
     add_project(subparsers)
 
@@ -89,6 +85,11 @@ def _add_fit(fit: argparse.ArgumentParser) -> None:
         metavar="SHARE",
         help="a share of reports that may say anything, such as 0.01: adds what shares and means may be then",
     )
+    fit.add_argument(
+        "--check",
+        metavar="POSTERIOR.json",
+        help="an earlier result of this call: exit with 4 unless this one is the same",
+    )
     _add_intervals(fit)
     _add_earlier(fit)
     add_analysis(fit)
@@ -131,31 +132,6 @@ def _add_demo(demo: argparse.ArgumentParser) -> None:
     demo.set_defaults(run=run_demo)
 
 
-def _add_reproduce(reproduce: argparse.ArgumentParser) -> None:
-    reproduce.add_argument("posterior", metavar="POSTERIOR.json")
-    reproduce.add_argument(
-        "files",
-        nargs="*",
-        metavar="FILE",
-        help="that were fitted, where they are not beside it, above it or here: known by their digests",
-    )
-    add_output(reproduce)
-    reproduce.set_defaults(run=run_reproduce)
-
-
-def run_reproduce(arguments: argparse.Namespace) -> int:
-    """ldpkit reproduce POSTERIOR.json [FILE …]: 0 the same, 4 not the same, 3 where an input is another."""
-    from inference.results.reproducing import reproduce
-
-    path, progress = Path(arguments.posterior), progress_of(arguments)
-    found = reproduce(path, arguments.files, progress, is_quiet=arguments.quiet)
-    lines = [f"  {line}" for line in found.versions]
-    lines += [found.in_words(), *[f"  {line}" for line in found.lines]]
-    document = {"same": found.same, "verdict": found.in_words()}
-    show(arguments, lines, {**document, "differences": found.lines, "versions": found.versions})
-    return 0 if found.same else EXIT_NOT_TRUSTED
-
-
 def run_fit(arguments: argparse.Namespace) -> int:
     """ldpkit fit STUDY.json REPORTS_OR_SUMMARY --out DIR [--seed N] [--method NAME] [--draws N] …"""
     from inference.results.intervals import interval_of
@@ -164,8 +140,9 @@ def run_fit(arguments: argparse.Namespace) -> int:
     progress = progress_of(arguments)
     if wants_analysis(arguments):
         _refuse_earlier(arguments)
-        found = run_analysis(arguments, progress, interval)
-        return _told(arguments, {found.question: found}, interval, quantity_lines(found, interval))
+        found, again = run_analysis(arguments, progress, interval)
+        lines = [*quantity_lines(found, interval), *again.lines]
+        return _told(arguments, {found.question: found}, interval, lines, is_good=again.same)
     if arguments.study is None or arguments.reports is None:
         raise UsageError(
             "fit needs STUDY.json and REPORTS, or --table, --design and --formula", code="fit.inputs_missing"
@@ -175,6 +152,7 @@ def run_fit(arguments: argparse.Namespace) -> int:
     from inference.results.folder import save_report, whole_folder
     from inference.results.joined import read_earlier
     from inference.results.made import made_by
+    from inference.results.repeated import compared_with
     from summaries.reading import load_evidence
     from summaries.telling import reading_of
 
@@ -186,6 +164,7 @@ def run_fit(arguments: argparse.Namespace) -> int:
     with whole_folder(Path(arguments.out), study=study) as folder:
         evidence = load_evidence(study, arguments.reports, reading_of(progress, [arguments.reports]))
         made = made_by(arguments, **chosen)
+        compare = compared_with(arguments.check, made)
         posteriors = fit(
             study,
             evidence,
@@ -199,11 +178,13 @@ def run_fit(arguments: argparse.Namespace) -> int:
         joined = earlier(posteriors)
         made = replace(made, beside=joined.files)
         save_report(study, posteriors, folder, interval=interval, made=made, earlier=joined)
+        again = compare(folder)
     more = [
         f"{line.question}: {line.what}: {line.state or 'no verdict'}: {visible(line.says)}"
         for line in joined.lines
     ]
-    return _told(arguments, joined.on(posteriors), interval, more, is_good=joined.ok)
+    is_good = joined.ok and again.same
+    return _told(arguments, joined.on(posteriors), interval, [*more, *again.lines], is_good=is_good)
 
 
 def _refuse_earlier(arguments: argparse.Namespace) -> None:

@@ -57,7 +57,10 @@ def wants_analysis(arguments: argparse.Namespace) -> bool:
 
 
 def run_analysis(arguments: argparse.Namespace, tell: Any, interval: Any) -> Any:
-    """Fit a formula, or cross columns, and write the folder. Returns the posterior. Raises InputError."""
+    """Fit a formula, or cross columns, and write the folder.
+
+    Returns the posterior, and how it compares with an earlier one. Raises InputError.
+    """
     _check(arguments)
     from inference.analyses.analysing import analyse_table
     from inference.analyses.crossing import cross_table
@@ -65,6 +68,7 @@ def run_analysis(arguments: argparse.Namespace, tell: Any, interval: Any) -> Any
     from inference.analyses.sources import source_of
     from inference.results.folder import whole_folder
     from inference.results.made import made_by
+    from inference.results.repeated import compared_with
 
     names, by = _crossed(arguments)
     for name in names:
@@ -79,13 +83,15 @@ def run_analysis(arguments: argparse.Namespace, tell: Any, interval: Any) -> Any
     with whole_folder(Path(arguments.out), study=source) as folder:
         table = source.table()
         made = made_by(arguments)
+        compare = compared_with(arguments.check, made)
         if arguments.cross is not None:
             found = cross_table(table, names, arguments.by, progress=tell, **_crossed_by(arguments))
         else:
             options = _options(arguments, source.priors)
             found = analyse_table(table, arguments.formula, progress=tell, **options)
         save_analysis(found, folder, source.title, interval, made)
-    return found
+        again = compare(folder)
+    return found, again
 
 
 def quantity_lines(found: Any, interval: Any = None) -> Iterator[str]:

@@ -14,9 +14,9 @@ from ldp_client.words.text import visible
 from schemas import Study
 
 REPEATED = (
-    "“ldpkit reproduce posterior.json” repeats the fit from these files and says whether it is the same."
+    "“{call} --out again --check posterior.json” fits these files again and says whether it is the same."
 )
-NOT_REPEATED = "This was no call of “ldpkit fit” on files, so that “ldpkit reproduce” cannot repeat it."
+NOT_REPEATED = "No call of “ldpkit fit” on files made this, so that none can repeat it."
 
 
 def defence_of(
@@ -58,7 +58,7 @@ def _shown(
         "citation": citation(),
         "bibtex": bibtex(),
         "provenance": list(_provenance(about, seed, made)),
-        "repeat": REPEATED if made.files or made.options else NOT_REPEATED,
+        "repeat": REPEATED.format(call=visible(made.call)) if made.call else NOT_REPEATED,
     }
 
 

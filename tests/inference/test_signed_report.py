@@ -24,7 +24,6 @@ from inference.results.page import render_page
 from inference.results.plots import pictures_of
 from inference.results.posterior import Posterior
 from inference.results.prior_notes import knowledge
-from inference.results.reproducing import BITWISE, DIFFERENT, compared
 from inference.results.verdict import Part, Verdict
 from ldp_client.documents.catalogue import MECHANISMS
 from ldp_client.documents.errors import InputError
@@ -302,17 +301,6 @@ def test_what_failed_before_is_in_the_files_that_programs_read(tmp_path):
     printed = "\n".join(verdict_lines(found.on(POSTERIORS), USUAL))
     assert "NOT OK: what was done before speaks against these numbers\n" in printed
     assert printed.count(told) == 1
-
-
-def test_what_was_done_before_is_neither_repeated_nor_taken_for_part_of_the_fit(tmp_path):
-    """A fit that is repeated has no calibration: what one said is no difference, and hides none."""
-    save_report(STUDY, POSTERIORS, tmp_path)
-    again = json.loads((tmp_path / "posterior.json").read_text())
-    before = {**again, "earlier": {"ok": False, "says": []}}
-    assert compared(before, again, tmp_path, tmp_path) == ([], BITWISE)
-    lines, verdict = compared({**before, "seed": 7, "earliest": {}}, again, tmp_path, tmp_path)
-    assert verdict == DIFFERENT
-    assert sorted(lines) == ["earliest is another", "seed is another"]
 
 
 def test_earlier_checks_of_another_study_are_refused(tmp_path):

@@ -1,0 +1,172 @@
+"""`ldpkit fit --check`: the same call on the same files gives the same result, or says what differs."""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+import shlex
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from inference.results.made import FILES, POSITIONAL, REPEATED, VALUES, Made, made_by
+from inference.results.netcdf import netcdf_of
+from inference.results.repeated import Comparison, compared_with
+from inference.results.tree import Layout
+from ldp_client.cli import build_parser, main
+from ldp_client.documents.errors import InputError
+from schemas import Study
+from tests import studies
+
+STUDY = Study(studies.document(studies.YES_NO))
+ANSWERS = "".join('{"ever": "yes"}\n' if place % 3 else '{"ever": "no"}\n' for place in range(600))
+QUICK = ["--method", "laplace", "--draws", "400", "--question", "ever", "--quiet"]
+ROW = {"mean": 0.5, "sd": 0.1, "ess_bulk": 1000.0}
+VERDICT = {"chains": {"state": "good", "reasons": []}}
+WHOLE = {"study": "x", "questions": {"ever": {"verdict": VERDICT, "parameters": {"p": ROW}}}}
+Document = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a study, its reports, and a fit of them."""
+    folder = tmp_path_factory.mktemp("fitted")
+    (folder / "study.json").write_text(STUDY.to_json())
+    (folder / "answers.ndjson").write_text(ANSWERS)
+    files = [str(folder / name) for name in ("study.json", "answers.ndjson", "reports.ndjson")]
+    assert main(["perturb", *files[:2], "--out", files[2]]) == 0
+    assert main(["fit", files[0], files[2], "--out", str(folder / "fit"), *QUICK]) == 0
+    return folder
+
+
+def again(folder: Path, out: Path, check: Path, *more: str) -> int:
+    files = [str(folder / "study.json"), str(folder / "reports.ndjson")]
+    return main(["fit", *files, "--out", str(out), "--check", str(check), *QUICK, *more])
+
+
+def test_a_fit_is_repeated_to_the_last_bit(fitted: Path, tmp_path: Path, capsys: Any) -> None:
+    assert again(fitted, tmp_path / "again", fitted / "fit" / "posterior.json") == 0
+    assert "posterior.json, to the last bit" in capsys.readouterr().out
+
+
+def test_another_seed_gives_the_same_within_monte_carlo_error(
+    fitted: Path, tmp_path: Path, capsys: Any
+) -> None:
+    assert again(fitted, tmp_path / "again", fitted / "fit" / "posterior.json", "--seed", "6") == 0
+    assert "within Monte Carlo error; platform" in capsys.readouterr().out
+
+
+def test_a_changed_number_is_not_the_same(fitted: Path, tmp_path: Path, capsys: Any) -> None:
+    shutil.copytree(fitted / "fit", tmp_path / "fit")
+    path = tmp_path / "fit" / "posterior.json"
+    document = json.loads(path.read_text())
+    document["questions"]["ever"]["parameters"]["p"]["mean"] += 0.05
+    path.write_text(json.dumps(document))
+    assert again(fitted, tmp_path / "again", path) == 4
+    said = capsys.readouterr().out
+    assert "NOT the same as" in said
+    assert "ever: p: mean was" in said
+
+
+def test_other_files_are_refused_before_anything_is_fitted(fitted: Path, tmp_path: Path, capsys: Any) -> None:
+    for name in ("study.json", "reports.ndjson"):
+        shutil.copy(fitted / name, tmp_path)
+    with (tmp_path / "reports.ndjson").open("a") as file:
+        file.write("\n")
+    assert again(tmp_path, tmp_path / "again", fitted / "fit" / "posterior.json") == 3
+    assert "was made from other files (study.json, reports.ndjson)" in capsys.readouterr().err
+    assert not (tmp_path / "again").exists()
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"questions": 3}'])
+def test_what_is_no_posterior_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "posterior.json").write_text(text)
+    with pytest.raises(InputError, match=r"posterior\.json"):
+        compared_with(str(tmp_path / "posterior.json"), Made("2026-01-01", {}))
+
+
+def changed(change: Callable[[Document], object]) -> Document:
+    document = copy.deepcopy(WHOLE)
+    change(document["questions"]["ever"])
+    return document
+
+
+def compared(before: Document, now: Document, folder: Path) -> Comparison:
+    """Of two results without draws, or with those that lie in the folders `before` and `now`."""
+    for name, document in (("before", before), ("now", now)):
+        (folder / name).mkdir(exist_ok=True)
+        (folder / name / "posterior.json").write_text(json.dumps(document))
+    return compared_with(str(folder / "before" / "posterior.json"), Made("", {}))(folder / "now")
+
+
+@pytest.mark.parametrize(
+    ("change", "same"),
+    [
+        # The standard error of a difference of means is 0.1 · √(2 / 1000) = 0.0045.
+        (lambda entry: entry["parameters"]["p"].update(mean=0.51), True),
+        (lambda entry: entry["parameters"]["p"].update(mean=0.53), False),
+        (lambda entry: entry["parameters"]["p"].update(sd=0.11), True),
+        (lambda entry: entry["parameters"]["p"].update(sd=0.12), False),
+        (lambda entry: entry["parameters"]["p"].update(sd=None), False),
+        # What a file says of its own errors may be anything.
+        (lambda entry: entry["parameters"]["p"].update(mean=0.9, ess_bulk=1e-6), False),
+        (lambda entry: entry["verdict"]["chains"].update(state="bad"), False),
+        (lambda entry: entry.update(parameters={"p": 3}), False),
+        (lambda entry: entry.update(parameters=[]), False),
+        (lambda entry: entry["parameters"].update(q=ROW), False),
+    ],
+)
+def test_chance_is_told_from_another_result(
+    change: Callable[[Document], object], same: bool, tmp_path: Path
+) -> None:
+    assert compared(changed(change), WHOLE, tmp_path).same is same
+
+
+def test_draws_decide_whether_a_result_is_the_same_to_the_last_bit(tmp_path: Path) -> None:
+    draws = np.random.default_rng(2).normal(0.5, 0.1, (4, 500))
+    for name, values in (("before", draws), ("now", draws)):
+        (tmp_path / name).mkdir()
+        content = netcdf_of({}, Layout({"posterior": {"p": values}}, {}, {}))
+        (tmp_path / name / "ever.nc").write_bytes(content)
+    assert "to the last bit" in compared(WHOLE, WHOLE, tmp_path).lines[0]
+    other = netcdf_of({}, Layout({"posterior": {"p": np.nextafter(draws, 1)}}, {}, {}))
+    (tmp_path / "now" / "ever.nc").write_bytes(other)
+    assert "within Monte Carlo error" in compared(WHOLE, WHOLE, tmp_path).lines[0]
+
+
+def test_checks_that_were_made_before_are_no_part_of_the_fit(tmp_path: Path) -> None:
+    draws = netcdf_of({}, Layout({"posterior": {"p": np.zeros((4, 10))}}, {}, {}))
+    for name in ("before", "now"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "ever.nc").write_bytes(draws)
+    before = {**WHOLE, "earlier": {"ok": False, "says": []}}
+    assert "to the last bit" in compared(before, WHOLE, tmp_path).lines[0]
+    assert "to the last bit" not in compared({**WHOLE, "seed": 7}, WHOLE, tmp_path).lines[0]
+
+
+def test_a_call_is_kept_with_all_that_decides_its_numbers(tmp_path: Path) -> None:
+    for name in ("a.json", "r.ndjson", "prior.json"):
+        (tmp_path / name).write_text(name)
+    wave = f"2019={tmp_path / 'a.json'},{tmp_path / 'r.ndjson'}"
+    given = {"wave": [wave], "prior": [str(tmp_path / "prior.json"), "x=flat"], "seed": 3, "formula": "a ~ b"}
+    names = (*POSITIONAL, *FILES, *VALUES, *REPEATED)
+    made = made_by(argparse.Namespace(**{**dict.fromkeys(names), **given}))
+    assert [one.name for one in made.inputs] == ["prior.json", "a.json", "r.ndjson"]
+    assert shlex.split(made.call) == [
+        *("ldpkit", "fit", "--seed=3", "--formula=a ~ b"),
+        *("--prior=prior.json", "--prior=x=flat", "--wave=2019=a.json,r.ndjson"),
+    ]
+
+
+def test_every_option_of_a_fit_is_kept_or_decides_no_number() -> None:
+    (fits,) = [one for one in build_parser()._actions if isinstance(one, argparse._SubParsersAction)]
+    options = {name for one in fits.choices["fit"]._actions for name in one.option_strings}
+    shown = {"-h", "--help", "--out", "--check", "--plan", "--calibration", "--audit", "--json", "--quiet"}
+    kept = {f"--{name.replace('_', '-')}" for name in (*FILES, *VALUES, *REPEATED)}
+    assert options - kept == {*shown, "-q"}
+    assert options >= kept
