@@ -14,9 +14,10 @@ from benchmarks.ddplr.constants import NoiseOf, cross_noise, squares_noise, svec
 from benchmarks.ddplr.ours import default_draws
 from benchmarks.ddplr.releases import Setting, releases
 from benchmarks.ddplr.ridges import ridge_points
+from benchmarks.papers import mcmc_bs
 from inference.design.simulated_posteriors import posterior_draws
 from inference.likelihoods.holders.statistics import HolderStatistics
-from inference.published import bayes_fixeds_fast, mcmc_bs, mcmc_fixeds, mcmc_normalx
+from inference.published import bayes_fixeds_fast, mcmc_fixeds, mcmc_normalx
 from inference.published.base import Kernel, Run, one_chain
 from inference.published.conjugate import ConjugatePrior
 from inference.published.given_grams import Released, released

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from benchmarks.ddplr.constants import Bounds, cross_noise, published_sigma
 from benchmarks.ddplr.releases import Setting, releases
+from benchmarks.papers import ada_ssp
 from inference.likelihoods.holders.statistics import exact
-from inference.published import ada_ssp
 
 Matrix = NDArray[np.float64]
 

@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from benchmarks.ddplr.constants import Bounds, cross_noise, svec_noise
 from benchmarks.ddplr.ours import question_of
 from benchmarks.ldpbi.showing import show_table
+from benchmarks.papers import ada_ssp
 from benchmarks.sizes import add_sizes
 from inference.design.simulated_posteriors import posterior_draws
 from inference.likelihoods.holders.statistics import HolderStatistics, exact
 from inference.models.holder_regression import holder_regression
 from inference.priors import with_priors
-from inference.published import ada_ssp
 from schemas import Question
 
 Matrix = NDArray[np.float64]

@@ -10,9 +10,10 @@ import jax
 import numpy as np
 
 from benchmarks.dpblr.worlds import BOUNDS, PRIOR, Matrix, Noise, Release
+from benchmarks.papers import noisy_as_exact
 from inference.design.simulated_posteriors import posterior_draws
 from inference.likelihoods.holders.statistics import HolderStatistics
-from inference.published import bayes_fixeds_fast, gibbs_ss, mcmc_ind, noisy_as_exact
+from inference.published import bayes_fixeds_fast, gibbs_ss, mcmc_ind
 from inference.published.base import Kernel, Run, one_chain
 from inference.published.conjugate import ConjugatePrior
 from inference.published.marginal import conjugate_model

@@ -49,7 +49,7 @@ class Rows(NamedTuple):
 def refusal(statistics: HolderStatistics) -> str:
     """Why no likelihood is for these statistics, or ""."""
     if np.any(statistics.noise[_released(statistics)] == 0):
-        return "it needs noise on every sum: non_private is for exact statistics"
+        return "it needs noise on every sum"
     if statistics.law == "gaussian" and _shape(statistics) is not None:
         return ""
     entries = len(_pairs(statistics))

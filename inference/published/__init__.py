@@ -15,19 +15,14 @@ if TYPE_CHECKING:
 
 # The module and the name of each.
 _HOMES = {
-    "ada_ssp": ("ada_ssp", "METHOD"),
     "bayes_fixeds_fast": ("bayes_fixeds_fast", "METHOD"),
     "gibbs_ss_noisy": ("gibbs_ss", "NOISY"),
     "gibbs_ss_prior": ("gibbs_ss", "PRIOR"),
     "gibbs_ss_update": ("gibbs_ss", "UPDATE"),
     "marginal": ("marginal", "METHOD"),
-    "mcmc_bs": ("mcmc_bs", "METHOD"),
     "mcmc_fixeds": ("mcmc_fixeds", "METHOD"),
     "mcmc_ind": ("mcmc_ind", "METHOD"),
     "mcmc_normalx": ("mcmc_normalx", "METHOD"),
-    "naive": ("noisy_as_exact", "NAIVE"),
-    "non_private": ("noisy_as_exact", "NON_PRIVATE"),
-    "projected_blr": ("noisy_as_exact", "PROJECTED_BLR"),
 }
 NAMES = tuple(_HOMES)
 

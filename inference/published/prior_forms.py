@@ -79,4 +79,3 @@ class PriorForm:
 
 INDEPENDENT = PriorForm()
 IN_SDS = PriorForm(in_sds=True)
-NONE = PriorForm(theta=False)

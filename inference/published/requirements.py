@@ -38,7 +38,7 @@ def noisy_moments(statistics: HolderStatistics) -> str:
         noise[0, 0] = 1.0
     if reason := moments(statistics):
         return reason
-    return "" if np.all(noise > 0) else "needs statistics with noise; non_private is for those without"
+    return "" if np.all(noise > 0) else "needs statistics with noise"
 
 
 def squares(statistics: HolderStatistics) -> str:

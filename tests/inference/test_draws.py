@@ -44,8 +44,8 @@ def test_draws_that_cannot_be_are_refused(summary, draws):
 
 def test_a_published_method_has_a_length_of_its_own():
     study = Study(studies.document(studies.DDPLR_TABLE, **studies.HOLDER))
-    with raises(InputError, "fit.draws_not_for_method", "mcmc_bs"):
-        fit(study, Summary.empty(study), method="mcmc_bs", draws=2000)
+    with raises(InputError, "fit.draws_not_for_method", "mcmc_fixeds"):
+        fit(study, Summary.empty(study), method="mcmc_fixeds", draws=2000)
 
 
 def test_options_that_reasons_name_exist():

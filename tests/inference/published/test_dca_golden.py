@@ -9,12 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from benchmarks.papers import METHODS
+from benchmarks.papers.noisy_as_exact import posterior
 from inference.likelihoods.holders.statistics import HolderStatistics
-from inference.published import method_named
 from inference.published.base import Run
 from inference.published.conjugate import ConjugatePrior
 from inference.published.given_grams import nearest_semidefinite
-from inference.published.noisy_as_exact import posterior
 
 FILE = np.load(Path(__file__).parents[2] / "golden" / "methods" / "dca.npz")
 VARIANTS = [
@@ -74,7 +74,7 @@ def test_draws_have_the_closed_forms_mean_and_covariance() -> None:
     noise = np.full(sums.shape, float(FILE["abalone__sigma_per_client__cl_noisy"]) * np.sqrt(3000))
     noise[-1, -1] = np.inf
     statistics = HolderStatistics(np.stack([sums / 3] * 3), noise, np.full(3, 1000.0))
-    method, prior = method_named("projected_blr"), unit_prior(len(sums) - 1)
+    method, prior = METHODS["projected_blr"], unit_prior(len(sums) - 1)
     assert method.refuses(statistics) == ""
     theta = method.draw(statistics, prior, Run(1, kept=5000)).sites["theta"].reshape(-1, len(sums) - 1)
     with jax.enable_x64(True):

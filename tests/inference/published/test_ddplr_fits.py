@@ -7,6 +7,7 @@ from inference.fitting import fit
 from ldp_client.documents.errors import InputError
 from schemas import Study
 from tests.inference.simulation import collected
+from tests.kit.errors import raises
 from tests.studies import HOLDER, TABLE, document
 
 RANDOM = np.random.default_rng(20261124)
@@ -39,15 +40,6 @@ def test_fast_and_fixed_s_find_the_line(summary):
     )
 
 
-def test_a_point_estimate_is_not_trusted_as_a_posterior(summary):
-    found = fit(STUDY, summary, method="ada_ssp")["power"]
-    assert found.draws["coefficient[t]"].mean() == pytest.approx(-1.2, abs=0.15)
-    assert found.draws["coefficient[t]"].std() < 1e-9
-    assert not found.diagnostics.ok
-    assert len(found.diagnostics.reasons) == 1
-    assert "point estimate" in found.diagnostics.reasons[0]
-
-
 def test_a_method_that_is_not_for_the_statistics_says_why(summary):
-    with pytest.raises(InputError, match="mcmc_bs does not take these statistics: is for centred tables"):
-        fit(STUDY, summary, method="mcmc_bs")
+    with raises(InputError, "fit.method_statistics", "power: gibbs_ss_noisy"):
+        fit(STUDY, summary, method="gibbs_ss_noisy")

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from numpyro.diagnostics import effective_sample_size
 
-from inference.published import ada_ssp, bayes_fixeds_fast, mcmc_bs, mcmc_fixeds, mcmc_normalx
+from benchmarks.papers import ada_ssp, mcmc_bs
+from inference.published import bayes_fixeds_fast, mcmc_fixeds, mcmc_normalx
 from inference.published.base import Run, run_kernel
 from inference.published.given_grams import released
 from tests.inference.published.ddplr_cases import CASES, prior_of, reference, statistics_of

@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from benchmarks.papers import METHODS
 from inference.likelihoods.holders.statistics import HolderStatistics, exact
 from inference.published import method_named
 from inference.published.base import Run
 from inference.published.conjugate import default_prior
 
 NOISY = ("gibbs_ss_noisy", "gibbs_ss_prior", "gibbs_ss_update", "mcmc_ind")
-ALL = ("non_private", "naive", "projected_blr", *NOISY)
 
 
 def tables() -> list[tuple[np.ndarray, np.ndarray]]:
@@ -51,7 +51,7 @@ def test_noise_aware_methods_refuse_what_they_are_not_for(name: str) -> None:
     refuses, noisy = method_named(name).refuses, released()
     assert refuses(noisy) == ""
     assert refuses(unreleased(noisy, 2, 2)) == ""
-    assert "non_private" in refuses(replace(noisy, noise=np.zeros((3, 3))))
+    assert "statistics with noise" in refuses(replace(noisy, noise=np.zeros((3, 3))))
     assert "number" in refuses(replace(noisy, count_sd=3.0))
     assert "averages" in refuses(replace(noisy, average=10))
     assert "XᵀX" in refuses(unreleased(noisy, 0, 1))
@@ -59,10 +59,10 @@ def test_noise_aware_methods_refuse_what_they_are_not_for(name: str) -> None:
 
 def test_each_refuses_what_it_alone_is_not_for() -> None:
     noisy = released()
-    assert "exact" in method_named("non_private").refuses(noisy)
-    assert "yᵀy" in method_named("naive").refuses(unreleased(noisy, 2, 2))
-    assert "XᵀX" in method_named("projected_blr").refuses(unreleased(noisy, 0, 1))
-    assert method_named("projected_blr").refuses(replace(unreleased(noisy, 2, 2), count_sd=3.0)) == ""
+    assert "exact" in METHODS["non_private"].refuses(noisy)
+    assert "yᵀy" in METHODS["naive"].refuses(unreleased(noisy, 2, 2))
+    assert "XᵀX" in METHODS["projected_blr"].refuses(unreleased(noisy, 0, 1))
+    assert METHODS["projected_blr"].refuses(replace(unreleased(noisy, 2, 2), count_sd=3.0)) == ""
     assert "fourth" in method_named("gibbs_ss_noisy").refuses(replace(noisy, fourth_moments=None))
     assert "3000 records" in method_named("mcmc_ind").refuses(replace(noisy, counts=np.full(2, 1501.0)))
 
@@ -74,7 +74,8 @@ def test_each_refuses_what_it_alone_is_not_for() -> None:
 )
 def test_draws_have_the_shapes_of_all_methods(name: str, intercept: bool) -> None:
     statistics = released(intercept)
-    drawn = method_named(name).draw(statistics, default_prior(2 + intercept, 2), Run(1, 5, 20, 3))
+    method = METHODS.get(name) or method_named(name)
+    drawn = method.draw(statistics, default_prior(2 + intercept, 2), Run(1, 5, 20, 3))
     assert drawn.sites["theta"].shape == (3, 20, 2 + intercept)
     assert drawn.sites["variance"].shape == (3, 20)
     assert all(np.isfinite(values).all() for values in drawn.sites.values())
@@ -83,7 +84,7 @@ def test_draws_have_the_shapes_of_all_methods(name: str, intercept: bool) -> Non
 @pytest.mark.slow
 def test_non_private_is_the_conjugate_posterior() -> None:
     statistics, prior = exact(tables(), intercept=True), default_prior(3, 2)
-    drawn = method_named("non_private").draw(statistics, prior, Run(1, kept=4000))
+    drawn = METHODS["non_private"].draw(statistics, prior, Run(1, kept=4000))
     sums = statistics.sums.sum(axis=0)
     precision = sums[:3, :3] + np.eye(3)
     mean = np.linalg.solve(precision, sums[:3, 3])

@@ -6,9 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference.likelihoods.holders.statistics import HolderStatistics
-from inference.published import prior_forms, requirements
+from inference.published import requirements
 from inference.published.base import Method, Run
 from inference.published.conjugate import ConjugatePrior
+from inference.published.prior_forms import PriorForm
 from inference.sampling import Sampled
 
 # How rarely the noise's spectral norm may exceed its bound.
@@ -63,5 +64,5 @@ METHOD = Method(
     source="DDPLR appendix C.2, after Wang (2018)",
     refuses=requirements.all_of(requirements.gaussian, requirements.noisy_moments),
     draw=draw,
-    prior=prior_forms.NONE,
+    prior=PriorForm(theta=False),
 )
