@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from collector.issuer.cli import add_issuer
-from collector.oblivious.cli import add_oblivious, add_relay
+from collector.oblivious.cli import add_oblivious
 from collector.operator.access_commands import add_access_commands
 from collector.operator.admin_cli import add_admin, add_backup
 from collector.operator.at_a_collector import DEFAULT_URL, token_of
@@ -56,8 +56,6 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     add_admin(add_command(subparsers, "admin", text))
     add_secure_sum(add_command(subparsers, "secure-sum", "make nodes' keys, and close a secure sum"))
     add_oblivious(add_command(subparsers, "oblivious", "make and change the keys of a collector's gateway"))
-    text = "forward devices' requests to another operator's collector, without saying whose they are"
-    add_relay(add_command(subparsers, "relay", text, "relay --to https://collector.example.org/ohttp"))
     text = "give people tokens, one each, that nobody can join to their reports"
     add_issuer(add_command(subparsers, "issuer", text))
 

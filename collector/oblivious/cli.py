@@ -1,4 +1,4 @@
-"""`ldpkit oblivious`, a gateway's keys, and `ldpkit relay`, which is for another operator."""
+"""`ldpkit oblivious`: a gateway's keys."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
     from collector.oblivious.needed import Needing
-
-DEFAULT_PORT = 8080
 
 
 def add_oblivious(parser: argparse.ArgumentParser) -> None:
@@ -48,17 +46,6 @@ def add_oblivious(parser: argparse.ArgumentParser) -> None:
 
 def _add_file(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="of the setting ohttp_keys")
-
-
-def add_relay(parser: argparse.ArgumentParser) -> None:
-    """Register relay's arguments."""
-    text = "the one gateway that it forwards to: a collector's URL, then /ohttp"
-    parser.add_argument("--to", required=True, metavar="URL", help=text)
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
-    text = f"0 takes any free port (default {DEFAULT_PORT})"
-    parser.add_argument("--port", type=int, default=DEFAULT_PORT, help=text)
-    parser.add_argument("--ready-file", metavar="FILE", help="gets the base URL once the relay listens")
-    parser.set_defaults(run=run_relay)
 
 
 def run_keygen(arguments: argparse.Namespace) -> int:
@@ -150,19 +137,3 @@ def _retired(number: int, needing: list[Needing]) -> str:
 
 def _listed(needing: list[Needing]) -> str:
     return "; ".join(map(str, needing))
-
-
-def run_relay(arguments: argparse.Namespace) -> int:
-    """ldpkit relay --to URL"""
-    from collector.logs import refuse_ready, write_ready
-    from collector.oblivious.relay import serve
-
-    def announce(url: str) -> None:
-        if not arguments.to.rstrip("/").endswith("/ohttp"):
-            print(f"note: a collector's gateway ends in /ohttp, and --to is {arguments.to}", file=sys.stderr)
-        print(f"ldpkit relay listens on {url}", file=sys.stderr, flush=True)
-        write_ready(arguments.ready_file, url)
-
-    refuse_ready(arguments.ready_file)
-    serve(arguments.to, arguments.host, arguments.port, announce)
-    return 0

@@ -8,7 +8,6 @@ from base64 import b64encode
 import pytest
 
 from collector.oblivious.keys import GatewayKeys
-from collector.oblivious.relay import Relay
 from ldp_client.device import clock, outbox
 from ldp_client.device.pacing import note_visit
 from ldp_client.oblivious.binary_http import Answer, Request
@@ -24,6 +23,7 @@ from tests.attacks.conftest import (
     study,
     token,
 )
+from tests.oblivious.relay_example import relaying
 
 __all__ = ["log_everything", "make_harness", "make_report", "make_study", "start_server", "study", "token"]
 
@@ -92,7 +92,7 @@ def make_relay():
     running = []
 
     def make(gateway_url):
-        relay = Relay(gateway_url, "127.0.0.1", 0)
+        relay = relaying.Relay(gateway_url, "127.0.0.1", 0)
         thread = threading.Thread(target=relay.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         running.append((relay, thread))

@@ -4,12 +4,10 @@ import json
 
 import pytest
 
-from collector.oblivious import relay
 from collector.oblivious.keys import MOST_KEYS, GatewayKeys
 from collector.problems import OHTTP_KEY
 from collector.settings import Settings
 from collector.storage import queries
-from ldp_client.cli import main
 from ldp_client.documents.errors import InputError
 from ldp_client.oblivious.binary_http import Request
 from ldp_client.oblivious.encapsulation import ANSWER_OVERHEAD_BYTES, EncapsulationError
@@ -183,22 +181,6 @@ def test_settings_that_make_no_sense_are_refused(settings):
 def test_a_node_may_stand_in_a_place_that_init_made():
     """Its settings name a gateway's keys, which a node leaves alone."""
     assert Settings.from_mapping({"ohttp_keys": "keys", "node_key": "key"}).node_key == "key"
-
-
-@pytest.mark.parametrize("url", ["https://collector.example", "https://collector.example:8443/"])
-def test_a_relay_to_a_collector_itself_is_refused_in_a_line_that_names_the_gateway(url, capsys):
-    """Every device would get 405 through it, and a relay logs nothing."""
-    assert main(["relay", "--to", url, "--port", "0"]) == 2
-    said = capsys.readouterr().err
-    assert f"{url.rstrip('/')}/ohttp" in said
-    assert said.count("\n") == 1
-
-
-def test_a_relay_to_another_path_starts_and_says_what_a_gateways_ends_in(monkeypatch, capsys):
-    monkeypatch.setattr(relay, "serve", lambda _to, _host, _port, announce: announce("http://127.0.0.1:1"))
-    for place, noted in (("https://example.org/ldp", True), ("https://example.org/ldp/ohttp/", False)):
-        assert main(["relay", "--to", place, "--port", "0"]) == 0
-        assert ("ends in /ohttp" in capsys.readouterr().err) is noted
 
 
 def test_the_size_leaves_room_beside_a_report_and_comes_in_steps():

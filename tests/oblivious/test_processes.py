@@ -32,7 +32,7 @@ from tests.ports import held_port
 YES = {"ever": True}
 DOCUMENTED = (REPOSITORY / "docs" / "oblivious.md").read_text(encoding="utf-8")
 START_SECONDS = 60
-# Of `ldpkit relay`.
+# Of examples/relay.py.
 MOST_PLACES = 256
 # Until a front that hands on at once has handed on all of these.
 TRIES = 40
@@ -128,22 +128,23 @@ def listens(port):
     return True
 
 
-def ldpkit_relay(folder, gateway):
-    ready = folder / "relay.url"
-    command = [sys.executable, "-m", "ldp_client.cli", "relay", "--to", gateway, "--port", "0"]
-    process = Process([*command, "--ready-file", str(ready)], folder, ready.exists)
-    return process, ready.read_text().strip() + "/ldpkit"
+def example_relay(folder, gateway):
+    """examples/relay.py, which says where it listens."""
+    log = folder / "relay.log"
+    command = [sys.executable, str(REPOSITORY / "examples" / "relay.py"), gateway, "--port", "0"]
+    process = Process(command, folder, lambda: "listens on" in log.read_text())
+    return process, re.search(r"listens on (\S+)", log.read_text())[1] + "/ldpkit"
 
 
 def nginx_relay(folder, gateway):
-    need("nginx")
     """The recipe of the documentation, without TLS, in front of a relay for this collector."""
+    need("nginx")
     with held_port() as port:
         return nginx_at(port, folder, gateway), f"http://127.0.0.1:{port}/ldpkit"
 
 
 def nginx_at(port, folder, gateway):
-    behind, address = ldpkit_relay(folder, gateway)
+    behind, address = example_relay(folder, gateway)
     block = DOCUMENTED.split("```nginx\n")[1].split("```")[0]
     block = block.replace("listen 443 ssl;", f"listen 127.0.0.1:{port};")
     block = block.replace("http://127.0.0.1:8080", address.removesuffix("/ldpkit"))
@@ -167,7 +168,7 @@ def caddy_relay(folder, gateway):
 
 
 def caddy_at(port, folder, gateway):
-    behind, address = ldpkit_relay(folder, gateway)
+    behind, address = example_relay(folder, gateway)
     block = DOCUMENTED.split("With **Caddy**")[1].split("```\n")[1].split("```")[0]
     block = block.replace("relay.example.org", f"http://127.0.0.1:{port}")
     block = block.replace("127.0.0.1:8080", address.removeprefix("http://").removesuffix("/ldpkit"))
@@ -179,7 +180,7 @@ def caddy_at(port, folder, gateway):
     return Process(command, folder, lambda: listens(port), behind)
 
 
-RELAYS = {"ldpkit": ldpkit_relay, "nginx": nginx_relay, "caddy": caddy_relay}
+RELAYS = {"example": example_relay, "nginx": nginx_relay, "caddy": caddy_relay}
 # Each relay with one of the servers.
 
 
@@ -267,7 +268,7 @@ def test_no_header_of_the_collector_comes_back(kind, status, tmp_path):
     assert headers.get_all("Access-Control-Allow-Origin") == ["*"]
 
 
-@pytest.mark.parametrize("kind", sorted(RELAYS.keys() - {"ldpkit"}))
+@pytest.mark.parametrize("kind", sorted(RELAYS.keys() - {"example"}))
 def test_bodies_that_do_not_come_hold_no_place_of_the_relay(kind, tmp_path):
     """Where the front hands on what has not come whole, a few hundred of these take all places."""
     with Recorder() as gateway, contextlib.ExitStack() as slow:
