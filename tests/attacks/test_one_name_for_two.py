@@ -13,7 +13,6 @@ from inference.analyses.analysing import analyse_table
 from inference.analyses.assembling import assemble
 from inference.analyses.crossing import cross_table
 from inference.analyses.naming import united
-from inference.analyses.private_numbers import NumberChannel
 from inference.analyses.table import Private, Table, known_channel, table_of
 from inference.design.formula_plan import plan_formula
 from inference.design.possible_reports import Possible
@@ -73,19 +72,6 @@ def test_a_plan_refuses_it_too():
     table = _people({"age": [], "partner_age": []}, ever=YES_NO, partner=YES_NO)
     with pytest.raises(InputError, match="rename column partner_age"):
         plan_formula(Possible(table, 1), "ever ~ partner + age + partner_age")
-
-
-@pytest.mark.parametrize("column", ["drinks_age", "drinks_sigma"])
-def test_a_column_called_as_the_law_of_a_private_number_is(column):
-    random = np.random.default_rng(2)
-    channel = NumberChannel("laplace", 0.0, 20.0, 2.0, 8.0, 4.0)
-    drinks = Private("drinks", (), np.arange(ROWS), random.normal(8, 4, (ROWS, 1)), channel=channel)
-    frame = pd.DataFrame({"age": random.normal(size=ROWS), column: random.normal(size=ROWS)})
-    table = table_of(frame, [_asked("ever", YES_NO, random), drinks])
-    _refused(table, f"ever ~ drinks + age + {column}", f"rename column {column}")
-    # The spread of drinks, and the effect of sigma on them.
-    other = table_of(frame.rename(columns={column: "sigma"}), list(table.private.values()))
-    _refused(other, "ever ~ drinks + sigma", "rename column sigma")
 
 
 @pytest.mark.parametrize(

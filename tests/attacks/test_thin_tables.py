@@ -60,18 +60,9 @@ def test_a_level_to_compare_with_that_nobody_has_is_named_with_its_cure():
     assert assemble(table, "ever ~ 0 + region").law.empty == ("region[north]",)
 
 
-def test_ages_of_a_census_beyond_all_reports_are_said_with_how_many():
-    table = small(age=np.arange(30.0) % 10 + 20)
-    assert "90 of 100 people have age beyond all reports (20 to 29)" in said_over(
-        table, "ever ~ age", age=[25.0, 95.0], count=[10, 90]
-    )
-    assert said_over(table, "ever ~ age", age=[20.0, 29.0, 95.0], count=[10, 90, 0]) == ""
-
-
 def test_slopes_by_group_are_no_better_known_and_numbers_of_groups_are_no_ages():
     table = small(age=np.arange(30.0) % 10 + 20, clinic=np.arange(30) % 3)
     said = said_over(table, "ever ~ (age | clinic)", age=[95.0, 25.0], clinic=[0, 7], count=[1, 2])
-    assert "1 of 3 people have age beyond all reports" in said
     assert "2 of 3 people are in groups of clinic that no report had (7)" in said
     assert "have clinic beyond" not in said
 

@@ -57,7 +57,7 @@ def test_a_mixed_study_does_not_promise_that_it_asks_only_once(promise):
 TEMPLATES = ("participant", "questions", "holder", "layout", "missing")
 REPORT_STATES = ("held", "queued", "uninvited", "sent", "refused", "withdrawn", "gone")
 SCRIPTS = ("participant", "entries", "parts", "words", "told", "leaves")
-COMMANDS = {"ldpkit answer  --table table.csv"}
+COMMANDS = {"ldpkit answer  --table table.csv --max-epsilon EPSILON"}
 # What a reader or a screen reader says; the rest of an attribute is for machines.
 SAID = re.compile(r'(?:aria-label|title|placeholder|alt|value)="([^"]*)"')
 
