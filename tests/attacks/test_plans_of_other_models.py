@@ -94,13 +94,13 @@ def test_a_scale_has_one_effect_for_all_its_levels(mechanism: dict[str, str]) ->
 def test_a_records_regression_is_refused_with_what_can_be_planned(tmp_path, capsys) -> None:
     record = {**studies.LINEAR, "id": "health", "mechanism": {"name": "sampled_products", "epsilon": "2"}}
     study = Study(studies.document({key: record[key] for key in record if key != "norm"}, public=PUBLIC))
-    with raises(InputError, "plan.record_outcome", "health"):
+    with raises(InputError, "formula.question_not_analysable", "health"):
         possible_of_study(study, "health ~ region", None)
     path = tmp_path / "study.json"
     path.write_text(json.dumps(study.document))
     out = ["--out", str(tmp_path / "plan")]
     assert main(["plan", str(path), "--formula", "health ~ region", *out]) == 3
-    assert "plan health without a formula" in capsys.readouterr().err
+    assert "health asks for a record" in capsys.readouterr().err
     assert not (tmp_path / "plan").exists()
 
 
