@@ -64,6 +64,21 @@ def uncounted(analysis: Assembled, census: pd.DataFrame, counts: Values) -> Iter
             )
 
 
+def mostly_beyond(analysis: Assembled, census: pd.DataFrame, counts: Values) -> Iterator[str]:
+    """Each number that lies outside what reports have for most people of the census: a line drawn on."""
+    levels = levels_among(analysis, None)
+    for name, column in analysis.cells.frame.items():
+        if name in levels or not pd.api.types.is_numeric_dtype(column):
+            continue
+        low, high = float(column.min()), float(column.max())
+        beyond = float(counts[~census[name].between(low, high).to_numpy()].sum())
+        if beyond > counts.sum() / 2:
+            yield (
+                f"{beyond:,.0f} of {counts.sum():,.0f} people of the census have {name} beyond all reports "
+                f"({low:g} to {high:g}): what is said of them is the formula's line drawn on"
+            )
+
+
 def _texts(column: pd.Series) -> pd.Series:
     """Its levels as text, of yes or no as of 1 or 0."""
     numbers = column.astype(float) if pd.api.types.is_bool_dtype(column) else column

@@ -11,7 +11,7 @@ import pandas as pd
 
 from inference.analyses.blanks import as_listed
 from inference.analyses.cells import distinct_rows, refuse_blanks
-from inference.analyses.census import in_kind_of, labels_of, levels_among, uncounted, unseen
+from inference.analyses.census import in_kind_of, labels_of, levels_among, mostly_beyond, uncounted, unseen
 from inference.analyses.effects import pairs_of, safe, shown
 from inference.analyses.formula import known_column
 from inference.analyses.marks import ALIKE, refuse_alike
@@ -33,6 +33,7 @@ from ldp_client.documents.errors import InputError
 COUNT, PEOPLE = "count", "people"
 People = tuple[pd.DataFrame, Values]
 MOST_LEVELS = 200
+WEIGHED = "weighted shares are right only where the formula names what the weights depend on"
 DRAWN_ONE_BY_ONE = (
     "intervals take people as drawn one by one: they ignore clusters and strata of the sample; for these use "
     "a package for surveys, such as R's survey, on the columns unbiased.… of `ldpkit export --decoded`"
@@ -70,7 +71,8 @@ class Population:
 
     def notes(self) -> tuple[str, ...]:
         """What a reader must know of intervals over other people than those who were asked."""
-        return (DRAWN_ONE_BY_ONE,) if self.weighted or self.census is not None else ()
+        weighed = (WEIGHED,) if self.weighted else ()
+        return (*weighed, DRAWN_ONE_BY_ONE) if self.weighted or self.census is not None else ()
 
     def checked(self, table: Table) -> Population:
         """Itself; raises InputError for columns that are absent or not public, or weights that are none."""
@@ -217,12 +219,13 @@ def left_out_of(analysis: Assembled, people: People, population: Population) -> 
     """Reasons not to take shares and totals in a census for those of all who were asked."""
     if population.census is None:
         return ()
-    return tuple(
+    left_out = (
         f"{said}: shares and totals in the census leave such people out; add their rows, or, where it is of "
         "others alone, leave these reports out"
         for name, said in uncounted(analysis, *people)
         if name != WAVE
     )
+    return (*left_out, *mostly_beyond(analysis, *people))
 
 
 def _left_out(analysis: Assembled, census: pd.DataFrame) -> list[str]:

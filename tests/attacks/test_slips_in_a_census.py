@@ -122,6 +122,16 @@ def test_the_verdict_knows_of_people_who_are_not_counted(tmp_path: Path) -> None
     assert any("of which the census counts nobody" in reason for reason in found.verdict.knowledge.reasons)
 
 
+@pytest.mark.parametrize(("young", "old", "told"), [(10, 90, True), (90, 10, False)])
+def test_most_people_beyond_all_reports_are_told(young: int, old: int, told: bool, tmp_path: Path) -> None:
+    """Ages coded 1 to 6, or years of birth, would be a line drawn on."""
+    table = asked(age=np.arange(900.0) % 10 + 20)
+    census = census_of(tmp_path, f"25,{young}\n95,{old}\n", "age,count\n")
+    reasons, _ = said(table, "ever ~ age", census)
+    line = "90 of 100 people of the census have age beyond all reports (20 to 29): what is said of them"
+    assert any(line in reason for reason in reasons) is told
+
+
 def test_a_row_a_person_may_stand_twice(tmp_path: Path) -> None:
     rows = "north,1\nsouth,1\nwest,1\n" * 400
     assert said(asked(), "armed ~ region", census_of(tmp_path, rows)) == ((), ())

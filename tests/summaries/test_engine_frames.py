@@ -29,7 +29,7 @@ def of_dask() -> Iterator[Summarized]:
     need("dask")
     import dask.dataframe
 
-    with dask.config.set(scheduler="threads"):
+    with dask.config.set(scheduler="processes", num_workers=2):
         yield lambda study, *paths: dask_summary(study, dask.dataframe.read_parquet(list(map(str, paths))))
 
 
