@@ -127,7 +127,7 @@ def test_most_people_beyond_all_reports_are_told(young: int, old: int, told: boo
     """Ages coded 1 to 6, or years of birth, would be a line drawn on."""
     table = asked(age=np.arange(900.0) % 10 + 20)
     census = census_of(tmp_path, f"25,{young}\n95,{old}\n", "age,count\n")
-    reasons, _ = said(table, "ever ~ age", census)
+    reasons, _ = said(table, "armed ~ age", census)
     line = "90 of 100 people of the census have age beyond all reports (20 to 29): what is said of them"
     assert any(line in reason for reason in reasons) is told
 
