@@ -3,7 +3,6 @@
 #
 #   install.sh install --from DIST     installs the wheels of a folder (`make release` makes dist/), or
 #   install.sh install --version X.Y.Z a release from pip's index; makes the place /var/lib/ldpkit, starts the server
-#   install.sh uninstall               takes the programs away; studies, reports, keys and backups stay
 #
 # --database URL: an empty PostgreSQL in place of a file, when the place is made. --extras LIST: what else is installed,
 # default collector at first, later what is there. Run it again at any time: what is there stays as it is. With another
@@ -246,20 +245,6 @@ install_all() {
   say "  sudo runuser -u $OWNER -- env --chdir=$PLACE $OPT/bin/ldpkit admin token"
 }
 
-uninstall_all() {
-  [ -d "$OPT/releases" ] || [ -e "$UNITS/ldpkit.service" ] || refuse "nothing is installed in $OPT"
-  [ ! -e "$MARK" ] ||
-    refuse "an upgrade was interrupted, and places may be half of it: run install again, which goes on, then this"
-  local units=()
-  mapfile -t units < <(running_units)
-  ((${#units[@]} == 0)) || systemctl disable --now "${units[@]}"
-  rm -f "$UNITS/ldpkit.service" "$UNITS/ldpkit-node@.service" \
-    "$UNITS"/*.wants/ldpkit.service "$UNITS"/*.wants/ldpkit-node@*.service
-  ! has_systemd || systemctl daemon-reload
-  rm -rf "$OPT"
-  say "the programs are gone; kept, and yours to delete: $(places | tr '\n' ' ')$BACKUPS and the user $OWNER"
-}
-
 command=${1:-}
 shift || true
 from="" version="" database="" extras="" PYTHON=${PYTHON:-python3} release="" wanted=()
@@ -274,9 +259,9 @@ while (($#)); do
   esac
   shift 2
 done
-case $command in install | uninstall) ;; *) usage ;; esac
-((EUID == 0)) || refuse "only root can install: sudo $0 $command …"
+[ "$command" = install ] || usage
+((EUID == 0)) || refuse "only root can install: sudo $0 install …"
 # Not in /run/lock, where anybody may make files.
 exec 9>/run/ldpkit-install.lock
 flock --nonblock 9 || refuse "another install.sh runs"
-"${command}_all"
+install_all

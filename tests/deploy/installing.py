@@ -59,11 +59,8 @@ def try_installing(root: Path, wheels: Path) -> None:
     same(len(list(backups.iterdir())), before + 1, "backups after an upgrade")
     same((root / "opt/ldpkit/bin").readlink() == first, False, "whether the upgrade kept the old release")
     try_unit(root)
-    say(root, inside, "uninstall")
-    same((root / "opt/ldpkit").exists(), False, "whether programs are left")
     same((root / PLACE / "ldpkit.sqlite3").exists(), True, "whether the data are left")
     same(settings, (root / PLACE / "ldpkit.toml").read_bytes(), "settings after all")
-    refused(root, inside, "nothing is installed", "uninstall")
 
 
 def try_refusals(root: Path, inside: Inside) -> None:
