@@ -1,0 +1,186 @@
+"""An analysis by a formula is never called usable where its numbers are wrong or unlearnt; a sound one is.
+
+Tables are of a forced-response survey by dice, or of private predictors. The verdict decides the exit code of
+`ldpkit fit --formula`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from inference.analyses import analysing
+from inference.analyses.analysing import analyse_table
+from inference.analyses.crossing import cross_table
+from inference.analyses.population import Population
+from inference.analyses.table import Private, Table, known_channel, table_of
+
+pytestmark = [pytest.mark.programs, pytest.mark.filterwarnings("ignore")]
+
+NO_YES = ("no", "yes")
+# P(report | answer) of forced response with dice, and of one with more noise.
+FORCED = [[5 / 6, 1 / 6], [1 / 6, 5 / 6]]
+LOUD = [[0.53, 0.47], [0.47, 0.53]]
+PEOPLE = 4000
+Answers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A table and what is asked of it; an empty formula crosses its private columns."""
+
+    table: Callable[[Generator], Table]
+    formula: str = "ever ~ region"
+    population: dict[str, Any] = field(default_factory=dict)
+
+
+def reported(random: Generator, answers: Answers, channel: Any = FORCED) -> Answers:
+    """Of each answer, 0 or 1, the report."""
+    return (random.random(len(answers)) < np.asarray(channel)[answers, 1]).astype(np.int64)
+
+
+def column(name: str, reports: Answers, channel: Any = FORCED) -> Private:
+    return known_channel(name, NO_YES, reports, channel)
+
+
+def regions(random: Generator, people: int = PEOPLE) -> NDArray[np.str_]:
+    return random.choice(["north", "south"], people)
+
+
+def by_region(random: Generator, people: int = PEOPLE, channel: Any = FORCED, **more: Any) -> Table:
+    """A fifth say yes in the north, and half in the south."""
+    region = regions(random, people)
+    answers = (random.random(people) < np.where(region == "north", 0.2, 0.5)).astype(np.int64)
+    frame = pd.DataFrame({"region": region, **{name: make(random, people) for name, make in more.items()}})
+    return table_of(frame, [column("ever", reported(random, answers, channel), channel)])
+
+
+def ages(random: Generator, people: int) -> NDArray[np.float64]:
+    return random.integers(20, 30, people).astype(float)
+
+
+def weights(random: Generator, people: int) -> NDArray[np.float64]:
+    return random.choice([1.0, 3.0], people)
+
+
+def all_say_yes(random: Generator) -> Table:
+    """Nobody in the north reports no, which the dice would have some do."""
+    region = regions(random)
+    reports = np.where(region == "north", 1, reported(random, np.zeros(PEOPLE, np.int64)))
+    return table_of(pd.DataFrame({"region": region}), [column("ever", reports)])
+
+
+def separated(random: Generator) -> Table:
+    """All of one level answer yes, without noise."""
+    region = regions(random, 300)
+    answers = np.where(region == "north", 1, random.random(300) < 0.4).astype(np.int64)
+    return table_of(pd.DataFrame({"region": region}), [column("ever", answers, [[1, 0], [0, 1]])])
+
+
+def without_dice(random: Generator) -> Table:
+    """Reports of the private predictor are what people like: the outcome itself."""
+    ever = (random.random(PEOPLE) < 0.5).astype(np.int64)
+    died = random.random(PEOPLE) < np.where(ever, 0.9, 0.1)
+    reports = np.where(died, 1, 0)
+    frame = pd.DataFrame({"died": np.where(died, "yes", "no")})
+    return table_of(frame, [column("ever", reports)])
+
+
+def with_predictor(random: Generator) -> Table:
+    ever = (random.random(PEOPLE) < 0.4).astype(np.int64)
+    died = random.random(PEOPLE) < np.where(ever, 0.6, 0.3)
+    frame = pd.DataFrame({"died": np.where(died, "yes", "no")})
+    return table_of(frame, [column("ever", reported(random, ever))])
+
+
+def two_peaks(random: Generator) -> Table:
+    """Incomes of each answer are of two kinds, and the formula's law has one."""
+    ever = (random.random(PEOPLE) < 0.4).astype(np.int64)
+    income = ever + random.choice([-6.0, 6.0], PEOPLE) + random.normal(0, 0.3, PEOPLE)
+    return table_of(pd.DataFrame({"income": income}), [column("ever", reported(random, ever))])
+
+
+def one_peak(random: Generator) -> Table:
+    ever = (random.random(PEOPLE) < 0.4).astype(np.int64)
+    income = ever + random.normal(0, 1, PEOPLE)
+    return table_of(pd.DataFrame({"income": income}), [column("ever", reported(random, ever))])
+
+
+def crossed(random: Generator, people: int = PEOPLE, channel: Any = FORCED) -> Table:
+    first = (random.random(people) < 0.4).astype(np.int64)
+    second = (random.random(people) < np.where(first, 0.6, 0.3)).astype(np.int64)
+    both = [
+        column(name, reported(random, answers, channel), channel)
+        for name, answers in (("ever", first), ("again", second))
+    ]
+    return table_of(pd.DataFrame({"region": regions(random, people)}), both)
+
+
+def census(**columns: Any) -> dict[str, Any]:
+    return {"census": pd.DataFrame(columns)}
+
+
+BAD = {
+    "30 reports that noise drowns": Case(lambda random: by_region(random, 30, LOUD)),
+    "reports that no answers can give": Case(all_say_yes),
+    "a level without a no": Case(separated),
+    "a census that counts nobody of a region": Case(
+        by_region, population=census(region=["north"], count=[100])
+    ),
+    "a census of other ages": Case(
+        lambda random: by_region(random, age=ages),
+        "ever ~ age",
+        census(age=[3.0, 4.0], count=[50, 50]),
+    ),
+    "a private predictor that no dice made": Case(without_dice, "died ~ ever"),
+    "two kinds of income under one normal law": Case(two_peaks, "income ~ ever"),
+    "crossed questions that noise drowns": Case(lambda random: crossed(random, 60, LOUD), ""),
+}
+GOOD = {
+    "two regions": Case(by_region),
+    "a number": Case(lambda random: by_region(random, age=ages), "ever ~ region + age"),
+    "groups": Case(by_region, population={"by": "region"}),
+    "weights": Case(lambda random: by_region(random, w=weights), population={"weights": "w"}),
+    "a census": Case(by_region, population=census(region=["north", "south"], count=[100, 300])),
+    "a private predictor": Case(with_predictor, "died ~ ever"),
+    "a public number by a private answer": Case(one_peak, "income ~ ever"),
+    "crossed questions": Case(crossed, ""),
+}
+
+
+def is_usable(name: str) -> bool:
+    """Whether `ldpkit fit` would end with 0."""
+    case = {**BAD, **GOOD}[name]
+    table = case.table(np.random.default_rng(list(name.encode())))
+    if not case.formula:
+        return cross_table(table, ["ever", "again"], method="laplace", draws=400).verdict.ok
+    population = Population(**case.population) if case.population else None
+    found = analyse_table(table, case.formula, method="laplace", draws=400, population=population)
+    return found.verdict.ok
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_analysis_is_not_called_usable(name: str) -> None:
+    assert not is_usable(name)
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_a_sound_analysis_is_called_usable(name: str) -> None:
+    assert is_usable(name)
+
+
+def test_a_planted_verdict_that_ignores_the_model_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(analysing, "_held", lambda found, *_checks: found)
+    assert is_usable("two kinds of income under one normal law")
+
+
+def test_a_planted_verdict_that_ignores_the_census_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(analysing, "left_out_of", lambda *_arguments: ())
+    assert is_usable("a census that counts nobody of a region")
