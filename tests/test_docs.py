@@ -2,10 +2,7 @@
 
 import ast
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,9 +12,8 @@ from ldp_client.describing import factors
 from ldp_client.documents.catalogue import ASKS, MECHANISMS, MODELS
 from ldp_client.documents.study_shape import STUDY
 from ldp_client.mechanisms import mechanism_for
-from schemas import Report, Study
+from schemas import Study
 from tests import studies
-from tests.ports import held_port
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -36,48 +32,6 @@ def test_what_an_epsilon_means_is_what_devices_say():
     assert len(rows) == 9
     for epsilon, *said in rows:
         assert tuple(said) == factors(float(epsilon))
-
-
-@pytest.mark.slow
-def test_the_readmes_python_runs(tmp_path):
-    (code,) = blocks(ROOT / "README.md", "python")
-    # With seeded noise, so that it passes always or never.
-    seeding = "import os, random\nos.urandom = random.Random(1).randbytes\n"
-    done = subprocess.run(
-        [sys.executable, "-c", seeding + code], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    found = re.search(r"^  p +([0-9.]+) %", done.stdout, flags=re.M)
-    # A quarter said yes; five standard errors of the noise are 23 points.
-    assert 2 < float(found.group(1)) < 48
-
-
-def pasted(port, folder):
-    """What a shell does with the page's session, whose collector listens on that port."""
-    (session,) = blocks(ROOT / "README.md", "")
-    text = session.replace("8000", str(port)).replace("ldpkit serve", "ldpkit serve --port PORT")
-    address = re.search(r"http://127.0.0.1:(\d+)", text)
-    text = text.replace("PORT", address[1]).replace("export affairs", f"export affairs --from {address[0]}")
-    (folder / "study.json").write_text((ROOT / "tests/golden/studies/smallest.json").read_text())
-    text = text.replace("affairs", "survey")
-    script = f'set -e\ntrap "kill %1 2>/dev/null" EXIT\n{text.replace("ldpkit fit", "! ldpkit fit")}'
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    environment = {**os.environ, "HOME": str(folder), "PATH": path}
-    command = ["bash", "-m", "-c", script]
-    return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=300
-    )
-
-
-@pytest.mark.slow
-def test_the_readmes_collector_can_be_pasted(tmp_path):
-    """All at once into a shell: nothing waits for a key, and the server is waited for."""
-    with held_port() as port:
-        done = pasted(port, tmp_path)
-    assert done.returncode == 0, done.stderr
-    report, _end = (tmp_path / "place" / "reports.ndjson").read_text().splitlines()
-    assert Report.from_json(report).study == "survey"
-    assert (tmp_path / "place" / "posterior" / "report.html").exists()
 
 
 def unlinked(text):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
@@ -19,6 +20,9 @@ from ldpkit import ask, study
 
 TEXT = Path(__file__).with_name("in_pictures.md")
 ROOT = Path(__file__).parents[1]
+# `python -m website.pictures` writes it.
+README_PICTURE = ROOT / "docs" / "images" / "participant-and-report.png"
+GAP = 24
 PEOPLE = 2000
 PHONE, DESK = (390, 844), (1280, 900)
 # In which the server starts, or something shows.
@@ -196,3 +200,20 @@ def operating(eye: Any, url: str, token: str) -> bytes:
     wait(lambda: eye.find_elements(By.ID, "live"))
     picture: bytes = eye.get_screenshot_as_png()
     return picture
+
+
+def write_readme_picture() -> None:
+    """Write docs/images/participant-and-report.png: a participant's noisy report, and the analyst's page."""
+    from PIL import Image
+
+    _, pictures = shown()
+    left, right = (Image.open(io.BytesIO(pictures[name])).convert("RGB") for name in ("report", "posterior"))
+    whole = Image.new("RGB", (left.width + GAP + right.width, max(left.height, right.height)), "white")
+    whole.paste(left, (0, 0))
+    whole.paste(right, (left.width + GAP, 0))
+    README_PICTURE.parent.mkdir(exist_ok=True)
+    whole.quantize(64).save(README_PICTURE, optimize=True)
+
+
+if __name__ == "__main__":
+    write_readme_picture()

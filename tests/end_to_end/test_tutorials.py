@@ -6,18 +6,22 @@ import pytest
 
 from tests.end_to_end.tutorial_session import Step, play, untold
 
-PAGES = sorted((Path(__file__).parents[2] / "docs/tutorials").glob("*.md"))
+ROOT = Path(__file__).parents[2]
+PAGES = sorted((ROOT / "docs/tutorials").glob("*.md"))
 
 
 UNTRUSTED = 4
 
 
-def played(text, folder):
-    """Chance draws the noise: a check that one fit in a thousand fails may speak once, and not twice."""
+def played(text, folder, meant=()):
+    """Chance draws the noise: a check that one fit in a thousand fails may speak once, and not twice.
+
+    meant: commands that end so on purpose.
+    """
     for attempt in ("first", "second"):
         (folder / attempt).mkdir()
         steps = play(text, folder / attempt)
-        if all(step.status != UNTRUSTED for step in steps):
+        if all(step.status != UNTRUSTED or step.command in meant for step in steps):
             break
     return steps
 
@@ -31,6 +35,15 @@ def test_a_tutorial_can_be_followed(page, tmp_path):
     # A command that fails is followed by one that asks with which status.
     asked = [after.command == "echo $?" for after in steps[1:]] + [False]
     assert [step for step, is_asked in zip(steps, asked, strict=True) if step.status and not is_asked] == []
+
+
+@pytest.mark.slow
+def test_the_readme_can_be_followed(tmp_path):
+    of_one_report = "ldpkit fit ../study.json collected.ndjson --out result --quiet"
+    steps = played((ROOT / "README.md").read_text(), tmp_path, [of_one_report])
+    assert len(steps) == 11
+    assert {step.command: lines for step in steps if (lines := untold(step))} == {}
+    assert [step.command for step in steps if step.status] == [of_one_report]
 
 
 def test_other_words_are_noticed_and_other_numbers_are_not():

@@ -220,7 +220,7 @@ def test_the_guides_commands_are_understood():
     """Every command of docs/analysis.md parses, with its options."""
     page = (Path(__file__).parents[2] / "docs" / "analysis.md").read_text()
     commands = re.findall(r"^ldpkit (.+)$", page, flags=re.M)
-    assert len(commands) == 8
+    assert len(commands) == 9
     for command in commands:
         build_parser().parse_args(command.split())
 

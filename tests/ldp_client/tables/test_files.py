@@ -192,7 +192,7 @@ def test_perturb_writes_one_report_that_has_noise(tmp_path, written, capsys):
         mechanism.check(first.payloads[question.id])
         assert first.payloads[question.id] != second.payloads[question.id]
     assert cli.main([*arguments, str(tmp_path / "one.ndjson")]) == 3
-    assert "noise is drawn once" in capsys.readouterr().err
+    assert "keep those reports" in capsys.readouterr().err
 
 
 def test_a_device_answers_with_a_table_once_and_within_its_budget(tmp_path):
