@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import json
@@ -42,6 +43,17 @@ def pages() -> Iterator[tuple[str, str]]:
     yield "reference/settings.md", settings_page()
     yield "reference/errors.md", errors_page()
     yield "reference/command-line.md", command_line_page()
+    yield "reference/attacks.md", attacks_page()
+
+
+def attacks_page() -> str:
+    """Every attack that a test tries, with its defence: the first lines of the tests."""
+    lines = ["# Attacks", "", "Each is tried by a test of the repository, whose first lines these are.", ""]
+    for path in sorted((ROOT / "tests" / "attacks").glob("test_*.py")):
+        attack, *more = (ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "").split("\n\n")
+        lines += [f"**{path.stem.removeprefix('test_').replace('_', ' ')}**: {' '.join(attack.split())}", ""]
+        lines += [line for one in more for line in (" ".join(one.split()), "")]
+    return "\n".join(lines)
 
 
 def python_page() -> str:

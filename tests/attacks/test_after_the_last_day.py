@@ -1,4 +1,7 @@
-"""What was answered in time waits beyond the study's last day: it is held back, or asked for without end."""
+"""What was answered in time waits beyond the study's last day: it is held back, or asked for without end.
+
+Defence: The device: says "answered before" first, and `ldpkit answer` and the guide's gateway then send it.
+"""
 
 from datetime import date, timedelta
 

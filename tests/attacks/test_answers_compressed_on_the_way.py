@@ -1,4 +1,8 @@
-"""Has a proxy compress what an issuer or a collector answers, and the device blame them for what it reads."""
+"""Has a proxy compress what an issuer or a collector answers, and the device blame them for what it reads.
+
+Defence: The device: names the Content-Encoding, and keeps the report; capitals and parameters of a type
+count for nothing, in browsers too.
+"""
 
 from __future__ import annotations
 

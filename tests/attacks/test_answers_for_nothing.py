@@ -1,4 +1,8 @@
-"""A study is closed or deleted before its last day: a late device pays for a report that nobody will take."""
+"""A study is closed or deleted before its last day: a late device pays for a report that nobody will take.
+
+Defence: The collector says so beside the study, and the device and the page refuse before any noise is
+drawn. Known limit: a study that was fetched before, or that came another way.
+"""
 
 import json
 import subprocess

@@ -1,4 +1,8 @@
-"""A column or a small board turns an answer into another without a word: cut labels, times, bytes, sets."""
+"""A column or a small board turns an answer into another without a word: cut labels, times, bytes, sets.
+
+Defence: The device, `perturb_many` and a holder's table: refused with the row, a study with such labels
+too; a whole number beyond all floats is beyond the bounds everywhere.
+"""
 
 import json
 

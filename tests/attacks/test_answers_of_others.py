@@ -1,4 +1,13 @@
-"""Proxies, captive portals and other collectors answer an upload or a withdrawal in the collector's place."""
+"""Proxies, captive portals and other collectors answer an upload or a withdrawal in the collector's place.
+
+Defence: The device: it drops a report only on a receipt that names the report, or on a refusal of four
+types that names the study's digest and comes from the collector that published it; a deletion is settled
+only by a collector that serves the study; a closed study is over 30 days after its last day, by both
+clocks. Known limit: a server that holds the collector's certificate can say anything, and so can one that
+the device met first: also another database with the very same study, where the study did not come by
+`fetch` and the first upload's answer was lost; a copy that another collector at that address took is asked
+back by its operator alone.
+"""
 
 from __future__ import annotations
 

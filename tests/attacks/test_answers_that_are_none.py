@@ -1,4 +1,7 @@
-"""Something else than a collector answers an operator's commands: in other shapes, or for the terminal."""
+"""Something else than a collector answers an operator's commands: in other shapes, or for the terminal.
+
+Defence: The command: says in one line that this is no collector's answer.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,12 @@
 
 A part of the library, another version of the study, or a newer service worker, at the collector: it then sees
 the address beside the report.
+
+Defence: The library: all parts are loaded before it is decided what leaves, and count as a visit where they
+were fetched; the page: keeps each version that it fetched when it was opened, and asks for no more and for
+no worker once it relays; the worker: looks for a newer one itself, before the browser does, and counts that
+as a visit. Known limit: what an app's own page fetches without `visited`, and a worker that is woken once a
+day or less: it looks each time, and sends nothing until the page is open.
 """
 
 import json

@@ -1,4 +1,9 @@
-"""To ask again, in clear or for another noisy answer, what one language of a study has asked before."""
+"""To ask again, in clear or for another noisy answer, what one language of a study has asked before.
+
+Defence: The device: it knows a question by its words in every language of the study, and takes labels of
+the study's own alone; `ldpkit study check` warns of what one language shows. In browsers too
+(`test_browsers_that_forget.py`).
+"""
 
 import pytest
 

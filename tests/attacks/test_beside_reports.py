@@ -1,4 +1,9 @@
-"""What a device does beside a report: asks for another token, has its clock set right, gets another code."""
+"""What a device does beside a report: asks for another token, has its clock set right, gets another code.
+
+Defence: The device, boards too: what is overdue by more than a window (and the two hours that a visit may
+keep it) waits for the next one, once. Known limit: a clock that jumps by less brings the report forward by
+that, also to right behind its token; no device has a second clock.
+"""
 
 import pytest
 

@@ -1,4 +1,9 @@
-"""Try to have a blank taken for a refusal that nobody gave, and to tell a refusal by its report."""
+"""Try to have a blank taken for a refusal that nobody gave, and to tell a refusal by its report.
+
+Defence: The device: where refusal is offered `None` alone refuses, and whoever holds a file of answers has
+to say that its blanks do; a refusal is byte for byte one more choice, of a number the noise of the middle
+and a coin.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A code that its issuer never takes must not keep other studies' reports on the device."""
+"""A code that its issuer never takes must not keep other studies' reports on the device.
+
+Defence: The device: after the first try chance takes whose turn it is.
+"""
 
 import pytest
 

@@ -1,4 +1,8 @@
-"""Fill the composed proxy's memory with requests that never end, and exports that nobody reads on."""
+"""Fill the composed proxy's memory with requests that never end, and exports that nobody reads on.
+
+Defence: The proxy: so many bodies at once of one address and in all, in a folder with room for just those;
+exports wait at the collector.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""What careless hands do at a device: copied or wrong invitations, labels that look alike, odd columns."""
+"""What careless hands do at a device: copied or wrong invitations, labels that look alike, odd columns.
+
+Defence: The device: what can be read is read as the page reads it, the rest is refused or said, naming the
+field and what to do.
+"""
 
 import json
 

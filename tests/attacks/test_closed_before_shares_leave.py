@@ -1,4 +1,8 @@
-"""Tries to have a secure sum closed for good while devices' shares wait for their window, without a word."""
+"""Tries to have a secure sum closed for good while devices' shares wait for their window, without a word.
+
+Defence: `secure-sum close`: says so and asks; a device whose share a closed sum refused is told that it
+takes none any more.
+"""
 
 from __future__ import annotations
 

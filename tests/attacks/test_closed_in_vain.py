@@ -1,4 +1,7 @@
-"""Close a secure sum for good, and then have nowhere to write its total."""
+"""Close a secure sum for good, and then have nowhere to write its total.
+
+Defence: `secure-sum close`: asks no node before it has seen that both of its files can be written.
+"""
 
 import json
 

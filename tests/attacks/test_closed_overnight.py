@@ -1,4 +1,7 @@
-"""Close a study for a night while its stated retention runs, so that it can never be opened again."""
+"""Close a study for a night while its stated retention runs, so that it can never be opened again.
+
+Defence: The collector: keeps the ids of withdrawn reports until the study is deleted or closed for good.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Name houses by village and house, 1.1 to 1.30: as numbers 1.1 and 1.10 are one cluster or level."""
+"""Name houses by village and house, 1.1 to 1.30: as numbers 1.1 and 1.10 are one cluster or level.
+
+Defence: `fit` and `plan`: refuse the column where it serves as levels, in tables, waves, censuses and
+tables of people.
+"""
 
 from __future__ import annotations
 

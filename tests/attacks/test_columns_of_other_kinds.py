@@ -1,4 +1,7 @@
-"""Have numbers taken as levels, or one level as two: decimals, commas, text, marks that do not show."""
+"""Have numbers taken as levels, or one level as two: decimals, commas, text, marks that do not show.
+
+Defence: `ldpkit fit`: reads exact decimals, refuses commas, durations, dates and lists, and notes the rest.
+"""
 
 from __future__ import annotations
 

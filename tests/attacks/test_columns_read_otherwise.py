@@ -1,4 +1,8 @@
-"""Columns of a type that reports may not have when read one by one, which an engine took all the same."""
+"""Columns of a type that reports may not have when read one by one, which an engine took all the same.
+
+Defence: `ldpkit summarize`, `summarize_dataset`, `count_dataset`: columns of other types are read row by
+row, and refused with the same words.
+"""
 
 from __future__ import annotations
 

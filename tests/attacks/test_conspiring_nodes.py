@@ -1,4 +1,13 @@
-"""Names nodes that are one party, or any service within reach, in a study that an honest device answers."""
+"""Names nodes that are one party, or any service within reach, in a study that an honest device answers.
+
+Attack: Name nodes that are one party, or one's own beside honest ones, or honest ones with one's own keys:
+the device: all nodes must be those that its owner named, keys and all, on two hosts or more, no key twice;
+without such a list no secure sum is answered.
+
+Attack: Aim a device's requests at services nearby, as nodes of a study, by a redirect, or from a ledger:
+the device: it asks the addresses that its owner named and no other, as they are spelled; a redirect stays
+on host and port.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Copy a collector's place to try something there: the original's database must not hear of it."""
+"""Copy a collector's place to try something there: the original's database must not hear of it.
+
+Defence: The collector: `ldpkit.toml` names the database beside it, and what deletes names the database; a
+copy whose settings name the original by a whole path, as earlier releases wrote them, is refused. Known
+limit: a PostgreSQL database is the same for every copy.
+"""
 
 from __future__ import annotations
 

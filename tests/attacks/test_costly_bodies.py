@@ -1,4 +1,7 @@
-"""Tries to make a collector work or answer much for a short request, and to keep others out with it."""
+"""Tries to make a collector work or answer much for a short request, and to keep others out with it.
+
+Defence: The collector: serves what was published without parsing it.
+"""
 
 from __future__ import annotations
 

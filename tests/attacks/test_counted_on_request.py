@@ -1,4 +1,8 @@
-"""Occupy a collector with a read key, by asking for summaries that are counted when somebody asks."""
+"""Occupy a collector with a read key, by asking for summaries that are counted when somebody asks.
+
+Defence: The collector: counts and writes one at a time in a process, gives up what would take more than
+some ten seconds, and refuses what is longer than two million numbers before any work.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Damage the running summary's rows, so that reports are miscounted or a recount cannot mend them."""
+"""Damage the running summary's rows, so that reports are miscounted or a recount cannot mend them.
+
+Defence: The collector: reads no sums of another length, stores nothing for that study meanwhile, all for
+others; deletes and closes nothing (`expire`, `delete-study`); and `ldpkit admin recount` counts again.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Tries to slow a collector by transactions that wait for each other, and to date a deletion by a line."""
+"""Tries to slow a collector by transactions that wait for each other, and to date a deletion by a line.
+
+Defence: The collector: takes rows in one order, whatever the database sorts by, and does again what
+PostgreSQL ends all the same, the daily upkeep too.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,13 @@
-"""Deletes at one node what a secure sum was made of before all gave theirs, or takes a share back later."""
+"""Deletes at one node what a secure sum was made of before all gave theirs, or takes a share back later.
+
+Attack: (by mistake) delete a node's shares once its sum is made, so that `close`, stopped before it had all
+sums, never ends: the node: keeps its sum and serves a deleted study where its version is named; Known
+limit: shares that are deleted before the sum.
+
+Attack: Take a share back after a secure sum is closed, again and again for ever: each node: refuses it for
+good, and says of one that it never held that it is gone; the device: says so and asks no more, once every
+node has spoken.
+"""
 
 from __future__ import annotations
 

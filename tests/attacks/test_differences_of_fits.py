@@ -1,4 +1,9 @@
-"""Tries to have the difference of two fits look surer than it is: one seed, or the same people, in both."""
+"""Tries to have the difference of two fits look surer than it is: one seed, or the same people, in both.
+
+Defence: The analysis: the seed of a fit follows from its data, so that two fits draw independently; draws
+of two fits are put in orders of their own, where the same people answered both a note says so, and a part
+of a difference is not taken from it again.
+"""
 
 from __future__ import annotations
 

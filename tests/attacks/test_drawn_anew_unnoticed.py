@@ -1,4 +1,8 @@
-"""A panel's next version swaps a language, and everybody pays for the same question again: nobody is told."""
+"""A panel's next version swaps a language, and everybody pays for the same question again: nobody is told.
+
+Defence: `ldpkit publish` and the collector: name question and version in a note, the command before it
+publishes. The device draws, within its budget: the other language may ask another thing.
+"""
 
 import json
 import random

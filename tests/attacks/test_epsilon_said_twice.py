@@ -1,4 +1,7 @@
-"""States one epsilon beside a mechanism and another in it, so that people lose more than somebody reads."""
+"""States one epsilon beside a mechanism and another in it, so that people lose more than somebody reads.
+
+Defence: `ldpkit.ask`: refuses a mechanism that states other than what stands beside it.
+"""
 
 import pytest
 

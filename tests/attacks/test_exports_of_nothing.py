@@ -1,4 +1,7 @@
-"""A study that was deleted, or is deleted while it is exported: an export of nothing passes for all."""
+"""A study that was deleted, or is deleted while it is exported: an export of nothing passes for all.
+
+Defence: The collector: 410 for export and summary, also half way; the command leaves the file.
+"""
 
 from __future__ import annotations
 

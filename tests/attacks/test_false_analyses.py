@@ -1,4 +1,18 @@
-"""Has an analysis report what its data does not say: no difference, a group's share, a law's own mixture."""
+"""Has an analysis report what its data does not say: no difference, a group's share, a law's own mixture.
+
+Attack: (by mistake) to have an analysis compare groups that its formula does not name, or people of groups
+that nobody asked as if these were all alike: the analyst's fit: refuses `--by` without the term; draws each
+new group by itself and says how many people are in them.
+
+Attack: (by mistake) to fit a private predictor of an outcome with another law, whose two kinds it then
+labels: the analyst's fit: compares the outcome, each part beside each report of the predictor, with what it
+expects: "model: bad" and exit code 4.
+
+Attack: Not to follow the dice, where a private column is only a predictor or crossed with others; (by
+mistake) to list a design's yes before its no: the analyst's fit: reports that no answers give are "model:
+bad"; a named design turned round is refused, and of a stated matrix whose labels are permuted every result
+warns.
+"""
 
 from __future__ import annotations
 

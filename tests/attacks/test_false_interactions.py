@@ -1,4 +1,8 @@
-"""State an interaction that no likelihood reads, or ship software that tells interactions as they are."""
+"""State an interaction that no likelihood reads, or ship software that tells interactions as they are.
+
+Defence: Every device and the collector refuse the study; the repository's tests hold the products of
+interactions to the law of all others.
+"""
 
 import pytest
 

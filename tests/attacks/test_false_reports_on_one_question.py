@@ -1,4 +1,8 @@
-"""Send all false reports on one question of a study that asks each device one: the device chooses which."""
+"""Send all false reports on one question of a study that asks each device one: the device chooses which.
+
+Defence: `fit --contamination`, summaries and the operator's page: take the share as of that question's
+reports, and from half of these on say nothing.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Tries to have one sender's upload or withdrawal fail those of others, committed together with it."""
+"""Tries to have one sender's upload or withdrawal fail those of others, committed together with it.
+
+Defence: The collector: tries each upload and each deletion apart then, so that only the one that fails is
+refused (500); answers what comes together as one by one; its log, and that of a server that meets the end
+of an export, has kinds of errors and lines of code, never their messages.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""A study that names something "channel", so that every participants' page of its collector fails."""
+"""A study that names something "channel", so that every participants' page of its collector fails.
+
+Defence: The collector: reads each document as JSON for where its reports go, and one that cannot be read
+costs no other its page.
+"""
 
 from __future__ import annotations
 

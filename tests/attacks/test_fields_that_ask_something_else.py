@@ -1,4 +1,7 @@
-"""Keep a public field's id and values from one wave to the next, and ask another thing with it."""
+"""Keep a public field's id and values from one wave to the next, and ask another thing with it.
+
+Defence: `ldpkit fit`: notes other words, bounds and steps.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,10 @@
 """Tries to have a summary miss reports in silence: files in a dataset's folder that its manifest does not
-list, as where two exports were copied into one folder."""
+list, as where two exports were copied into one folder.
+
+Defence: `ldpkit summarize`, `summarize_dataset`, `count_dataset`: refuse, name three of the files and say
+what to do; an export that was interrupted is told apart. Known limit: a folder that `http://` serves, whose
+files nobody lists; files that come while a call runs.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,9 @@
 """Tries to have a summary miss reports in silence: files that came, or grew, after a store's library had
-listed their folder."""
+listed their folder.
+
+Defence: `summarize_dataset`, `count_dataset`: ask the store anew, at each call and for each file. Known
+limit: files that come while a call runs.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""(By mistake) a cut where a grid over the bounds has no place: answers below it are taken for some above."""
+"""(By mistake) a cut where a grid over the bounds has no place: answers below it are taken for some above.
+
+Defence: The device: compares the answer itself with each cut.
+"""
 
 import json
 import math

@@ -1,4 +1,7 @@
-"""Tries to have a fit look sound that is not: another version's reports, false ones, a law that is wrong."""
+"""Tries to have a fit look sound that is not: another version's reports, false ones, a law that is wrong.
+
+Defence: The analysis: what has no payloads is refused, and the line says how answers get their noise.
+"""
 
 from __future__ import annotations
 

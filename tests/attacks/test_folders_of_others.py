@@ -1,4 +1,8 @@
-"""Tries to have a command wipe a folder that is not its own: pictures, data, reports, a symbolic link."""
+"""Tries to have a command wipe a folder that is not its own: pictures, data, reports, a symbolic link.
+
+Defence: The command: it replaces only plain files that its own document there lists, looks again before it
+does, and writes nothing otherwise.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Give a collector a PostgreSQL database that is not in UTF8, or addresses that no database can look for."""
+"""Give a collector a PostgreSQL database that is not in UTF8, or addresses that no database can look for.
+
+Defence: The collector: a study's id of another form than documents have is unknown before anything is
+written, and a PostgreSQL database that is not in UTF8 is refused by every command.
+"""
 
 from __future__ import annotations
 

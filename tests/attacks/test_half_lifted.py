@@ -1,4 +1,13 @@
-"""Have a study's page, its intake and its operator disagree about who needs an invitation."""
+"""Have a study's page, its intake and its operator disagree about who needs an invitation.
+
+Attack: (by mistake) to publish a version whose invitations carry values, or to lift invitations that carry
+some, so that page, collector and operator disagree about who is let in: the collector: page and intake ask
+the same function, by version; `--lift` is refused where it would lift nothing, or make good invitations of
+earlier versions useless, and nobody is invited to a closed study.
+
+Attack: (by mistake) hand out invitations to a study whose last day is over, so that nobody who has one gets
+in: the collector: makes none once no version takes reports, and says when the last one ended.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""A file of reports that are refused, or one endless line, takes the memory of whoever reads it."""
+"""A file of reports that are refused, or one endless line, takes the memory of whoever reads it.
+
+Defence: `ldpkit summarize`, `fit` and all that read them: they count what is refused and keep three
+examples.
+"""
 
 import json
 import tracemalloc

@@ -1,4 +1,7 @@
-"""A hostile author's study that devices read unlike each other: some answers are errors: silence tells."""
+"""A hostile author's study that devices read unlike each other: some answers are errors: silence tells.
+
+Defence: The device: JavaScript and Python refuse the same documents, thousands of changed ones among them.
+"""
 
 from __future__ import annotations
 

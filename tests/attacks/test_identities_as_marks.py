@@ -1,4 +1,8 @@
-"""A collector that shows each address another identity, to know what that one sends through a relay."""
+"""A collector that shows each address another identity, to know what that one sends through a relay.
+
+Defence: The device: of a study with a channel it takes the collector's identity from answers about the
+report alone, asked for as the report leaves; what is encapsulated names no collector.
+"""
 
 import json
 

@@ -1,4 +1,8 @@
-"""Name clinics by numbers of seventeen digits, or with zeros before them: as numbers two of them are one."""
+"""Name clinics by numbers of seventeen digits, or with zeros before them: as numbers two of them are one.
+
+Defence: `ldpkit fit`, `ldpkit plan`: long numbers of a CSV stay text, which is noted; of Parquet they are
+refused by name, as are codes that zeros tell apart.
+"""
 
 from __future__ import annotations
 

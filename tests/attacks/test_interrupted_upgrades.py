@@ -1,6 +1,8 @@
 """Kill an upgrade while it migrates: the next run takes it for done and migrates nothing.
 
 (By mistake) install over places whose programs are gone.
+
+Defence: The install script: keeps what it began with until all servers run again, and goes on from there.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""A collector that invited by name reads invitation and report together, though a relay hides the address."""
+"""A collector that invited by name reads invitation and report together, though a relay hides the address.
+
+Defence: Known limit: who keeps names beside codes joins the two. The page and `ldpkit answer` tell each
+person, `ldpkit publish` and `ldpkit invite` the operator; tokens end it.
+"""
 
 import pytest
 

@@ -1,4 +1,8 @@
-"""Answers on somebody else's device, to have the report that waits there leave under another one's code."""
+"""Answers on somebody else's device, to have the report that waits there leave under another one's code.
+
+Defence: `ldpkit answer`: gives a code to a new report alone, and says where one is not used. Known limit:
+an app that calls `invite`.
+"""
 
 from __future__ import annotations
 

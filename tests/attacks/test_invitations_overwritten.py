@@ -1,4 +1,8 @@
-"""Lose the invitation of a report that waits, by giving one to another version's report again."""
+"""Lose the invitation of a report that waits, by giving one to another version's report again.
+
+Defence: The device: an invitation goes to one waiting report, one without any first, and nowhere when a
+report has it already; in browsers to the latest one.
+"""
 
 import pytest
 

@@ -1,4 +1,13 @@
-"""Issuer and collector pool all that they keep, and every request that they saw: who sent which report?"""
+"""Issuer and collector pool all that they keep, and every request that they saw: who sent which report?
+
+Defence: The device: blinds what the issuer signs, and lets the report leave in the next window, at a moment
+drawn evenly, a board never on a waking that asks for another study's token
+(`test_tokens_beside_reports_of_boards.py`); the issuer keeps no moment, and its files lose the order of
+asking daily and when it starts and stops, the collector a nonce's hash. Known limit: that order until then
+(with PostgreSQL, as far back as its write-ahead log); addresses, where the same one asks and sends; a
+window that hardly anybody is in; **a device that is woken at an hour of its own each day**, whose token and
+report come at that hour (when devices are woken).
+"""
 
 import json
 import random

@@ -1,4 +1,9 @@
-"""A relay's operator pools what it saw, and when, with the issuer, or with the collector: who sent what?"""
+"""A relay's operator pools what it saw, and when, with the issuer, or with the collector: who sent what?
+
+Defence: Relay and issuer: know who took part, and read nothing of a report; issuer and collector: a batch's
+people behind the relay. Known limit: relay and collector, by the time alone, and so issuer and collector
+where relay and issuer are one, which `study check` and `publish` note.
+"""
 
 import json
 import random

@@ -1,4 +1,8 @@
-"""Have a reading key become the operator's token: LDPKIT_TOKEN is a client's key and a server's setting."""
+"""Have a reading key become the operator's token: LDPKIT_TOKEN is a client's key and a server's setting.
+
+Defence: The collector: does not start with a token that is a key, or was one until it was removed, or that
+is not its file's.
+"""
 
 from __future__ import annotations
 

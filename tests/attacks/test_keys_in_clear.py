@@ -1,4 +1,7 @@
-"""Tries to read an operator's key on the way: from commands that are given http:// for https://."""
+"""Tries to read an operator's key on the way: from commands that are given http:// for https://.
+
+Defence: The command: no key goes out in clear, but to this machine itself.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Tries to reach other studies, all studies' counts, and other keys with a key that is for one study."""
+"""Tries to reach other studies, all studies' counts, and other keys with a key that is for one study.
+
+Defence: The collector: refuses whatever is about other studies or all of them, shows that study's lines
+alone, and makes keys with the operator's token only.
+"""
 
 from __future__ import annotations
 

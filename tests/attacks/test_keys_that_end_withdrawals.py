@@ -1,4 +1,10 @@
-"""Retire a gateway's key once no open study states it: no later withdrawal reaches the collector."""
+"""Retire a gateway's key once no open study states it: no later withdrawal reaches the collector.
+
+Defence: `ldpkit oblivious retire`: keeps a key while reports are stored whose devices withdraw with it; the
+collector: takes deletions in the clear of a study that had a version without a relay. Known limit: a key
+that leaked or is lost; then devices say whom to ask, and `ldpkit status` says of which reports (oblivious
+HTTP); in browsers it is shown as an answer with status 400 that is not the collector's.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Slips with keys and addresses: all nodes' keys sent to one of them, links that lead nowhere."""
+"""Slips with keys and addresses: all nodes' keys sent to one of them, links that lead nowhere.
+
+Defence: The command: sends one key or nothing, and takes no address that is none, before anything is made.
+"""
 
 from __future__ import annotations
 

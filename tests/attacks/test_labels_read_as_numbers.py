@@ -1,4 +1,8 @@
-"""Read an export's CSV with pandas or pyarrow, which take public labels for numbers, or for nothing."""
+"""Read an export's CSV with pandas or pyarrow, which take public labels for numbers, or for nothing.
+
+Defence: `fit` and `summarize`: take the one label that is the number; where several are, or one is gone,
+refuse and name the cure.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Have a label that is spelt like a blank, such as NA for Namibia, dropped or refused as if it were one."""
+"""Have a label that is spelt like a blank, such as NA for Namibia, dropped or refused as if it were one.
+
+Defence: `ldpkit fit`, `ldpkit plan`: take a cell for the label where the study or design has it; refuse a
+frame whose reader made it missing, with the cure.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""A report that was withdrawn comes afterwards: its upload was on the way, or somebody kept it."""
+"""A report that was withdrawn comes afterwards: its upload was on the way, or somebody kept it.
+
+Defence: The collector: the id of a withdrawn report stays refused while the study is open, whatever
+expires, also where the report had not come yet; a tenth of `deletion_rate` bounds how many such promises
+anybody can have made.
+"""
 
 from __future__ import annotations
 

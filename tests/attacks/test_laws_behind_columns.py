@@ -1,4 +1,8 @@
-"""Hides wrong laws behind public columns: one that fills the outcome's range, a hump over many values."""
+"""Hides wrong laws behind public columns: one that fills the outcome's range, a hump over many values.
+
+Defence: The analysis: compares outcomes about what the fit expects, and people by bands of every public
+column.
+"""
 
 from __future__ import annotations
 

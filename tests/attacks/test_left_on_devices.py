@@ -1,4 +1,9 @@
-"""Read in an app's ledger what was withdrawn, or have a loss of power bring it back."""
+"""Read in an app's ledger what was withdrawn, or have a loss of power bring it back.
+
+Defence: The device: SQLite zeroes what is deleted, and a transaction counts once its journal's removal is
+on disk, in Python, Node and Expo. Known limit: what file systems and flash chips keep of old blocks, and a
+browser's own files until it rewrites them.
+"""
 
 import json
 import os

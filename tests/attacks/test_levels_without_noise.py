@@ -1,4 +1,8 @@
-"""Ship software that is sound but for one level of a feature, or one choice, which it tells as it is."""
+"""Ship software that is sound but for one level of a feature, or one choice, which it tells as it is.
+
+Defence: The repository's tests: replay every level on each path with the last coin that tells the truth and
+the first that does not, and hold signs to their law level by level.
+"""
 
 import shutil
 

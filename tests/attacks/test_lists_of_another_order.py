@@ -1,4 +1,7 @@
-"""Tries to have nodes take lists for another order of nodes than the published one: no device gets in."""
+"""Tries to have nodes take lists for another order of nodes than the published one: no device gets in.
+
+Defence: The node: refuses either.
+"""
 
 from __future__ import annotations
 

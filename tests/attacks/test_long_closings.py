@@ -1,4 +1,8 @@
-"""Has nodes bind themselves to sets so large that checking them outlasts the patience of their database."""
+"""Has nodes bind themselves to sets so large that checking them outlasts the patience of their database.
+
+Defence: The node: checks before its one writer's transaction, and answers the same drawing again without a
+check.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Start a collector without the key that an open study states: whoever answers pays, and waits for ever."""
+"""Start a collector without the key that an open study states: whoever answers pays, and waits for ever.
+
+Defence: The collector: serves such a study as closed, and names study and key in the log and in `ldpkit
+status`; a new first key has a number drawn by chance, so that a device is told that its key is gone. Known
+limit: reports that were under way stay on their devices.
+"""
 
 from __future__ import annotations
 

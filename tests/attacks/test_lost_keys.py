@@ -1,4 +1,8 @@
-"""Lose one study's invitation key, so that nothing hides any more who answered the others before whom."""
+"""Lose one study's invitation key, so that nothing hides any more who answered the others before whom.
+
+Defence: The collector: does the upkeep of all others, names that study each day in its log, and `ldpkit
+admin upkeep` fails until its invitations are forgotten.
+"""
 
 from __future__ import annotations
 

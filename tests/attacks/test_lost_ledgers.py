@@ -1,4 +1,13 @@
-"""A device loses its lock and then its ledger, and answers again; or others on the machine read them."""
+"""A device loses its lock and then its ledger, and answers again; or others on the machine read them.
+
+Attack: To have a device answer again by losing its lock, then its ledger, or to read them as another user:
+the device: each marks that the other was there; files are 0600, the folder 0700, and it says where they
+were not. Known limit: both files lost together, an older copy of both put back.
+
+Attack: To read in a device's ledger, much later, at which second somebody answered: the device: forgets
+when a report was due once it is concluded, and when requests were made with the next flush a minute later
+(in JavaScript: until when nothing leaves beside them, with the next flush after that).
+"""
 
 import os
 import sqlite3

@@ -1,4 +1,9 @@
-"""Lose a node's `ldpkit.toml` while its study is open, so that devices pay for shares that nobody takes."""
+"""Lose a node's `ldpkit.toml` while its study is open, so that devices pay for shares that nobody takes.
+
+Defence: The node: serves the study as closed to devices, logs once a minute what to do, and can be closed
+and summed; its invitations can be forgotten once it is closed. Known limit: devices that fetch the study
+from another node.
+"""
 
 from __future__ import annotations
 

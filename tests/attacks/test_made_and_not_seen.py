@@ -1,4 +1,8 @@
-"""Invitations and keys that were made, and that nobody could read: a full disk, or a closed terminal."""
+"""Invitations and keys that were made, and that nobody could read: a full disk, or a closed terminal.
+
+Defence: The command: has room for all lines before one is made, names the file and what undoes it; removes
+the key.
+"""
 
 from __future__ import annotations
 

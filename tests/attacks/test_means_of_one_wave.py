@@ -1,4 +1,7 @@
-"""Passes off one wave's mean of a private number, which holds whatever the law, as that of all waves."""
+"""Passes off one wave's mean of a private number, which holds whatever the law, as that of all waves.
+
+Defence: The analysis: pools the waves' means by their people.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Write a minus as typesetters do, \u2212 beside numbers that have none: each number was taken as a level."""
+"""Write a minus as typesetters do, − beside numbers that have none: each number was taken as a level.
+
+Defence: `ldpkit fit`, `ldpkit plan`: refuse the column, and say what to write.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""A slip in the name of a setting: the default would stand in silence, without an invitation key, say."""
+"""A slip in the name of a setting: the default would stand in silence, without an invitation key, say.
+
+Defence: The collector: every command that reads settings, and `create_app`, refuses an unknown name in the
+file and in the environment, with the one that may have been meant.
+"""
 
 import pytest
 

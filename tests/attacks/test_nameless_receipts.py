@@ -1,4 +1,7 @@
-"""Answer for a collector without saying which one: what settles a report has to come from the study's own."""
+"""Answer for a collector without saying which one: what settles a report has to come from the study's own.
+
+Defence: The device: it waits for the study's own.
+"""
 
 import pytest
 

@@ -1,4 +1,7 @@
-"""Attack: noise that is right where an audit looks (corners, one by one, Python) and missing elsewhere."""
+"""Attack: noise that is right where an audit looks (corners, one by one, Python) and missing elsewhere.
+
+Defence: The repository's tests: they fail, as they do for a mechanism that no check is written for.
+"""
 
 import shutil
 

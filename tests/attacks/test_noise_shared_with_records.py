@@ -1,4 +1,8 @@
-"""Share random bytes between a question and a record of sampled products, or tell an id what its coin did."""
+"""Share random bytes between a question and a record of sampled products, or tell an id what its coin did.
+
+Defence: The repository's tests: signs, given which product was drawn, and that draw are held against every
+other question's noise and the ids; so is a yes/no response's coin.
+"""
 
 import pytest
 

@@ -1,4 +1,7 @@
-"""An aggregator asks a node for its nonce with several sets of commitments at once, to choose a draw."""
+"""An aggregator asks a node for its nonce with several sets of commitments at once, to choose a draw.
+
+Defence: The node: one request at a time reads and notes what its nonce is shown for, in all processes.
+"""
 
 from __future__ import annotations
 

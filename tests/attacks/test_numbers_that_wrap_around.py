@@ -1,4 +1,7 @@
-"""Give ages as bytes, incomes as 32 bits, or dates: squares of them would wrap around, and nobody be told."""
+"""Give ages as bytes, incomes as 32 bits, or dates: squares of them would wrap around, and nobody be told.
+
+Defence: `ldpkit fit`, `ldpkit plan`: take every number of a table, its weights and a census as float64.
+"""
 
 from __future__ import annotations
 

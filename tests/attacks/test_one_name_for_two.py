@@ -1,4 +1,8 @@
-"""Has two results of an analysis go by one name, so that one is told as the other."""
+"""Has two results of an analysis go by one name, so that one is told as the other.
+
+Defence: The analyst's fit, and `ldpkit plan`: refuse it before anything is fitted, and name the column or
+the labels; a stated prior is of one parameter.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Run a collector from a folder with an odd name, take lists that were changed on their way, upgrade."""
+"""Run a collector from a folder with an odd name, take lists that were changed on their way, upgrade.
+
+Defence: The collector: deletes nothing before a day to come, names its files as they are called, reads
+lists whatever their line ends, refuses those that share invitations, and backs up the database of an
+earlier release.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Tries to have workers read other files than those that were named: each opens paths in its own folder."""
+"""Tries to have workers read other files than those that were named: each opens paths in its own folder.
+
+Defence: `ldpkit summarize`, `summarize_dataset`, `count_dataset`: paths go to workers from the root.
+"""
 
 from __future__ import annotations
 

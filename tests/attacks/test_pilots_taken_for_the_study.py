@@ -1,4 +1,8 @@
-"""Has a gateway that answered a pilot call the same study done with at the real collector, unsaid."""
+"""Has a gateway that answered a pilot call the same study done with at the real collector, unsaid.
+
+Defence: The device: refuses, and says in the error (`elsewhere`) that another publisher was answered; the
+gateway's code in embedding.md prints it.
+"""
 
 from schemas import Study
 from tests import studies

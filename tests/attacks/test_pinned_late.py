@@ -1,4 +1,8 @@
-"""A key is pinned late and the collector moves: a withdrawal passes one of two reports by, in silence."""
+"""A key is pinned late and the collector moves: a withdrawal passes one of two reports by, in silence.
+
+Defence: The device: names the publishers of that id that it leaves out, with exit code 1, and withdraws
+from all with `--everywhere`.
+"""
 
 import pytest
 

@@ -1,4 +1,13 @@
-"""Have what a device was asked behind noise sent in clear: as a public field of what comes later."""
+"""Have what a device was asked behind noise sent in clear: as a public field of what comes later.
+
+Defence: The device: a field whose id or text stands in its ledger under that study's id is refused, in
+Python, JavaScript and the guide's MicroPython ledger (which counts ASCII alone, and refuses too much rather
+than too little: `test_boards_that_know_no_capitals.py`; open there: the same words in wholly other
+characters, such as full-width letters; in browsers by id and text, whatever the capitals, those of a
+record's fields and older rounds' too: `test_browsers_that_forget.py`); the same field may stay one that
+stood beside it in clear all along; where nobody consents on the device, only what is given apart as public
+leaves. Known limit: `ldpkit perturb` keeps no ledger, and names what leaves.
+"""
 
 import json
 

@@ -1,4 +1,7 @@
-"""State interactions of features with many levels, so that a small device lists a million pairs and stops."""
+"""State interactions of features with many levels, so that a small device lists a million pairs and stops.
+
+Defence: The device: lists the products that are sent, and no other pair.
+"""
 
 import tracemalloc
 

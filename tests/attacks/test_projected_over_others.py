@@ -1,4 +1,8 @@
-"""Tries to have `ldpkit project` write over another study, or over the second as its author has edited it."""
+"""Tries to have `ldpkit project` write over another study, or over the second as its author has edited it.
+
+Defence: `project`: replaces no document, and asks for keys of the second study's own. The collector:
+publishes no study with a token key of another one there, deleted ones too.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Learn a public value from a report's size on the wire, or slip an answer into its clear part."""
+"""Learn a public value from a report's size on the wire, or slip an answer into its clear part.
+
+Defence: The device: reports are padded to the longest values, nothing but the listed values is taken, and a
+private question's id is no public field's; the repository's tests make whole reports of every public value
+by every path, and compare the clear part and the size over answers (`test_clear_parts_that_tell.py`). Known
+limit: a small cell tells who took part, and links a person's reports over rounds.
+"""
 
 import pytest
 

@@ -1,4 +1,8 @@
-"""Tries to have two rare, independent answers read as dependent, and a prior read as what reports say."""
+"""Tries to have two rare, independent answers read as dependent, and a prior read as what reports say.
+
+Defence: The analysis: a crossed table's prior has log odds ratios around 0 whatever the margins; where
+reports say hardly more, the verdict's knowledge is partial, with its exit code.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Have a ratio quoted as what it is not: one at age 0, an interaction, a contrast, half of a polynomial."""
+"""Have a ratio quoted as what it is not: one at age 0, an interaction, a contrast, half of a polynomial.
+
+Defence: The analysis: sentences and names say where the other columns are, a number at its mean, and what a
+ratio of odds ratios is; what has no plain meaning is left out.
+"""
 
 import numpy as np
 import pandas as pd

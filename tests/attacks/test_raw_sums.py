@@ -1,4 +1,8 @@
-"""Gives a device core a study with a route, and reads the answers off what it makes of them."""
+"""Gives a device core a study with a route, and reads the answers off what it makes of them.
+
+Defence: The device: only shares are ever made of it, on every platform; browsers take no study with a
+`route`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Other users of a machine read what a command wrote: reports, or what replaced a private result."""
+"""Other users of a machine read what a command wrote: reports, or what replaced a private result.
+
+Defence: The command: reports are their owner's alone, other results as the umask says, and what is replaced
+keeps its mode.
+"""
 
 import os
 import stat

@@ -1,4 +1,8 @@
-"""A relay says that the collector has no key any more: people show their contact which report is theirs."""
+"""A relay says that the collector has no key any more: people show their contact which report is theirs.
+
+Defence: The device: says that the relay says so and nothing proves it, asks again at the next flush, and
+names the contact for a later day alone.
+"""
 
 import pytest
 

@@ -1,4 +1,8 @@
-"""Fill a collector's memory with texts of public values, which it keeps because the same come again."""
+"""Fill a collector's memory with texts of public values, which it keeps because the same come again.
+
+Defence: The collector: remembers only what the study lists, 4 MB for a version at most, and reads nothing
+longer than the longest values.
+"""
 
 from __future__ import annotations
 

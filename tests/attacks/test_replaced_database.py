@@ -1,4 +1,15 @@
-"""Put a backup in the place of a running server's database, or move it away: what it acknowledges is lost."""
+"""Put a backup in the place of a running server's database, or move it away: what it acknowledges is lost.
+
+Attack: Putting a backup in the place of a running server's database, or moving it away, so that what is
+acknowledged is lost: collector and issuer: 503 until it is started again on the file that is there.
+
+Attack: Putting a backup there before the server is stopped, or after it was killed, so that the old file's
+log is written into it: collector and issuer: each puts that log aside, and starts nothing beside another
+file's log: a mark drawn for each log stands in its file and beside it, with the file's number, so also for
+a backup that was looked at or used and for a file that was served before. Also where it is written over the
+file with `cp`. A server that meets a damaged file acknowledges nothing more. Known limit: a copy made with
+another program while the log was in use, written over the file with `cp`.
+"""
 
 from __future__ import annotations
 

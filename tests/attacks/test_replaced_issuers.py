@@ -1,4 +1,7 @@
-"""Lose what a stopped issuer did, or have another file's log written into an issuer that was put back."""
+"""Lose what a stopped issuer did, or have another file's log written into an issuer that was put back.
+
+Defence: The issuer: folds its log into the file as it ends.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Restores a database under a running server, so that it takes one document's reports for another's."""
+"""Restores a database under a running server, so that it takes one document's reports for another's.
+
+Defence: The collector: compares the digest in the transaction that stores, exports or sums up; 503 until it
+is started again.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,12 @@
-"""Somebody who holds an export, or a `read` key, tries to delete the reports whose ids stand in it."""
+"""Somebody who holds an export, or a `read` key, tries to delete the reports whose ids stand in it.
+
+Attack: Delete other people's reports: with the ids of an export, with a `read` key, or with another
+report's secret: the collector: an id is a hash of a secret that only its device has, and a deletion shows
+that secret or an operator's key; deletions are limited in rate, and counted.
+
+Attack: Delete one device's share of a secure sum at another node (a node, who sees the ids): each node: an
+id is a hash there too, and the secret is shown to nodes only when its device withdraws.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Ship software whose mechanisms are sound, and whose whole reports tell the answers all the same."""
+"""Ship software whose mechanisms are sound, and whose whole reports tell the answers all the same.
+
+Defence: The repository's tests: whole reports of every path are held to each question's law, to
+independence of questions and people, and to what their parts give on the same random bytes; so are later
+rounds, by devices with ledgers in browsers and in Python.
+"""
 
 import shutil
 

@@ -1,4 +1,8 @@
-"""Tries to have reports count twice, or an export that was cut off, or is no text, count as a whole one."""
+"""Tries to have reports count twice, or an export that was cut off, or is no text, count as a whole one.
+
+Defence: `fit` and `summarize`, from files and in Python. Known limit: summaries have no ids, and what is in
+two of them counts twice; a file without an end line may lack its tail.
+"""
 
 from __future__ import annotations
 

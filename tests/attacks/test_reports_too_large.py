@@ -1,4 +1,8 @@
-"""Publish a study that every device pays for in vain: its report is larger than any device sends."""
+"""Publish a study that every device pays for in vain: its report is larger than any device sends.
+
+Defence: `ldpkit study check`, with an error; the collector refuses to publish it; devices, also
+JavaScript's, refuse it before anything is spent.
+"""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,8 @@
-"""Have devices answer through a relay what `body_limit` refuses: no request of theirs is ever opened."""
+"""Have devices answer through a relay what `body_limit` refuses: no request of theirs is ever opened.
+
+Defence: The collector: compares the whole request, publishes no such study, and starts with none that is
+open or has reports that could be withdrawn no more.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Tries to have a command write its result over what it reads: the only reports, a study, a signing key."""
+"""Tries to have a command write its result over what it reads: the only reports, a study, a signing key.
+
+Defence: The command: before anything is computed, by whatever name or link.
+"""
 
 from __future__ import annotations
 

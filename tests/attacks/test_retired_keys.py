@@ -1,4 +1,11 @@
-"""A signing key is retired, or was stolen: a panel ends, or a stranger is given what a key was answered."""
+"""A signing key is retired, or was stolen: a panel ends, or a stranger is given what a key was answered.
+
+Defence: The device: what a question was answered goes over to the key that asks it again in the same words
+while both are pinned, to the newer one where both signed, never to a collector or to other words, in one of
+its languages even; both keys' rows of a question become one; it names the key where the answer is
+another's, and the guide's gateway tells who sends nothing of a version. Known limit: a device that answered
+nothing while both were pinned answers that panel only once both are pinned again.
+"""
 
 import pytest
 

@@ -1,4 +1,9 @@
-"""Read in a database's files what the daily upkeep moved or deleted: order of arrival, used invitations."""
+"""Read in a database's files what the daily upkeep moved or deleted: order of arrival, used invitations.
+
+Defence: The collector: writes SQLite's file and every table of PostgreSQL anew each day, and counts no day
+as done while another program reads the database as it was: log and `ldpkit admin upkeep` (exit 1) say so.
+Known limit: the disk's own blocks, replicas, PostgreSQL's write-ahead log.
+"""
 
 from __future__ import annotations
 

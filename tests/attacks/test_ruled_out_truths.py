@@ -1,4 +1,8 @@
-"""Tries to have a uniform prior in wrong units pass: it rules the truth out, and nothing contradicts it."""
+"""Tries to have a uniform prior in wrong units pass: it rules the truth out, and nothing contradicts it.
+
+Defence: The analyst's fit: a note where the posterior is pressed against an end. Known limit: the verdict
+stays good.
+"""
 
 from __future__ import annotations
 

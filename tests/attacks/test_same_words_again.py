@@ -1,4 +1,7 @@
-"""Have the same words answered twice by one device, which tells more than was paid for."""
+"""Have the same words answered twice by one device, which tells more than was paid for.
+
+Defence: The device: a permanent answer to other words stands for none to these.
+"""
 
 import pytest
 

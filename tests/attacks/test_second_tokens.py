@@ -1,4 +1,10 @@
-"""Second tokens that nobody meant: asked for while `invite --again` runs, or after a backup was put back."""
+"""Second tokens that nobody meant: asked for while `invite --again` runs, or after a backup was put back.
+
+Defence: The issuer: its commands take turns, and look who has a token after the old codes ended; codes that
+ended with a backup keep their names as perhaps used; a copy gives nothing, also put under a running issuer,
+and is changed by nothing before `restored`, which takes a copy alone, once; few statements whatever the
+list. Known limit: whom it invited after the backup it does not know.
+"""
 
 from __future__ import annotations
 

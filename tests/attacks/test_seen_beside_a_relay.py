@@ -1,4 +1,13 @@
-"""The collector sees the address in the clear a moment before, or beside, what comes through the relay."""
+"""The collector sees the address in the clear a moment before, or beside, what comes through the relay.
+
+Defence: The device: whatever shows its address counts as a visit, at each attempt anew, and no command
+fetches an answered study while a relay is waited for (once that is due for 30 days chance takes turns, and
+nothing answered is fetched within an hour of whatever left through a relay:
+`test_held_back_by_a_dead_relay.py`), nor does what was tried in the clear before leave within that hour; a
+flush sends in the clear or through a relay, and there one request. In JavaScript a study that was not
+fetched with `fetchStudy(…, device)`, and reports in the clear before the first one of a study with a
+channel, count only where the app calls `visited`.
+"""
 
 import os
 import random

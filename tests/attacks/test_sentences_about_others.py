@@ -1,4 +1,8 @@
-"""Tell who decides on it wrongly how often others' reports say the same, under some mechanism or ε."""
+"""Tell who decides on it wrongly how often others' reports say the same, under some mechanism or ε.
+
+Defence: The page: says of each mechanism's law what is exact, a range where other choices differ, and of
+reports on that question where chance draws one.
+"""
 
 import re
 

@@ -1,4 +1,8 @@
-"""Have a slope quoted that only its prior holds: levels, or numbers, that separate yes from no."""
+"""Have a slope quoted that only its prior holds: levels, or numbers, that separate yes from no.
+
+Defence: The analysis: its verdict's knowledge is partial and names the coefficients that reports bound on
+one side at most, with its exit code.
+"""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,10 @@
-"""Threads and processes share a device's folder: locks drop, ledgers are made twice or read half-written."""
+"""Threads and processes share a device's folder: locks drop, ledgers are made twice or read half-written.
+
+Defence: The device: refuses in a process that was forked while another thread was inside a ledger; the
+lock's file is never opened beside SQLite, nor taken where it is read-only, a ledger that is there is never
+replaced, a state is read whole, and what another process keeps it from deleting is said, with exit code 5.
+Known limit: a disk that knows no locks.
+"""
 
 import os
 import subprocess

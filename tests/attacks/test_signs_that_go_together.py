@@ -1,4 +1,8 @@
-"""Send several signs of one record that are right one by one but not together: the audit says so."""
+"""Send several signs of one record that are right one by one but not together: the audit says so.
+
+Defence: The repository's tests: they hold each product of a report's signs to its own law, which is all of
+the law.
+"""
 
 import struct
 

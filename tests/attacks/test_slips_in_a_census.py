@@ -1,4 +1,9 @@
-"""Weigh by a census that lacks a region, or one of one wave, or spells its levels in another way."""
+"""Weigh by a census that lacks a region, or one of one wave, or spells its levels in another way.
+
+Defence: `ldpkit fit`: lists the levels that do not match, refuses those of the census, and says in the
+verdict of how many reports it counts nobody. Known limit: rows that stand twice, counts in thousands, cells
+that it lacks, and people whom the study does not ask.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""A spreadsheet's own format taken for text, and streams in the places of files."""
+"""A spreadsheet's own format taken for text, and streams in the places of files.
+
+Defence: Each command: refuses both in one line, before anything is read or written; true answers are copied
+nowhere.
+"""
 
 import io
 import json

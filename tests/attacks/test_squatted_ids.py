@@ -1,4 +1,12 @@
-"""Another collector publishes a study under the id of a known one, to block it or to speak for it."""
+"""Another collector publishes a study under the id of a known one, to block it or to speak for it.
+
+Defence: The device: keeps what it knows by publisher (the pinned keys, else the collector's base URL; not
+its identity, which anybody can repeat); each answer is charged to the budget of a life, and what has the
+same words under one id is answered once, whoever asks. Known limit: who publishes an exact copy first, and
+is answered, keeps the original from being answered; browsers, too, count versions by collector, but go by a
+question's id, not its words: what one collector asked is refused to another's study of that id, in other
+words too.
+"""
 
 import sqlite3
 

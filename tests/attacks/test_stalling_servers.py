@@ -1,4 +1,16 @@
-"""A server stalls, sends a byte a second, redirects in circles or breaks off, to hold a device up."""
+"""A server stalls, sends a byte a second, redirects in circles or breaks off, to hold a device up.
+
+Attack: Hold a device up: stalls, a byte a second, redirects in circles, answers without end, a proxy for
+this machine: the device: 20 s for a whole request, 5 redirects, 64 KB, 5 minutes for a flush; one report
+never blocks another: each request is made once before any a second time, deletions and uploads in turn, and
+a third of a minute's requests is kept for uploads (`test_starved_uploads.py`; in a browser no such share,
+and deletions first). Known limit: a server that always stalls keeps its own reports waiting, and in a
+browser what comes within the 20 s is read whatever its size.
+
+Attack: The same to an operator's `ldpkit export` or `ldpkit secure-sum close`: the command: one deadline
+for each request with its retries; an export may take any time, but must bring 1 KB a second, in lines no
+longer than a report.
+"""
 
 from __future__ import annotations
 

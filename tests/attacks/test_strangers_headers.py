@@ -1,4 +1,7 @@
-"""Choose what a collector renders, keeps or logs with headers: Host, and keys that are no text."""
+"""Choose what a collector renders, keeps or logs with headers: Host, and keys that are no text.
+
+Defence: The collector: renders a page once for all hosts, and takes such keys for wrong ones.
+"""
 
 from __future__ import annotations
 

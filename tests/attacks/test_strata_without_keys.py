@@ -1,4 +1,10 @@
-"""Publish a study whose tokens lack a stratum's key: its people pay, and no report of theirs leaves."""
+"""Publish a study whose tokens lack a stratum's key: its people pay, and no report of theirs leaves.
+
+Defence: `ldpkit study check`, with an error; `ldpkit publish` and the collector refuse it, and name field
+and value; where a combination of several fields alone has no key, a warning. A device that has such a study
+says that its report cannot leave, and withdraws it. Known limit: in browsers it is shown as the issuer's
+refusal.
+"""
 
 import json
 from pathlib import Path

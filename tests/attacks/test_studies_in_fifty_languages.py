@@ -1,4 +1,8 @@
-"""Publish a study of ten thousand labels in fifty languages: devices are busy, and their ledgers locked."""
+"""Publish a study of ten thousand labels in fifty languages: devices are busy, and their ledgers locked.
+
+Defence: The Python device: what each language asks is digested once, in seconds, and before the ledger is
+locked.
+"""
 
 import json
 from contextlib import contextmanager

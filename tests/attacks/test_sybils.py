@@ -1,4 +1,19 @@
-"""Sends many shares of one's own, or steers a closing, so that one honest device is alone in a secure sum."""
+"""Sends many shares of one's own, or steers a closing, so that one honest device is alone in a secure sum.
+
+Attack: Send many shares, with small ids, so that one honest device is alone in a secure sum: the nodes: a
+share needs an unused invitation, another word at each node, or a token that was made for the device's own
+shares alone (`tests/secure_sum/test_tokens.py`); the set is drawn with nonces that all nodes committed to
+after the close.
+
+Attack: Make used invitations to a secure sum good again, with a node's list that is taken in a second time:
+the node: remembers each list. Known limit: a list that its operator changed.
+
+Attack: (by mistake) take in another node's list, so that no invited device gets in: the node: it takes the
+list that names its address and keys.
+
+Attack: Close a secure sum over devices of one's choice, or for one node over others: each node: it confirms
+no set but the drawn one; `ldpkit secure-sum verify` repeats the drawing.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Pipe invitations to a program that fails once people used some: those are taken back, their uses stay."""
+"""Pipe invitations to a program that fails once people used some: those are taken back, their uses stay.
+
+Defence: The command: takes back those that nobody used, and says how many were.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Edits the document that a study was built from, so that a device answers another than it digests."""
+"""Edits the document that a study was built from, so that a device answers another than it digests.
+
+Defence: `Study`: keeps its canonical text alone, and gives a new document each time; JavaScript's is
+frozen, and a copy of it is not answered (Known limit: one that a page freezes itself); a report keeps
+mappings of its own, of payloads and of public values, which are bytes and text.
+"""
 
 import json
 

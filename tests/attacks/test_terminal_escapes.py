@@ -1,4 +1,7 @@
-"""Control characters from elsewhere (a study, a server, a file's name) act on a reader's terminal."""
+"""Control characters from elsewhere (a study, a server, a file's name) act on a reader's terminal.
+
+Defence: The command line: shows their escapes, and blanks in a row as one.
+"""
 
 import json
 

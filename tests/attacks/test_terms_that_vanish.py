@@ -1,4 +1,8 @@
-"""Write a term that vanishes, as `ill ~ x` of one level: the analysis was made without it."""
+"""Write a term that vanishes, as `ill ~ x` of one level: the analysis was made without it.
+
+Defence: `ldpkit fit`, `ldpkit plan`: refuse a term without a column. Known limit: a minus that takes
+nothing away, as in `age - sex`.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,9 @@
 
 Small tables leave much unseen: levels that a study lists and nobody has, groups and ages of a census beyond
 all reports. What stands there is a prior, a groups' law or a line drawn on, and must say so, or be refused.
+
+Defence: The analysis: says of which people what stands there is a prior, a groups' law or a line drawn on,
+and refuses, with the cure, a level to compare with that nobody has and a plain factor's unseen level.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Write 2.500 for 2500 in answers that go behind noise, in a file or one by one: it was taken for 2.5."""
+"""Write 2.500 for 2500 in answers that go behind noise, in a file or one by one: it was taken for 2.5.
+
+Defence: `ldpkit perturb` and `ldpkit answer`: refuse such a column by the same rule before any noise is
+drawn, and such a value as the participants' page does.
+"""
 
 import pytest
 

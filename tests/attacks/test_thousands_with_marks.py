@@ -1,4 +1,8 @@
-"""Write 1.200 for twelve hundred in a file of answers, or 1 000 in a table."""
+"""Write 1.200 for twelve hundred in a file of answers, or 1 000 in a table.
+
+Defence: `ldpkit fit`: refuses such a column. Known limit: 1.200 for twelve hundred, in a table, its weights
+or a census.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""By the same study id, have another collector's answers dropped, hidden, told as one's own, or repeated."""
+"""By the same study id, have another collector's answers dropped, hidden, told as one's own, or repeated.
+
+Defence: The device: what is held, shown, told, withdrawn and called newer goes by study and collector; a
+question is answered to one collector.
+"""
 
 import json
 

@@ -1,4 +1,7 @@
-"""Publishes choices that a browser's form cannot hold, so that who would choose them can only keep silent."""
+"""Publishes choices that a browser's form cannot hold, so that who would choose them can only keep silent.
+
+Defence: The participant's page: sends a choice's place, never its label.
+"""
 
 import pytest
 

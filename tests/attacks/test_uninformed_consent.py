@@ -1,4 +1,18 @@
-"""A person agrees to what was not shown, to an epsilon that hides nothing, or to a document of their own."""
+"""A person agrees to what was not shown, to an epsilon that hides nothing, or to a document of their own.
+
+Attack: To publish a document of its own for each person, so that a report's digest tells whose it is: the
+device, where its owner gives `known_digests` (`ldpkit answer --digest`, `ldpkit study digest`). Known
+limit: without such a list, nothing shows that others were given another document.
+
+Attack: To get consent to what was not shown: another purpose, collector, choices, an ε that hides nothing:
+`ldpkit answer` shows them, `ldpkit study check` warns above ε = 8, or δ = 0.0001, a question or in all; an
+answer beyond the bounds is said before consent. Known limit: an app's own words.
+
+Attack: Have invitations carry a number that stands for one person, as a part of the sample: the device: the
+page says which values a field that the invitation carries may have; `ldpkit study check` and `ldpkit admin
+invite` warn above 1,000, of a field or of all that an invitation carries together. Known limit: which value
+an invitation carries, only the collector knows until it stores the report.
+"""
 
 import json
 import math

@@ -1,4 +1,8 @@
-"""Tries to have one line believed of data holders whose baselines or slopes differ."""
+"""Tries to have one line believed of data holders whose baselines or slopes differ.
+
+Defence: The analyst's fit: "holders differ", "model: bad" and exit code 4. Known limit: differences that
+noise hides.
+"""
 
 from __future__ import annotations
 

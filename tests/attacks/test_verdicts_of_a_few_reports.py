@@ -1,4 +1,8 @@
-"""Fit a formula to one report, or to six: nothing can be held against the law, and that is what is said."""
+"""Fit a formula to one report, or to six: nothing can be held against the law, and that is what is said.
+
+Defence: The analysis: of too few it says that nothing was checked, and calls none of fewer than thirty
+impossible.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,12 @@
-"""Publish a version while reports of the one before arrive: none may be refused, lost or miscounted."""
+"""Publish a version while reports of the one before arrive: none may be refused, lost or miscounted.
+
+Attack: Publishing a version while reports of the one before arrive: the collector: takes each version for
+as long as its own document says, and counts each report with its version.
+
+Attack: To have reports dropped that answer a version which a restored database lost: the collector:
+`version-unknown`, which says to keep them; every refusal that says to drop a report names the condition
+that devices go by.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Attack: have a report that could not be sent wait for ever, by a next version that is not answered."""
+"""Attack: have a report that could not be sent wait for ever, by a next version that is not answered.
+
+Defence: The device: `ldpkit answer` and the guide's gateway send what waits whatever keeps the study they
+have now from being answered.
+"""
 
 import pytest
 

@@ -1,4 +1,9 @@
-"""Withdraw while a sum is closed at some nodes: one that lies has the device forget what is in the sum."""
+"""Withdraw while a sum is closed at some nodes: one that lies has the device forget what is in the sum.
+
+Defence: The device: has the word of who deleted alone, and one node may lie. It keeps the secret, names who
+deleted and who keeps, and asks again until 30 days after the study's `closes`: a node that did not sum the
+share deletes it at last.
+"""
 
 import json
 from datetime import date, timedelta

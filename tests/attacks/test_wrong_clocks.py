@@ -1,4 +1,15 @@
-"""Let a server's clock be wrong once, so that its database keeps the order in which later reports came."""
+"""Let a server's clock be wrong once, so that its database keeps the order in which later reports came.
+
+Attack: The same, once a clock was wrong: the collector: says so where it was more than a day, and puts all
+days in order; `ldpkit admin upkeep` does so at any time, today's too.
+
+Attack: The same, so that reports are deleted years late, or at once: the collector: stores nothing on a day
+more than a week before the last upkeep or a year after it, and `ldpkit admin expire` and stated retention
+delete nothing then; on a day that comes more than a week after the upkeep before, and on a database's
+first, the server deletes nothing, whoever uploads or starts a worker then
+(`tests/collector/test_retention.py`); it names reports of days to come, and `ldpkit admin upkeep` dates
+them today. Known limit: a clock that is less wrong.
+"""
 
 from __future__ import annotations
 

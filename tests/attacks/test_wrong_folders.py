@@ -1,4 +1,10 @@
-"""A device's folder is mistyped: another folder loses its mode, gets a ledger, or is called a device's."""
+"""A device's folder is mistyped: another folder loses its mode, gets a ledger, or is called a device's.
+
+Defence: The device: leaves the mode of a folder that holds other files, and warns where others can read it;
+`ldpkit answer` starts nothing there, `ldpkit withdraw` makes nothing; it says when a device is a new one;
+`~` is the home folder for it and for `Device`, and an open device stays where it is. Known limit: a new or
+empty folder is a new device and knows of no other's answers, as is a relative one in each working folder.
+"""
 
 import os
 import stat

@@ -1,4 +1,12 @@
-"""Start a collector or an operator's command where its database is not: devices would drop their reports."""
+"""Start a collector or an operator's command where its database is not: devices would drop their reports.
+
+Attack: Serve or invite for one place's database from another place's folder, with that one's
+`invitation_key`: the collector: refuses to start, and to invite.
+
+Attack: (by mistake) inviting to another place's database with `--database`, so that its study is bound to a
+key that its servers lack: the collector: a key that stands in `ldpkit.toml` is for the database that is
+named there.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Multiply a level with a number far from 0, where a prior of the level pulls the interaction to nothing."""
+"""Multiply a level with a number far from 0, where a prior of the level pulls the interaction to nothing.
+
+Defence: The analysis: default priors are stated with a number in a product or a polynomial counted from its
+mean, so that the posterior is the same whatever its zero is, and a note says so; where the formula lacks
+the terms below a product, as `region:age` alone, the number stays, and a note says that it is never near 0.
+A stated prior is of the coefficient itself.
+"""
 
 from dataclasses import replace
 

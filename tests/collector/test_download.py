@@ -1,4 +1,7 @@
-"""`ldpkit export` against servers that behave, and some that do not."""
+"""`ldpkit export` against servers that behave, and some that do not.
+
+Defence: `ldpkit export`: writes a new file, or into a place that is empty, completely or not at all.
+"""
 
 from __future__ import annotations
 

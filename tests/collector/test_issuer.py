@@ -1,4 +1,8 @@
-"""The issuer: one token a code, the same again for the same request; nothing that joins it to a report."""
+"""The issuer: one token a code, the same again for the same request; nothing that joins it to a report.
+
+Defence: The issuer: masks each base, and lets nothing leave that the public exponent does not turn back
+into the request. Known limit: other programs on its machine.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""kill -9 at every statement: no token is spent without its report, none twice, and none is given twice."""
+"""kill -9 at every statement: no token is spent without its report, none twice, and none is given twice.
+
+Defence: Collector and issuer: one transaction each; the issuer binds a code to its one request before it
+signs.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Public values at the collector: held against the study, stored, exported, filled in from invitations."""
+"""Public values at the collector: held against the study, stored, exported, filled in from invitations.
+
+Defence: The collector: 422 or 403 that names the field, nothing stored, the invitation unused; the fast
+path judges as the plain one does.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Settings, database URLs, the command line's arguments, and what importing loads."""
+"""Settings, database URLs, the command line's arguments, and what importing loads.
+
+Defence: The collector: settings that are texts must be, this one of at least 16 characters.
+"""
 
 from __future__ import annotations
 

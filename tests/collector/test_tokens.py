@@ -1,4 +1,12 @@
-"""A collector takes one report for each token, and no other; whoever tries something else."""
+"""A collector takes one report for each token, and no other; whoever tries something else.
+
+Attack: Use a token twice, for another study, version or stratum, or without a report; replay another's, or
+a junk header: the collector: one signature, one challenge made of the study's digest, one nonce, spent in
+the transaction that stores the report.
+
+Attack: (by mistake) open a study with tokens to invitations, so that a list joins people and reports again:
+the collector: makes none for it, and publishes no tokens beside invitations.
+"""
 
 from __future__ import annotations
 

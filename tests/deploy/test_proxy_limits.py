@@ -1,4 +1,8 @@
-"""The composed proxy's bounds on requests, by nginx itself: of people behind a NAT, a relay, strangers."""
+"""The composed proxy's bounds on requests, by nginx itself: of people behind a NAT, a relay, strangers.
+
+Defence: The proxy: asks the node about the key before it reads a body or gives one of the node's two places
+away. Known limit: who has a node's key can hold them; who has none still costs the node a look at each key.
+"""
 
 from __future__ import annotations
 

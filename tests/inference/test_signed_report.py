@@ -1,4 +1,7 @@
-"""The report that an analyst signs: what it leads with, what it is joined with, and its tables as texts."""
+"""The report that an analyst signs: what it leads with, what it is joined with, and its tables as texts.
+
+Defence: `ldpkit fit`: refuses those of another digest, and says what failed first, and in the exit code.
+"""
 
 import csv
 import io

@@ -1,4 +1,15 @@
-"""Reports that need a token: asked for once, in one window, and sent with it in another."""
+"""Reports that need a token: asked for once, in one window, and sent with it in another.
+
+Attack: Telling whose report it was by its deletion, right after the person did something that is seen: the
+device: deletes what left in a batch in the next window, through the same relay and apart from visits and
+requests for tokens. Known limit: who has it deleted at once (`--now`, the page's button), as they are told
+there; boards, which do not wait, but send no deletion on a waking that asks for a token
+(`test_tokens_beside_reports_of_boards.py`).
+
+Attack: Answer a device's request for a token with a wrong signature, another key's, a stalled or a
+redirected answer: the device: takes what the study's key signed, and else keeps the report and asks again
+in the same words.
+"""
 
 import sqlite3
 from hashlib import sha256

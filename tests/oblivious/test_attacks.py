@@ -1,4 +1,10 @@
-"""Give a gateway what is no device's request: nothing but that is done, and nobody is kept out by it."""
+"""Give a gateway what is no device's request: nothing but that is done, and nobody is kept out by it.
+
+Defence: The collector: inside are `PUT` and `DELETE` of a report and `GET` of a study's version, without an
+operator's key, within its own limits; a replay changes nothing, also once the report was deleted as its
+time was over: of a study with a relay and without tokens ids stay, with their version and day, until it is
+deleted.
+"""
 
 import json
 import zlib

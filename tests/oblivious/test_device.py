@@ -1,4 +1,9 @@
-"""A device whose study states a relay: whatever happens, its requests about the report go that way alone."""
+"""A device whose study states a relay: whatever happens, its requests about the report go that way alone.
+
+Defence: The device: nothing leaves through a relay for an hour, and up to one more by chance, after a visit
+in the clear, also after a restart or reload. Known limit: a visit by the person after the report left; that
+an address visits, and that it takes part.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Device, relay and collector as they run: each a process of its own."""
+"""Device, relay and collector as they run: each a process of its own.
+
+Defence: `examples/relay.py`: hands back the body, its media type and `Retry-After` alone; the servers in
+front of it, as documented, speak to nothing else. Known limit: a relay of another make (oblivious HTTP).
+"""
 
 from __future__ import annotations
 

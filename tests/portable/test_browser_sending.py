@@ -1,4 +1,7 @@
-"""When the browser's device sends, to whom, and what it asks to be deleted."""
+"""When the browser's device sends, to whom, and what it asks to be deleted.
+
+Defence: The device: URLs are kept and compared in one spelling; Python refuses those that are not ASCII.
+"""
 
 import json
 from contextlib import contextmanager

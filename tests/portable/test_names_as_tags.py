@@ -1,4 +1,8 @@
-"""Call a stratum's public field what a ledger in a text marks its numbers by: it is read all the same."""
+"""Call a stratum's public field what a ledger in a text marks its numbers by: it is read all the same.
+
+Defence: The device: what a study names is told from what the ledger writes; a study of another id is
+refused, in Python and JavaScript.
+"""
 
 import json
 

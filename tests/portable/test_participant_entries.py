@@ -1,4 +1,8 @@
-"""Answers on the participant's page are read, said back and corrected before any noise is drawn."""
+"""Answers on the participant's page are read, said back and corrected before any noise is drawn.
+
+Defence: The participant's page: refuses what has two readings, one beyond the bounds too, or lies beyond
+the bounds, and shows what it understood before noise is drawn.
+"""
 
 import json
 

@@ -1,4 +1,8 @@
-"""Questions that are called as what a page or a form has already: elements, reset, constructor, viewport."""
+"""Questions that are called as what a page or a form has already: elements, reset, constructor, viewport.
+
+Defence: The device: the page reads fields by FormData, looks for them in its form alone, and asks objects
+for what is their own.
+"""
 
 import json
 

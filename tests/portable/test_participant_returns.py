@@ -1,4 +1,8 @@
-"""Finds a true answer on the screen after its report was made: by the Back button, or in another tab."""
+"""Finds a true answer on the screen after its report was made: by the Back button, or in another tab.
+
+Defence: The participant's page: forgets what was entered when it is shown or looked at again. Known limit:
+a window that stays in sight beside the one that answered shows it until somebody goes there.
+"""
 
 import pytest
 

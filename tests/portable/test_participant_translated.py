@@ -1,4 +1,9 @@
-"""Reads answers, or keeps reports from leaving, as what translates pages in a browser, or spells."""
+"""Reads answers, or keeps reports from leaving, as what translates pages in a browser, or spells.
+
+Defence: The participant's page: marks as not to be translated what repeats an answer and the report that
+nobody agreed to yet, has no field spelt, and sends what it showed, whatever was made of it. Known limit: a
+program that keeps to no such mark, as whatever else is installed in a browser.
+"""
 
 import pytest
 

@@ -1,4 +1,8 @@
-"""The participant's page when a report that it holds answers another version than the one it shows."""
+"""The participant's page when a report that it holds answers another version than the one it shows.
+
+Defence: The page: it shows an earlier version's report, with its forms to send, invite or withdraw, beside
+what is asked now. Known limit: of several that wait for an invitation it shows the latest answered alone.
+"""
 
 import pytest
 

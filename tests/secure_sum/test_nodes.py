@@ -1,4 +1,7 @@
-"""One node: what it takes, and everything that it refuses."""
+"""One node: what it takes, and everything that it refuses.
+
+Defence: The node: does not start so before the study is summed or deleted.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""A study that is also asked on paper: instructions, the sheet, and a fit of its records."""
+"""A study that is also asked on paper: instructions, the sheet, and a fit of its records.
+
+Defence: `ldpkit study check` warns of such dice. Known limit: invented records, one entered twice, and a
+column entered the wrong way round.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,17 @@
-"""Analyses of device reports: each payload's likelihood vector, and a study from devices to coefficients."""
+"""Analyses of device reports: each payload's likelihood vector, and a study from devices to coefficients.
+
+Attack: Quote the small ε of the set of reports as what everybody is promised, also towards who sees reports
+arrive: `ldpkit study check`: says towards whom it holds, the device's own ε beside it, and that without a
+channel the collector is none of them. Known limit: what others quote.
+
+Attack: Send false reports, so that people hide among fewer than the set's size tells: `--false-reports`:
+left out of the set, all from the person's own cell. Known limit: how many there are, which nobody can
+count.
+
+Attack: (by mistake) take a report to hide among all, though its public values are shared by few: `ldpkit
+study check --people N --smallest-cell N`: computes with those alone; without the second no cell larger than
+an even spread's.
+"""
 
 from __future__ import annotations
 
