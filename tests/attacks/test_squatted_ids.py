@@ -55,7 +55,7 @@ def test_nor_does_another_document_of_the_same_version(met):
 def test_each_answer_is_paid_for_within_the_budget_of_a_life(met):
     with pytest.raises(BudgetError):
         consenting(met, "1.5", KNOWN).answer(STUDY, {"ever": True})
-    device = consenting(met, "40", KNOWN, max_epsilon_per_study="1")
+    device = consenting(met, "40", KNOWN, max_epsilon_per_study="1", raise_budget=True)
     device.answer(STUDY, {"ever": True})
     assert device.epsilon_left == 38
 
