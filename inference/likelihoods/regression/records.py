@@ -8,16 +8,17 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
 from jax.scipy.linalg import solve_triangular
 from jax.typing import ArrayLike
 from numpyro.distributions import Distribution, constraints
-from numpyro.distributions.util import not_jax_tracer, validate_sample
+from numpyro.distributions.util import validate_sample
 
 from inference.likelihoods.common import summed_in_chunks
 from inference.likelihoods.regression.sigmoid import expected_sigmoid, sigmoid_table
 
+# Of a scatter's factor without freedom.
+_NO_FREEDOM = 1e-6
 _LOG_2PI = 1.8378770664093453
 
 
@@ -97,7 +98,7 @@ class PerturbedLinearRecords(Distribution):
         return whole_mean, jnp.concatenate([top, bottom], -2)
 
     def sample(self, key: Array | None, sample_shape: tuple[int, ...] = ()) -> Array:
-        """Draw `total_count` reports and sum their second moments.
+        """Draw sums of the second moments of `total_count` reports, by mean and scatter (Bartlett 1933).
 
         Args:
             key: JAX's random key.
@@ -105,18 +106,25 @@ class PerturbedLinearRecords(Distribution):
 
         Returns:
             Sums of shape (sample_shape..., ..., d + 2, d + 2).
-
-        Raises:
-            ValueError: total_count is not one known number.
         """
         assert key is not None
-        if not not_jax_tracer(self.total_count) or jnp.ndim(self.total_count):
-            raise ValueError("sampling needs total_count to be one known number")
         mean, covariance = self.report_law
-        shape = (int(np.asarray(self.total_count)), *sample_shape, *self.batch_shape)
-        z = jax.random.multivariate_normal(key, mean, covariance, shape)
-        v = jnp.concatenate([jnp.ones((*shape, 1)), z], -1)
-        return jnp.einsum("n...i,n...j->...ij", v, v)
+        n, size = jnp.asarray(self.total_count, mean.dtype)[..., None], mean.shape[-1]
+        shape = (*sample_shape, *self.batch_shape)
+        of_mean, of_spread, of_angle = jax.random.split(key, 3)
+        # Fewer reports than columns have a scatter of lower rank.
+        freedom = jnp.maximum(n - 1 - jnp.arange(size), _NO_FREEDOM)
+        spread = jnp.sqrt(2 * jax.random.gamma(of_spread, freedom / 2, (*shape, size)))
+        angle = jnp.tril(jax.random.normal(of_angle, (*shape, size, size)), -1)
+        factor = jnp.linalg.cholesky(covariance)
+        root = factor @ (angle + spread[..., None] * jnp.eye(size))
+        away = jnp.einsum("...ij,...j->...i", factor, jax.random.normal(of_mean, (*shape, size)))
+        centre = mean + away / jnp.sqrt(n)
+        moments = root @ jnp.swapaxes(root, -1, -2) + n[..., None] * centre[..., None] * centre[..., None, :]
+        sums = n * centre
+        count = jnp.broadcast_to(n, (*shape, 1))
+        top = jnp.concatenate([count, sums], -1)[..., None, :]
+        return jnp.concatenate([top, jnp.concatenate([sums[..., None], moments], -1)], -2)
 
     @validate_sample
     def log_prob(self, value: ArrayLike, intermediates: list[Any] | None = None) -> Array:

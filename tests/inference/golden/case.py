@@ -45,15 +45,13 @@ class Case:
     """data: what is fitted. draws: of its posterior by this code.
 
     target: the posterior that it should be, under so many times the stated noise.
-    decisive: with so many reports that a noise scale 3 % off shows. fails: what a known
-    fault raises.
+    decisive: with so many reports that a noise scale 3 % off shows.
     """
 
     data: Callable[[], Any]
     draws: Callable[[Any], Draws]
     target: Callable[[Any, float], Target]
     decisive: bool = False
-    fails: type[Exception] | None = None
 
 
 def collected(

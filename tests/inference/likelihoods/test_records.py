@@ -153,6 +153,23 @@ def test_samples_follow_the_density():
     assert sums / 20_000 == pytest.approx(expected / 20_000, abs=0.1)
 
 
+def test_drawn_sums_have_the_law_of_summed_reports():
+    """Of each entry the mean and sd of 4,000 sums of six reports, drawn at once and report by report."""
+    few, many = 6, 4000
+    with jax.enable_x64(True):
+        at_once = np.asarray(jax.jit(lambda n: linear(total_count=n).sample(jax.random.key(6), (many,)))(few))
+    mean, covariance = joint_law()
+    reports = np.random.default_rng(6).multivariate_normal(mean, covariance, (many, few))
+    rows = np.concatenate([np.ones((many, few, 1)), reports], -1)
+    one_by_one = np.einsum("mni,mnj->mij", rows, rows)
+    sd = one_by_one.std(0)
+    away = np.abs(at_once.mean(0) - one_by_one.mean(0)) / np.where(sd > 0, sd, 1)
+    assert away.max() < 5 * np.sqrt(2 / many)
+    assert at_once.std(0) == pytest.approx(sd, rel=0.15)
+    # All entries are moments of the same reports.
+    assert np.linalg.eigvalsh(at_once).min() > -1e-6
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [1e-4, 1.0, 1e3])
 def test_density_and_slope_are_finite_however_steep_the_line(size):
