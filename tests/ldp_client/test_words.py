@@ -23,7 +23,7 @@ SQL = re.compile(r"^\w+(, \w+)+$|\b(SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER|CAS
 OF_DOCUMENTS = {"StudyError", "ReportError", "impossible", "ValueError", "BinaryError", "EncapsulationError"}
 # Commands as they are typed.
 EXAMPLES = {
-    "answer http://127.0.0.1:8000/v1/studies/habits --set hours=8 --set ever=yes",
+    "answer http://127.0.0.1:8000/v1/studies/habits --set hours=8 --max-epsilon 4",
     "perturb study.json answers.csv --out reports.ndjson",
     "withdraw http://127.0.0.1:8000/v1/studies/habits",
     "study check study.json",
