@@ -73,11 +73,10 @@ def test_decoded_columns_are_unbiased(epsilon, choices, refusal):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("epsilon", ["1", "2"])
-def test_honest_reports_fit_a_formula(epsilon):
+def test_honest_reports_fit_a_formula():
     """Every analysis of two blocks or more said that people had not followed the noise."""
     public = [{"id": "region", "choices": ["north", "south"]}]
-    study = Study(studies.document(stated(epsilon, 6), public=public))
+    study = Study(studies.document(stated("1", 6), public=public))
     name = study.questions[0].id
     mechanisms, source = mechanisms_of(study), NotForRealAnswers(np.random.default_rng(1).bytes)
     truth = [0.35, 0.25, 0.15, 0.1, 0.05, 0.1]

@@ -97,24 +97,6 @@ def test_a_page_claims_nothing_of_who_added_the_noise(files):
         assert claim not in page
 
 
-@pytest.mark.slow
-def test_a_lognormal_law_is_no_normal_one():
-    """14 posterior sds off, and once marked ok."""
-    question = {**studies.NUMBER, "bounds": ["0", "10"], "model": {"name": "normal"}}
-    study = Study(studies.document(studies.with_epsilon(question, "4")))
-    (asked,) = study.questions
-    random = np.random.default_rng(1)
-    answers = np.clip(random.lognormal(0.7, 0.6, 100_000), 0, 10)
-    mechanism = mechanism_for(asked)
-    part = QuestionSummary.of(
-        mechanism, payloads(mechanism.perturb_many(answers, NotForRealAnswers(random.bytes)))
-    )
-    summary = Summary(study.id, study.version, study.digest, {asked.id: part})
-    found = fit(study, summary, method="laplace")[asked.id]
-    assert found.verdict.worst == "model"
-    assert not found.diagnostics.ok
-
-
 def payloads(found):
     return np.asarray(found, dtype=np.uint8)
 

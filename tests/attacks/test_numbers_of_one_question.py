@@ -6,7 +6,6 @@ from random import Random
 
 import numpy as np
 
-from inference import analyse_waves
 from inference.analyses.analysing import analyse_table
 from inference.analyses.population import Population
 from inference.analyses.reports import table_of_reports
@@ -47,17 +46,3 @@ def test_those_who_answered_another_question_are_left_out() -> None:
 def test_the_difference_is_the_one_that_was_put_in() -> None:
     slope = found(reports_of(), "hours ~ region", Population(by="region"))["region[s]"]
     assert abs(slope.mean - HIGHEST / 4) < 4 * slope.sd < HIGHEST / 8
-
-
-def test_waves_of_such_studies_are_fitted_together() -> None:
-    """In the second everybody works longer, by a fifth of the bounds."""
-    waves = {}
-    for version, share in ((1, 0.4), (2, 0.6)):
-        study = Study({**studies.document(studies.YES_NO, HOURS, ask_one=True), "version": version})
-        mechanisms, source = mechanisms_of(study), NotForRealAnswers(Random(version).randbytes)
-        hours = np.clip(np.random.default_rng(version).normal(share, 0.1, PEOPLE), 0, 1) * HIGHEST
-        answers = [{"ever": True, "hours": float(one)} for one in hours]
-        reports = [perturb_answers(study, mechanisms, one, source) for one in answers]
-        waves[str(version)] = (study, reports)
-    change = analyse_waves(waves, "hours ~ wave", method="laplace")["wave[2]"]
-    assert abs(change.mean - HIGHEST / 5) < 4 * change.sd < HIGHEST / 8

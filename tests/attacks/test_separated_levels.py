@@ -23,14 +23,10 @@ def knowledge_of(x, yes):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["level", "neither"])
-def test_separation_is_partial_knowledge_though_draws_are_sound(kind):
+def test_separation_is_partial_knowledge_though_draws_are_sound():
     """All of a level say yes, where the likelihood may still peak by the noise's luck."""
     random = np.random.default_rng(4)
-    number, level = random.normal(size=1500), np.arange(1500) % 2
-    if kind == "level":
-        found = knowledge_of(level, (level == 1) | (random.random(1500) < 0.3))
-    else:
-        found = knowledge_of(number, random.random(1500) < 1 / (1 + np.exp(1 - 1.5 * number)))
-    assert found.state == ("good" if kind == "neither" else "partial")
-    assert kind == "neither" or "bound x on one side at most" in found.reasons[0]
+    level = np.arange(1500) % 2
+    found = knowledge_of(level, (level == 1) | (random.random(1500) < 0.3))
+    assert found.state == "partial"
+    assert "bound x on one side at most" in found.reasons[0]

@@ -223,17 +223,13 @@ RUNS: dict[str, tuple[Run, ...]] = {
             r"\nn = 10\^3 against n = 10\^2: bernoulli .* (met|MISSED)\n",
         ),
         Run(
-            "--tiny --only literal-unary",
-            r"per second: unary encoding k = 8, n = 200 .*times",
-        ),
-        Run("--tiny --only signs", r"signs, fresh process: linear d = 1 .* s of processors"),
-        Run(
-            "--tiny --only literal-normal large fresh",
+            "--tiny --only literal-unary literal-normal large signs fresh",
             r"normal, n = 200 .*multinomial k = 2 from counts .*fresh process, .*: bernoulli .*1.0 s ",
             stand_ins={
                 "inference_rows.literal._compare": lambda what, *_given: Row(what, "", "", None),
                 "inference_rows.fits.fitted": lambda *_given: (NO_FIT, Timed(1.0, 0.0)),
                 "inference_rows.fresh.seconds_of": lambda *_given: 1.0,
+                "inference_rows.signs.seconds_of": lambda *_given: 1.0,
             },
         ),
     ),

@@ -27,9 +27,9 @@ from tests.collector.conftest import TODAY, ensure_database
 from tests.collector.test_issuer import Office
 from tests.ldp_client.issuers import channel_of, token_of
 
-KILLS = 100
+KILLS = 40
 # Where another test has as many of the same code.
-FEWER = 25
+FEWER = 20
 AT_MOST = 400
 
 

@@ -22,7 +22,7 @@ from summaries import Summary, summarize
 from tests.collector.answered import AwayError
 from tests.collector.conftest import TODAY, Harness, build_report, build_study
 
-EXAMPLES = {"sqlite": 15, "postgresql": 8}
+EXAMPLES = {"sqlite": 8, "postgresql": 4}
 STEPS = 40
 LATE = timedelta(days=7)
 CLOSES = TODAY + timedelta(days=10)

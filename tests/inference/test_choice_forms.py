@@ -110,10 +110,10 @@ def test_rows_and_patterns_have_one_posterior(name: str, monkeypatch) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("choices", "epsilon", "n"), [(5, "2", 60_000), (5, "1", 10_000), (8, "2", 60_000)])
-def test_hashes_of_few_choices_that_depend_on_one_another_are_no_misfit(choices, epsilon, n) -> None:
+def test_hashes_of_few_choices_that_depend_on_one_another_are_no_misfit() -> None:
     """Those of four choices do: sets of all five came eight times as often as independent ones would."""
-    study = study_of("olh", choices, epsilon)
+    choices, n = 5, 60_000
+    study = study_of("olh", choices, "2")
     mechanism, random = mechanism_for(study.questions[0]), np.random.default_rng(1)
     payloads = mechanism.perturb_many(random.integers(choices, size=n), NotForRealAnswers(random.bytes))
     part = QuestionSummary.of(mechanism, payloads)
@@ -169,9 +169,7 @@ def test_the_command_line_keeps_few_reports_as_python_does(tmp_path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("choices", "epsilon"), [(2, "0.05"), (2, "20"), (13, "0.05"), (13, "20"), (10_000, "1")]
-)
+@pytest.mark.parametrize(("choices", "epsilon"), [(2, "0.05"), (13, "20"), (10_000, "1")])
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_odd_studies_have_a_posterior(name: str, choices: int, epsilon: str) -> None:
     """No report, one, and a thousand million for one choice: the start has a finite density and slope."""
@@ -216,10 +214,9 @@ def test_replicates_are_what_the_mechanism_sends(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["oue", "subset_selection"])
-def test_reports_that_are_taken_one_by_one_are_checked(name: str) -> None:
+def test_reports_that_are_taken_one_by_one_are_checked() -> None:
     """Of 400 people, honest reports fit; reports with another law, all of the same set, do not."""
-    study = study_of(name, 16)
+    study = study_of("subset_selection", 16)
     reports = reports_of(study, np.arange(400) % 16)
     found = fit(study, reports, seed=2)["occupation"]
     assert "each of the 400 reports" in found.diagnostics.notes[0]
@@ -228,7 +225,6 @@ def test_reports_that_are_taken_one_by_one_are_checked(name: str) -> None:
         summarize(study, reports).questions["occupation"].values / 400
     )
     assert not found.predictive.misfit
-    # Not the empty set, which some reports of unary bits are: it says nothing of any choice.
-    some = next(one.payloads for one in reports if any(one.payloads["occupation"]))
+    some = reports[0].payloads
     same = [Report(one.id, one.study, one.version, one.digest, some) for one in reports]
     assert fit(study, same, seed=2)["occupation"].predictive.misfit

@@ -20,9 +20,9 @@ def test_the_map_and_its_volume_are_numpyros(size):
     ours, theirs = biject_to(correlation_factor), CorrCholeskyTransform()
     with jax.enable_x64(True):
         x = jnp.asarray(np.random.default_rng(0).normal(size=(5, size * (size - 1) // 2)))
-        factor = ours(x)
-        np.testing.assert_allclose(factor, theirs(x), atol=1e-14)
-        volumes = ours.log_abs_det_jacobian(x, factor), theirs.log_abs_det_jacobian(x, factor)
+        factor = jax.jit(ours)(x)
+        np.testing.assert_allclose(factor, jax.jit(theirs)(x), atol=1e-14)
+        volumes = [jax.jit(one.log_abs_det_jacobian)(x, factor) for one in (ours, theirs)]
         np.testing.assert_allclose(*volumes, rtol=1e-9)
         np.testing.assert_allclose(ours.inv(factor), x, rtol=1e-9)
         np.testing.assert_allclose(
@@ -31,13 +31,13 @@ def test_the_map_and_its_volume_are_numpyros(size):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("size", "concentration"), [(2, 0.5), (4, 1.0), (4, 2.3), (3, 0.2)])
+@pytest.mark.parametrize(("size", "concentration"), [(2, 0.5), (4, 2.3), (3, 0.2)])
 def test_draws_have_the_law(size, concentration):
     """Entries of the matrix against NumPyro's draws, and each against its beta law."""
     key = jax.random.key(1)
     with jax.enable_x64(True):
         ours, theirs = (
-            np.asarray(law(size, concentration).sample(key, (20_000,)))
+            np.asarray(jax.jit(lambda key, law=law: law(size, concentration).sample(key, (20_000,)))(key))
             for law in (CorrelationFactor, LKJCholesky)
         )
     assert np.allclose(np.sum(ours**2, axis=-1), 1)
@@ -59,10 +59,10 @@ def test_gradients_are_finite_far_out_where_partial_correlations_round_to_one():
 
     with jax.enable_x64(True):
         x = jnp.asarray([0.0, 25.0, -40.0, 1.0, -25.0, 3.0])
-        slope = jax.grad(potential)(x)
+        slope = jax.jit(jax.grad(potential))(x)
         assert np.isfinite(slope).all()
         # Out there the density falls at least as exp(−2 |x|), and leads back.
         assert slope[1] > 1.9
         assert slope[2] < -1.9
         assert slope[4] < -1.9
-        assert np.isfinite(jax.hessian(potential)(x)).all()
+        assert np.isfinite(jax.jit(jax.hessian(potential))(x)).all()

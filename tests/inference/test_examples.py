@@ -33,6 +33,7 @@ def test_pooled_regions_are_near_the_truth_and_nearer_than_the_noise(monkeypatch
     example = example_of("partial_pooling")
     # So few that most of what is known of their region comes from the others.
     monkeypatch.setattr(example, "LAST_PEOPLE", 25)
+    monkeypatch.setattr(example, "EDGES", np.linspace(0.0, 1.0, 17))
     means = np.array([0.42, 0.55, 0.48, 0.61, 0.50, 0.45])
     with jax.enable_x64(True):
         drawn = example.fit(example.simulate(means, sd=0.15, seed=1), seed=2, draws=150)["mean"]

@@ -56,14 +56,13 @@ def p_of(law, epsilon, n, random):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("epsilon", "n"), [pytest.param(1, 1_000, marks=pytest.mark.slow), (4, 20_000)])
-def test_a_right_law_is_refused_no_more_often_than_stated(epsilon, n):
+def test_a_right_law_is_refused_no_more_often_than_stated():
     """p-values at truths from the prior are no smaller than uniform ones."""
-    random = np.random.default_rng(epsilon)
+    random = np.random.default_rng(4)
     found = []
-    for _ in range(150):
+    for _ in range(100):
         truth = normal(random.normal(0.5, 0.35), random.gamma(2, 0.12) + 0.02)[0]
-        found.append(p_of(truth, epsilon, n, random))
+        found.append(p_of(truth, 4, 20_000, random))
     for level in (0.05, 0.01, FALSE_ALARM):
         assert stats.binom.sf(np.sum(np.asarray(found) < level) - 1, len(found), level) > 1e-3
 

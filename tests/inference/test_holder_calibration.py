@@ -37,14 +37,6 @@ TABLE = {
 }
 
 
-# Three features under default priors: noise about as large as their smaller variances.
-DROWNED = {
-    **TABLE,
-    "features": [{"id": f"x{i}", "bounds": ["-1", "1"]} for i in range(3)],
-    "mechanism": {"name": "table_statistics", "epsilon": "0.5", "delta": "1e-6", "intercept": False},
-    "model": {"name": "linear_regression"},
-}
-
 # Without a noised count.
 LAPLACE = {**TABLE, "mechanism": {"name": "table_statistics_laplace", "epsilon": "2"}}
 
@@ -119,10 +111,8 @@ def ranks(question, holders):
 
 SLOPE = "coefficient[age]"
 CASES = {
-    "five, counted, intercept": (question_of(TABLE), 5, {"intercept", SLOPE, "sd"}),
     "one, centred": (question_of(TABLE, intercept=False), 1, {SLOPE, "sd"}),
     "two, centred, Laplace noise": (question_of(LAPLACE, intercept=False), 2, {SLOPE, "sd"}),
-    "three, drowned": (question_of(DROWNED), 3, {*(f"coefficient[x{i}]" for i in range(3)), "sd"}),
 }
 
 

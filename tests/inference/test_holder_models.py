@@ -94,24 +94,6 @@ def test_released_fourth_moments_are_those_of_all_holders_records(intercept):
     assert statistics_of(study_of(LAPLACE), tables).fourth_moments is None
 
 
-@pytest.mark.slow
-def test_the_method_of_noisy_fourth_moments_fits_real_reports():
-    study = study_of(FOURTH)
-    posterior = fit(study, reports_of(study, tables_of([2000, 4000])), seed=3, method="gibbs_ss_noisy")[
-        "wage"
-    ]
-    truth = {"intercept": INTERCEPT, "coefficient[age]": 0.02, "coefficient[years]": -0.05, "sd": SD}
-    for name, value in truth.items():
-        draws = posterior.draws[name]
-        assert np.isfinite(draws).all()
-        assert draws.mean() == pytest.approx(value, abs=5 * draws.std() + 0.01 * abs(value)), name
-        assert draws.std() < 0.2 * abs(value), name
-    assert (posterior.method, posterior.n, posterior.holders) == ("gibbs_ss_noisy", 6000, 2)
-    without = study_of(LAPLACE)
-    with pytest.raises(InputError, match=r"gibbs_ss_noisy does not take these statistics: .*fourth moments"):
-        fit(without, reports_of(without, tables_of([50])), method="gibbs_ss_noisy")
-
-
 def collinear(random, n):
     one = table(random, n)
     return {**one, "years": (one["age"] - 17.5) * 23 / 24.5}

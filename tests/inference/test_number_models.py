@@ -114,14 +114,6 @@ def times_inside(case, mechanism, likelihood_from=None):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mechanism", [LAPLACE, GAUSSIAN], ids=["laplace", "gaussian"])
-@pytest.mark.parametrize("case", CASES)
-def test_posteriors_are_calibrated(case, mechanism):
-    found = times_inside(case, mechanism)
-    assert all(share_is(times, STUDIES, 0.9) for times in found), found
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("case", ["poisson", "gamma"])
 def test_noise_of_the_wrong_scale_is_noticed(case, monkeypatch):
     from inference.models import number
@@ -142,10 +134,9 @@ def odd_summaries(question):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("epsilon", ["0.05", "20"])
 @pytest.mark.parametrize("case", [name for name in CASES if name != "normal"])
-def test_odd_summaries_have_finite_density_and_gradient(case, epsilon):
-    question = question_of(case, {**LAPLACE, "epsilon": epsilon})
+def test_odd_summaries_have_finite_density_and_gradient(case):
+    question = question_of(case, {**LAPLACE, "epsilon": "20"})
     assert all_finite(question, odd_summaries(question))
 
 
@@ -167,12 +158,11 @@ def test_bounds_below_zero_and_far_apart():
 
 @pytest.mark.long_runs
 @pytest.mark.slow
-@pytest.mark.parametrize(("case", "told"), [("lognormal", True), ("normal", False)])
-def test_a_law_too_narrow_for_its_quadrature_is_told(case, told):
-    """All answers within a thousandth of the bounds: a closed form needs no word, and no wider law does."""
-    question = question_of(case, {**LAPLACE, "epsilon": "16"})
-    for sd, narrow in ((0.001, True), (0.3, False))[: 1 + told]:
+def test_a_law_too_narrow_for_its_quadrature_is_told():
+    """All answers lie within a thousandth of the bounds. A wider law is not told so."""
+    question = question_of("lognormal", {**LAPLACE, "epsilon": "16"})
+    for sd, narrow in ((0.001, True), (0.3, False)):
         answers = np.exp(np.log(3.0) + sd * np.random.default_rng(1).normal(size=1_000_000))
         model = model_for(question, QuestionSummary(1_000_000, reduced(question, answers)))
         notes = model.remarks(sample(model, seed=1, kept=200).sites)
-        assert any("so narrow beside the bounds" in note for note in notes) == (told and narrow)
+        assert any("so narrow beside the bounds" in note for note in notes) == narrow

@@ -136,13 +136,14 @@ def read(folder: Path) -> tuple[str, dict[str, Any]]:
 @pytest.mark.slow
 def test_the_tables_of_a_studys_page_are_those_of_its_document(of_study: Path) -> None:
     page, questions = read(of_study)
-    assert compare(page, questions) == 9 * 5
+    # Four shares have a bound on false reports; the rate has none.
+    assert compare(page, questions) == 9 * 4 + 8
 
 
 @pytest.mark.slow
 def test_the_tables_of_a_formulas_page_are_those_of_its_document(of_formula: Path) -> None:
     page, questions = read(of_formula)
-    assert compare(page, questions) == 9 * 4
+    assert compare(page, questions) == 8 * 4
 
 
 def test_every_sentence_of_a_formulas_page_has_its_quantitys_numbers(of_formula: Path) -> None:

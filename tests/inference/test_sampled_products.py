@@ -8,7 +8,6 @@ import pytest
 from scipy import stats
 
 from inference import fit, summarize
-from inference.design.calibration import calibrate, covered
 from inference.likelihoods import ProductSigns
 from inference.models import model_for
 from inference.models.product_cells import cell_probabilities
@@ -157,16 +156,6 @@ def test_from_answers_of_any_law_to_the_line():
         assert draws.mean() == pytest.approx(value, abs=6 * draws.std()), name
     assert posterior.draws["coefficient[married]"].std() < 0.1
     assert not posterior.predictive.misfit
-
-
-@pytest.mark.slow
-def test_intervals_hold_the_truth_as_often_as_they_say():
-    """30 studies of truths from the prior; benchmarks/ranks.py has long ones."""
-    (question,) = one_feature("2").questions
-    found = calibrate(question, 30, 20_000, 1)
-    shares = [covered(ranks, 0.9) for ranks in found.ranks.values()]
-    assert min(shares) >= 0.7
-    assert 0.82 <= np.mean(shares) <= 0.97
 
 
 def test_no_report_one_and_very_many_are_sound():

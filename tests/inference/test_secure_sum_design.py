@@ -8,7 +8,7 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from inference.design.calibration import calibrate, prior_truths
+from inference.design.calibration import prior_truths
 from inference.design.difference import plan_difference
 from inference.design.simulation import exact_total, for_clients, noisy_total, simulate
 from inference.models import family_of
@@ -18,8 +18,6 @@ from ldp_client.core.noise_levels import NOISE_BITS
 from ldp_client.core.randomness import NotForRealAnswers
 from ldp_client.core.strips import normal
 from ldp_client.documents.errors import InputError
-from ldp_client.mechanisms.summed_gaussian import SummedChoice
-from schemas import Study
 from tests.secure_sum.conftest import QUESTIONS, build_study
 
 PEOPLE = 200
@@ -77,18 +75,6 @@ def test_a_plan_has_the_width_of_its_theory(tmp_path):
     found = json.loads((tmp_path / "plan" / "plan.json").read_text())["questions"]["ever"]
     theory = [NORMAL_95 * sqrt(0.21 / n + 4.2247**2 / (n - 1) / n) for n in (100, 1000)]
     assert found["half_widths"]["1"]["p"] == pytest.approx(theory, rel=0.15)
-
-
-@pytest.mark.slow
-def test_a_calibration_is_sound_and_finds_a_wrong_noise(monkeypatch):
-    """So little epsilon that the noise decides how wide intervals must be."""
-    document = build_study("ever", clients=1000, tolerate=50).document
-    asked = document["questions"][0]
-    quiet = {**asked, "mechanism": {**asked["mechanism"], "epsilon": "0.1"}}
-    question = Study({**document, "questions": [quiet]}).questions[0]
-    assert calibrate(question, 40, 300).ok
-    monkeypatch.setattr(SummedChoice, "noise_sd", property(lambda one: 2.0**NOISE_BITS / one.grid / 8))
-    assert not calibrate(question, 40, 300).ok
 
 
 def test_a_marginals_study_is_simulated_with_its_clipping():

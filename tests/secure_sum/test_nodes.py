@@ -31,7 +31,7 @@ from tests.kit.programs import need
 from tests.secure_sum.conftest import TOKEN, build_study, close_study
 
 NO_DRAWING: dict[str, object] = {}
-CASES_EACH = 20
+CASES_EACH = 10
 
 
 def kind(response):

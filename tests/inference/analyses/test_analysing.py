@@ -24,7 +24,7 @@ from tests.inference.analyses.simulated import YES_NO, table
 from tests.kit.errors import raises
 
 
-def simulated(n: int = 4000, seed: int = 1, slope: float = 0.8):
+def simulated(n: int = 1000, seed: int = 1, slope: float = 0.8):
     """logit P(ever) = −0.5 + slope × age + 1 in the west, under a known matrix."""
     random = np.random.default_rng(seed)
     age, region = random.normal(size=n), random.choice(["east", "west"], n)
@@ -71,8 +71,8 @@ def test_the_truth_lies_in_the_posterior(posterior):
     truth = {"Intercept": -0.5, "age": 0.8, "region[west]": 1.0}
     for name, row in posterior.rows().items():
         assert abs(row["mean"] - truth[name]) < 5 * row["sd"]
-        # 4,000 noisy answers: neither nothing was learnt, nor more than answers without noise would tell.
-        assert 0.03 < row["sd"] < 0.25
+        # 1,000 noisy answers: neither nothing was learnt, nor more than answers without noise would tell.
+        assert 0.06 < row["sd"] < 0.5
     assert posterior.diagnostics.ok
 
 

@@ -13,7 +13,6 @@ from numpyro import handlers
 from scipy import integrate, stats
 
 from inference import analyse
-from inference.analyses.analysing import analyse_table
 from inference.analyses.assembling import assemble
 from inference.analyses.crossing import cross_table
 from inference.analyses.private_numbers import private_number_of
@@ -124,22 +123,6 @@ def test_reports_are_in_own_units():
     assert beyond.vectors.min() >= LOW
     assert beyond.vectors.max() <= HIGH
     assert not beyond.exact
-
-
-@pytest.mark.slow
-def test_the_truth_lies_in_the_posterior():
-    """hours ~ N(4 + 0.05 (age − 40) + 1 of men, 2), clipped at 0 and 12."""
-    found = analyse_table(simulated(LAPLACE, 4000, seed=3), "hours ~ age + sex", seed=1, method="laplace")
-    rows = found.rows()
-    for name, value in {"Intercept": 2.0, "age": 0.05, "sex[m]": 1.0, "sigma": 2.0}.items():
-        assert abs(rows[name]["mean"] - value) < 5 * rows[name]["sd"]
-    # Nothing learnt would be 15, the prior's; answers without noise would tell it to 0.063.
-    assert 0.063 < rows["sex[m]"]["sd"] < 0.45
-    assert any(quantity.name.startswith("mean hours") for quantity in found.quantities)
-    # Its reports were held against the law, and a sound fit passes.
-    assert found.diagnostics.ok
-    # What is held against a choice's channel says nothing of a number's.
-    assert not any("no answers give" in reason for reason in found.diagnostics.reasons)
 
 
 def test_what_does_not_fit_a_private_number_is_refused():

@@ -158,7 +158,7 @@ def test_hessians_are_finite_differences():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("counts", "nodes"), [((100, 100), 1), ((50, 500), 14), ((10, 100_000), 32)])
+@pytest.mark.parametrize(("counts", "nodes"), [((100, 100), 1), ((10, 100_000), 32)])
 def test_thousands_of_holders_are_few_sums(counts, nodes):
     case = some_case("isotropic", True, 5.0, holders=4000, counts=counts)
     whole, _ = fast_density(case, one_by_one)

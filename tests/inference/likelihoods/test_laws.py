@@ -105,8 +105,13 @@ def density_of(base, noise, scale, at):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("noise", NOISES)
-@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize(
+    ("name", "noise"),
+    [
+        *((name, "laplace") for name in LAWS),
+        *((name, "gaussian") for name in ("normal", "exponential", "gamma", "beta singular")),
+    ],
+)
 def test_cells_are_their_integrals(name, noise):
     build, law, accuracy = LAWS[name]
     scale, reach, count = (1.0, 0.01, 256) if noise == "laplace" else (0.1, 0.6, 5)
@@ -255,8 +260,15 @@ def test_float32_is_finite_far_out_in_the_tails(noise):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Explicitly requested dtype")
-@pytest.mark.parametrize("noise", NOISES)
-@pytest.mark.parametrize("family", [dist.Gamma, dist.Weibull, dist.Beta, dist.LogNormal])
+@pytest.mark.parametrize(
+    ("family", "noise"),
+    [
+        (dist.Gamma, "laplace"),
+        (dist.Weibull, "gaussian"),
+        (dist.Beta, "laplace"),
+        (dist.LogNormal, "gaussian"),
+    ],
+)
 def test_float32_histograms_of_any_law_are_finite(family, noise):
     counts = np.arange(66) % 4
     edges = np.linspace(-0.01, 1.01, 65)
@@ -279,8 +291,10 @@ def test_each_report_may_have_its_own_noise():
     law = lambda base, noise, scale: Perturbed(base, (0.0, 4.0), noise(scale))  # noqa: E731
     scales = np.array([0.1, 1.0, 20.0])
     at = np.array([0.3, -0.4, 5.0])
-    for base, noise in product(
-        [dist.Normal(0.4, 0.2), dist.Gamma(2.0, 4.0), dist.Poisson(1.5)], NOISES.values()
+    for base, noise in (
+        (dist.Normal(0.4, 0.2), GaussianNoise),
+        (dist.Gamma(2.0, 4.0), LaplaceNoise),
+        (dist.Poisson(1.5), GaussianNoise),
     ):
         one = jax.jit(lambda scale, z, base=base, noise=noise: law(base, noise, scale).log_prob(z))
         assert law(base, noise, scales).batch_shape == (3,)
@@ -291,7 +305,11 @@ def test_each_report_may_have_its_own_noise():
 def test_groups_are_a_batch():
     """Two groups, each with its own mean and its own noise, against one at a time."""
     groups = np.array([1.4, 2.2]), np.array([0.5, 0.9]), np.array([1.0, 2.0]), np.array([60, 70])
-    for family, noise in product([dist.Normal, dist.Gamma, dist.Weibull], NOISES.values()):
+    for family, noise in (
+        (dist.Normal, LaplaceNoise),
+        (dist.Gamma, GaussianNoise),
+        (dist.Weibull, LaplaceNoise),
+    ):
 
         def law(first, second, scale, total, family=family, noise=noise):
             base = clipped(family(first, second), 0.0, 4.0)
@@ -308,11 +326,11 @@ def test_groups_are_a_batch():
 @pytest.mark.parametrize("base", [dist.Gamma(2.0, 4.0), dist.GeometricProbs(0.6), dist.Exponential(2.0)])
 def test_samples_follow_the_cells(base, noise):
     law = Perturbed(base, (0.0, 1.0), noise(0.3))
-    reports = np.asarray(law.sample(jax.random.key(4), (100_000,)))
+    reports = np.asarray(jax.jit(lambda key: law.sample(key, (100_000,)))(jax.random.key(4)))
     edges = np.array([-0.5, 0.0, 0.2, 0.5, 1.0, 1.5])
     counts = np.bincount(np.searchsorted(edges, reports, side="right"), minlength=7)
-    probs = np.asarray(BinnedPerturbed(law.base, law.noise, edges, 1).cell_probs)
-    wrong = np.asarray(BinnedPerturbed(law.base, noise(0.32), edges, 1).cell_probs)
+    cells = jax.jit(lambda scale: BinnedPerturbed(law.base, noise(scale), edges, 1).cell_probs)
+    probs, wrong = np.asarray(cells(0.3)), np.asarray(cells(0.32))
     assert stats.chisquare(counts, counts.sum() * probs / probs.sum()).pvalue > FALSE_ALARM
     assert stats.chisquare(counts, counts.sum() * wrong / wrong.sum()).pvalue < FALSE_ALARM
 

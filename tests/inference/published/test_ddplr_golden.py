@@ -14,7 +14,6 @@ from tests.inference.published.ddplr_cases import CASES, prior_of, reference, st
 
 FEW = Run(seed=1, warmup=1000, kept=1000, thin=2)
 MANY = Run(seed=1, warmup=1500, kept=1000, thin=5)
-LONG = MANY._replace(thin=15)
 
 
 def moments(kernel, statistics, prior, run):
@@ -41,7 +40,7 @@ def with_wrong_noise(statistics):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["c01_d1_n1e4_J1_e1", "c03_d2_n1e5_J5_e1", "c12_power_J5_e1"])
+@pytest.mark.parametrize("name", ["c01_d1_n1e4_J1_e1", "c03_d2_n1e5_J5_e1"])
 def test_fixed_s(name):
     statistics, prior = statistics_of(name), prior_of(name)
     assert far(moments(mcmc_fixeds.KERNEL, statistics, prior, FEW), reference(name, "fixedS")) < 4
@@ -50,8 +49,8 @@ def test_fixed_s(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["c15_d1_n1e4_J3_e1", "c12_power_J5_e1"])
-def test_normal_x(name):
+def test_normal_x():
+    name = "c15_d1_n1e4_J3_e1"
     statistics, prior = statistics_of(name), prior_of(name)
     assert far(moments(mcmc_normalx.KERNEL, statistics, prior, MANY), reference(name, "normalX")) < 4
     wrong = moments(mcmc_normalx.KERNEL, with_wrong_noise(statistics), prior, MANY)
@@ -65,18 +64,6 @@ def test_bernstein_and_sheldon():
     assert far(moments(mcmc_bs.KERNEL, statistics, prior, MANY), reference(name, "BS")) < 4
     wrong = moments(mcmc_bs.KERNEL, with_wrong_noise(statistics), prior, MANY)
     assert far(wrong, reference(name, "BS")) > 8
-
-
-@pytest.mark.slow
-def test_bernstein_and_sheldon_where_the_released_code_is_biased():
-    """It adds I to the latent S, which shifts θ by 0.9 standard deviations in this case."""
-    name = "c11_power_J1_e1"
-    statistics, prior = statistics_of(name, with_squares=True), prior_of(name)
-    mean, _, effective = moments(mcmc_bs.KERNEL, statistics, prior, LONG)
-    true_mean, true_sd, _ = reference(name, "BS")
-    # Taking θ and σ² given the latent statistics as if these were exact costs up to 0.2.
-    assert np.abs(mean - true_mean) / true_sd == pytest.approx(0, abs=0.2 + 4 / np.sqrt(effective.min()))
-    assert 4 / np.sqrt(effective.min()) < 0.4
 
 
 @pytest.mark.slow
@@ -110,7 +97,7 @@ def hardened(statistics):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("method", "run"), [(mcmc_fixeds, FEW), (mcmc_bs, LONG), (bayes_fixeds_fast, FEW), (ada_ssp, FEW)]
+    ("method", "run"), [(mcmc_fixeds, FEW), (mcmc_bs, FEW), (bayes_fixeds_fast, FEW), (ada_ssp, FEW)]
 )
 def test_hard_statistics_give_finite_draws(method, run):
     name = "c11_power_J1_e1"

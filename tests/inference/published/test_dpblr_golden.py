@@ -40,7 +40,7 @@ def test_gibbs_ss_update_agrees_with_the_authors_code() -> None:
     ours = [golden.counted_again(one, np.inf) for one in data]
     # The authors' code takes a noisy entry and its mirror image for two releases.
     published = [golden.counted_again(one, case["scale"]) for one, case in zip(data, cases, strict=True)]
-    found = posteriors(gibbs_ss.UPDATE_KERNEL, ours + published, Run(1, 2000, 8000, 4))
+    found = posteriors(gibbs_ss.UPDATE_KERNEL, ours + published, Run(1, 1000, 2000, 4))
     for case, one in zip(cases * 2, found, strict=True):
         assert max(away(one, case, "gibbs-update").values()) < ERRORS
 
@@ -53,7 +53,7 @@ def test_gibbs_ss_noisy_agrees_with_the_authors_code_on_their_repaired_moments()
     wrong = golden.cases("gibbs-noisy")["bs_N100_e1"]
     planted = as_published(wrong)
     planted = planted._replace(scale=planted.scale / 2)
-    *found, faulty = posteriors(gibbs_ss.GIVEN_MOMENTS, [*data, planted], Run(1, 2000, 5000, 4))
+    *found, faulty = posteriors(gibbs_ss.GIVEN_MOMENTS, [*data, planted], Run(1, 1000, 2000, 4))
     for case, one in zip(cases, found, strict=True):
         assert max(away(one, case, "gibbs-noisy").values()) < ERRORS
     assert max(away(faulty, wrong, "gibbs-noisy").values()) > ERRORS

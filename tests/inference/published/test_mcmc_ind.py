@@ -79,7 +79,7 @@ def found() -> list[Moments]:
     right = with_an_empty_holder(mcmc_ind.records(golden.statistics(CASE), golden.prior()))
     planted = right._replace(prior=right.prior._replace(rate=np.float64(1.0)))
     both = mcmc_ind.records(two_holders(), golden.prior())
-    return posteriors(mcmc_ind.KERNEL, [right, planted, both], Run(1, 300, 2000, 4))
+    return posteriors(mcmc_ind.KERNEL, [right, planted, both], Run(1, 300, 800, 4))
 
 
 @pytest.mark.slow

@@ -15,12 +15,12 @@ from inference.published.given_grams import Released
 from inference.published.mcmc_normalx import KERNEL
 from tests.statistics import follows
 
-STUDIES, ROWS, NOISE = 120, np.array([14.0, 10.0]), 2.0
+STUDIES, ROWS, NOISE = 80, np.array([14.0, 10.0]), 2.0
 PRIOR = ConjugatePrior(
     *(np.array([0.2, 0, -0.3]), np.diag([0.5, 1, 1]), 4.0, 1.0),
     *(np.eye(2) * 2, 6.0, np.array([0.3, -0.2]), 3.0),
 )
-RUN = Run(seed=0, warmup=400, kept=99, chains=1, thin=15)
+RUN = Run(seed=0, warmup=300, kept=99, chains=1, thin=10)
 
 
 def simulate(random):
@@ -86,7 +86,7 @@ def test_ranks_are_uniform(studies, posteriors_given):
 def test_hard_statistics_give_finite_draws(studies, posteriors_given):
     sums, variance = studies[0].copy(), np.full((4, 4), NOISE**2)
     variance[0, 0] = 0
-    sums[:40, :, 1, 1] = -50.0  # indefinite
-    sums[40:80, :, 1], sums[40:80, :, :, 1] = sums[40:80, :, 2], sums[40:80, :, :, 2]  # collinear
-    sums[80:, :, 1:, 1:] *= 1000.0  # far beyond what the noise explains
+    sums[:30, :, 1, 1] = -50.0  # indefinite
+    sums[30:60, :, 1], sums[30:60, :, :, 1] = sums[30:60, :, 2], sums[30:60, :, :, 2]  # collinear
+    sums[60:, :, 1:, 1:] *= 1000.0  # far beyond what the noise explains
     assert np.isfinite(posteriors_given(sums, variance)).all()
