@@ -348,12 +348,12 @@ class RawForOne(RandomizedResponse):
 
 
 class SwappedForOne(Oue):
-    """One label of very many has p and q swapped."""
+    """Of 200 labels one has p and q swapped."""
 
     def randomise(self, quantised, random):
         payload = bytearray(super().randomise(quantised, random))
-        place, own = 700 >> 3, 1 << (700 & 7)
-        if quantised == 700:
+        place, own = 170 >> 3, 1 << (170 & 7)
+        if quantised == 170:
             noisy = super().randomise(0, random)
             payload[place] = (payload[place] & ~own) | (noisy[place] & own)
         return bytes(payload)

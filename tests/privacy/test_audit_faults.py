@@ -21,7 +21,7 @@ from tests.privacy.checks.reports import assembly_checks, bulk_checks, possible_
 SAMPLES = 10_000
 PARTS = "each payload is its mechanism's on bytes of its own"
 TEN = {**studies.ONE_OF, "choices": [str(number) for number in range(10)]}
-THOUSAND = {**studies.CHOICE, "choices": {"count": 200}}
+MANY_LABELS = {**studies.CHOICE, "choices": {"count": 200}}
 FIVE = Study(studies.document(studies.NUMBER, studies.AGE, studies.CHOICE, studies.ONE_OF, studies.YES_NO))
 MECHANISMS = {question.id: mechanism_for(question) for question in FIVE.questions}
 
@@ -39,7 +39,7 @@ def failed(checks):
     ("question", "kind", "expected"),
     [
         (TEN, faults.RawForOne, "every choice has its stated law"),
-        (THOUSAND, faults.SwappedForOne, "every choice has its stated law"),
+        (MANY_LABELS, faults.SwappedForOne, "every choice has its stated law"),
         (studies.NUMBER, faults.SometimesAgainLaplace, "no noise comes again"),
         (studies.NUMBER, faults.SometimesOpposite, "no noise comes again"),
         (TEN, faults.SometimesAgainResponse, "reports do not depend on those before"),
