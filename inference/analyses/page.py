@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from inference.analyses.result import AnalysisPosterior
-from inference.results.canvas import Canvas
 from inference.results.chain_plots import chains_in_words
 from inference.results.defence import defence_of_analysis
+from inference.results.figures import to_png, to_svg
 from inference.results.headline import judged_line
 from inference.results.intervals import MANY, USUAL, Interval, named_share, written
 from inference.results.joined import NOTHING
@@ -57,7 +58,7 @@ def save_analysis(
     pictures = pictures_of(posterior, None, interval)
     (folder / f"{posterior.question}-chains.png").write_bytes(pictures.chains_png)
     forest = forest_plot(posterior, interval)
-    (folder / f"{posterior.question}.png").write_bytes(forest.png())
+    (folder / f"{posterior.question}.png").write_bytes(to_png(forest))
     verdict = posterior.verdict
     # On one scale: no ratios, and no numbers of people.
     apart = re.compile(r"odds|total")
@@ -76,9 +77,9 @@ def save_analysis(
         sentences=_sentences([one for one in posterior.quantities if not one.contrast], interval),
         contrasts=_sentences([one for one in posterior.quantities if one.contrast], interval),
         interval=interval.name,
-        shares=interval_plot(quoted, interval).svg() if quoted else "",
+        shares=to_svg(interval_plot(quoted, interval)) if quoted else "",
         what="Coefficients" if posterior.spreads else "Shares",
-        forest=forest.svg(),
+        forest=to_svg(forest),
         rows=rows_of(posterior, None, interval),
         noise=posterior.stated,
         expected=pictures.expected,
@@ -160,7 +161,7 @@ def _direction(quantity: Quantity) -> str:
     return f"; {side} 0 with probability {how}"
 
 
-def forest_plot(posterior: AnalysisPosterior, interval: Interval = USUAL) -> Canvas:
+def forest_plot(posterior: AnalysisPosterior, interval: Interval = USUAL) -> Figure:
     """Intervals of coefficients on one scale: a number's for one sd of its column."""
     spreads = posterior.spreads or dict.fromkeys(posterior.draws, 1.0)
     rows = [
@@ -171,7 +172,7 @@ def forest_plot(posterior: AnalysisPosterior, interval: Interval = USUAL) -> Can
     return rows_plot(rows[:MOST_ROWS], interval, zero=bool(posterior.spreads))
 
 
-def interval_plot(quantities: Sequence[Quantity], interval: Interval = USUAL) -> Canvas:
+def interval_plot(quantities: Sequence[Quantity], interval: Interval = USUAL) -> Figure:
     """Intervals of what is expected of people."""
     rows = [Row(one.name, one.draws) for one in quantities]
     return rows_plot(rows[:MOST_ROWS], interval, zero=False)

@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from inference.chances import average_ranks, binomial_quantile
-from inference.results.canvas import Canvas
-from inference.results.panels import Panel, labels, limits, ticks
+from inference.results.figures import limits, panel, sized, styled, without_side
 from inference.results.posterior import Posterior
-from inference.results.shown import INCHES_WIDE, POINTS, PRIOR, wrapped
+from inference.results.shown import PRIOR, wrapped
 
 MOST_SHOWN = 6
 BINS = 20
@@ -77,48 +79,48 @@ HEAD, ROW, PANEL = 6.0, 78.0, 46.0
 TRACE_LEFT, TRACE_WIDE, RANK_LEFT, RANK_WIDE = 34.0, 170.0, 222.0, 108.0
 
 
-def chains_plot(posterior: Posterior) -> Canvas:
-    """Traces and rank histograms of the parameters that mix worst; a colour a chain."""
-    names, wide = worst_first(posterior), POINTS * INCHES_WIDE
+@styled
+def chains_plot(posterior: Posterior) -> Figure:
+    """Draw traces and rank histograms of the parameters that mix worst; a colour a chain."""
+    names = worst_first(posterior)
     if not names:
-        canvas = Canvas(wide, ROW)
-        canvas.say(wide / 2, ROW / 2, "no parameter varies", 9, colour=PRIOR)
-        return canvas
-    canvas = Canvas(wide, HEAD + ROW * len(names) + 14)
+        figure = sized(ROW)
+        figure.text(0.5, 0.5, "no parameter varies", ha="center", va="center", size=9, color=PRIOR)
+        return figure
+    figure = sized(HEAD + ROW * len(names) + 14)
     for place, name in enumerate(names):
         top, last = HEAD + place * ROW + 20, name == names[-1]
-        _traces(canvas, top, name, posterior.draws[name], last)
-        r_hat = f"R-hat {posterior.diagnostics.r_hat[name]:.3f}"
-        _rank_bars(canvas, top, r_hat, ranks(posterior.draws[name]), last)
-    for left, width, words in (
-        (TRACE_LEFT, TRACE_WIDE, "draw"),
-        (RANK_LEFT, RANK_WIDE, "rank among all draws"),
-    ):
-        canvas.say(left + width / 2, canvas.height - 7, words)
-    return canvas
+        trace = panel(figure, TRACE_LEFT, top, TRACE_WIDE, PANEL)
+        _traces(trace, name, posterior.draws[name])
+        bars = panel(figure, RANK_LEFT, top, RANK_WIDE, PANEL)
+        _rank_bars(bars, ranks(posterior.draws[name]))
+        bars.set_title(f"R-hat {posterior.diagnostics.r_hat[name]:.3f}", loc="left", pad=3)
+        for axes, words in ((trace, "draw"), (bars, "rank among all draws")):
+            axes.tick_params(labelbottom=last)
+            axes.set_xlabel(words if last else "")
+    return figure
 
 
-def _traces(canvas: Canvas, top: float, name: str, draws: Traces, last: bool) -> None:
-    count = draws.shape[1]
-    across = np.arange(count)
-    panel = Panel(canvas, TRACE_LEFT, top, TRACE_WIDE, PANEL, (0.0, max(count - 1.0, 1.0)), limits(draws))
+def _traces(axes: Axes, name: str, draws: Traces) -> None:
     for chain, line in enumerate(draws):
-        panel.line(across, line, COLOURS[chain % len(COLOURS)], 0.35, 0.8)
-    at, up = ticks(*panel.x, 6), ticks(*panel.y, 5)
-    panel.bottom(at, labels(at) if last else [""] * len(at))
-    panel.side(up, labels(up))
-    panel.title(wrapped(name), begins=True)
+        axes.plot(line, color=COLOURS[chain % len(COLOURS)], linewidth=0.35, alpha=0.8)
+    axes.set_xlim(0.0, max(draws.shape[1] - 1.0, 1.0))
+    axes.set_ylim(*limits(draws))
+    axes.yaxis.set_major_locator(MaxNLocator(4))
+    axes.set_title(wrapped(name), loc="left", pad=3)
 
 
-def _rank_bars(canvas: Canvas, top: float, title: str, found: Ranks, last: bool) -> None:
+def _rank_bars(axes: Axes, found: Ranks) -> None:
     """A row of bars for each chain, the first on top; the band that bars should end in behind each row."""
     chains = len(found.counts)
     scale = 0.9 / max(float(found.counts.max()), found.high, 1.5 * found.expected)
-    edges, whole = np.linspace(0, 1, BINS + 1), np.array([0.0, 1.0])
-    panel = Panel(canvas, RANK_LEFT, top, RANK_WIDE, PANEL, (0.0, 1.0), (0.0, float(chains)))
+    edges = np.linspace(0, 1, BINS + 1)
     for chain, counts in enumerate(found.counts):
         foot = chains - 1 - chain
-        panel.bars([foot + found.high * scale], whole, PRIOR, 0.3, foot + found.low * scale)
-        panel.bars(foot + counts * scale, edges, COLOURS[chain % len(COLOURS)], 0.75, foot)
-    panel.bottom([0, 0.5, 1], ["lowest", "", "highest"] if last else [""] * 3)
-    panel.title(title, begins=True)
+        axes.axhspan(foot + found.low * scale, foot + found.high * scale, color=PRIOR, alpha=0.3, linewidth=0)
+        colour = COLOURS[chain % len(COLOURS)]
+        axes.stairs(foot + counts * scale, edges, baseline=foot, fill=True, color=colour, alpha=0.75)
+    axes.set_xlim(0.0, 1.0)
+    axes.set_ylim(0.0, float(chains))
+    axes.set_xticks([0, 0.5, 1], ["lowest", "", "highest"])
+    without_side(axes)

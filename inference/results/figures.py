@@ -1,76 +1,108 @@
-"""Pictures as matplotlib's, for notebooks and for plans; the page of a fit does without."""
+"""Matplotlib figures whose parts are placed in points, written as SVG text for pages and as PNG files."""
 
 from __future__ import annotations
 
 import io
+import re
+import warnings
+from collections.abc import Sequence
+from typing import Any
+from unicodedata import east_asian_width
 
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import PercentFormatter
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
-from inference.results.identified import IdentifiedSets
-from inference.results.intervals import Interval
-from inference.results.posterior import Posterior
-from inference.results.shown import INCHES_A_ROW, INCHES_WIDE, PRIVATE, shown, wrapped
+from inference.results.shown import INCHES_WIDE, POINTS
 
-matplotlib.rcParams["font.size"] = 9
+WIDE = POINTS * INCHES_WIDE
+FONT = "DejaVu Sans"
+# Names are people's words: a dollar sign in one begins no formula.
+STYLE: dict[Any, Any] = {
+    "font.family": FONT,
+    "font.size": 7,
+    "xtick.labelsize": 6,
+    "ytick.labelsize": 6,
+    "axes.titlesize": 7,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.formatter.useoffset": False,
+    "lines.solid_capstyle": "butt",
+    "text.parse_math": False,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "ldpkit",
+}
+# Values closer than this share of themselves differ by rounding alone.
+ROUNDING = 1e-9
+MARGIN = 0.05
 
-
-def interval_axes(posterior: Posterior, interval: Interval) -> Axes:
-    """The page's intervals in a figure of pyplot's, which notebooks show; its first axes."""
-    from matplotlib import pyplot
-
-    size = INCHES_WIDE, 0.7 + INCHES_A_ROW * len(shown(posterior))
-    figure = pyplot.figure(figsize=size, layout="constrained")
-    _draw_intervals(figure, posterior, interval)
-    figure.supxlabel(f"{posterior.question}: {posterior.verdict.headline()}", fontsize=8, parse_math=False)
-    return figure.axes[0]
-
-
-def _draw_intervals(figure: Figure, posterior: Posterior, interval: Interval) -> None:
-    names = shown(posterior)
-    axes = figure.subplots(len(names), 1, squeeze=False)[:, 0]
-    if posterior.model == "multinomial":
-        _share_scale([axis for axis, name in zip(axes, names, strict=True) if name.startswith("p[")])
-    for axis, name in zip(axes, names, strict=True):
-        _identified(axis, posterior.identified, name)
-        _interval(axis, posterior.draws[name], interval)
-        if posterior.is_share(name):
-            axis.xaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
-        axis.set_ylim(0, 1)
-        axis.set_yticks([])
-        axis.set_ylabel(wrapped(name), parse_math=False, rotation=0, ha="right", va="center", fontsize=7)
-        axis.spines[["left", "right", "top"]].set_visible(False)
-        axis.tick_params(labelsize=6)
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=3, frameon=False, fontsize=7)
+styled = matplotlib.rc_context(STYLE)
 
 
-def _share_scale(axes: list[Axes]) -> None:
-    """One scale, whose numbers stand under the last."""
-    for axis in axes[:-1]:
-        axis.sharex(axes[-1])
-        axis.tick_params(labelbottom=False)
+def limits(*parts: ArrayLike) -> tuple[float, float]:
+    """Return an axis from the least to the largest finite number, and 5 % beyond."""
+    numbers = np.concatenate([np.ravel(np.asarray(part, float)) for part in parts])
+    numbers = numbers[np.isfinite(numbers)]
+    if not len(numbers):
+        return 0.0, 1.0
+    low, high = float(numbers.min()), float(numbers.max())
+    if high - low <= ROUNDING * abs(low):
+        low = high = (low + high) / 2
+    beyond = MARGIN * (high - low) or MARGIN * abs(low) or MARGIN
+    return low - beyond, high + beyond
 
 
-def _interval(axis: Axes, draws: NDArray[np.float64], interval: Interval) -> None:
-    ends, label = interval.of(draws), "from noisy reports"
-    axis.plot(ends, [0.5, 0.5], color=PRIVATE, linewidth=3, solid_capstyle="butt", label=label)
-    axis.plot([np.median(draws)], [0.5], "o", color=PRIVATE, markersize=5)
+def sized(high: float) -> Figure:
+    """Return an empty figure as wide as a page's column and this many points high."""
+    return Figure(figsize=(INCHES_WIDE, high / POINTS))
 
 
-def _identified(axis: Axes, found: IdentifiedSets | None, name: str) -> None:
-    """What false reports leave possible, as a thin line behind the interval."""
-    if found is not None and name in found.sets:
-        label = found.label
-        axis.plot(found.sets[name], [0.5, 0.5], color=PRIVATE, linewidth=1, alpha=0.6, label=label)
+def panel(figure: Figure, left: float, top: float, width: float, height: float) -> Axes:
+    """Add axes at a place in points from the figure's upper left corner."""
+    wide, high = figure.get_size_inches() * POINTS
+    axes = figure.add_axes((left / wide, 1 - (top + height) / high, width / wide, height / high))
+    axes.patch.set_visible(False)
+    return axes
+
+
+def width_of(text: str, size: float) -> float:
+    """Return about how wide a line of text is, in the unit of its size."""
+    return size * sum(1.0 if east_asian_width(letter) in "WF" else 0.62 for letter in text)
+
+
+def without_side(axes: Axes) -> None:
+    """Leave out the left axis, whose heights mean nothing."""
+    axes.set_yticks([])
+    axes.spines["left"].set_visible(False)
+
+
+def stairs(axes: Axes, heights: ArrayLike, edges: Sequence[float], colour: str, width: float = 1.2) -> None:
+    """Draw the outline of bars that touch, without their feet."""
+    axes.stairs(heights, edges, baseline=None, color=colour, linewidth=width)
+
+
+def to_svg(figure: Figure) -> str:
+    """Return SVG text that can stand inside a page, beside others."""
+    buffer = io.StringIO()
+    _save(figure, buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    text = buffer.getvalue()
+    # Ids such as axes_1 would come again in each figure of a page; those of clips and markers are hashes.
+    text = re.sub(r' id="[\w.]+_\d+"', "", text[text.index("<svg") :])
+    return text.replace(f"'{FONT}'", f"'{FONT}', Verdana, sans-serif")
 
 
 def to_png(figure: Figure) -> bytes:
-    """A PNG file's bytes, at 150 dots an inch."""
+    """Return a PNG file's bytes, at 150 dots an inch."""
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=150)
+    _save(figure, buffer, format="png", dpi=150)
     return buffer.getvalue()
+
+
+@styled
+def _save(figure: Figure, buffer: io.StringIO | io.BytesIO, **options: object) -> None:
+    with warnings.catch_warnings():
+        # The font lacks some scripts: browsers take another one, and a PNG shows boxes.
+        warnings.filterwarnings("ignore", "Glyph")
+        figure.savefig(buffer, **options)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Pictures of posteriors, as SVG text for pages and PNG files, each drawn once for both."""
+"""Pictures of posteriors, as SVG text for pages and PNG files."""
 
 from __future__ import annotations
 
@@ -8,37 +8,48 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator, NullFormatter, PercentFormatter, StrMethodFormatter
 from numpy.typing import NDArray
 
 from inference.results.answer_law import AnswerLaw
-from inference.results.canvas import LINE_HEIGHT, Canvas, width_of
 from inference.results.chain_plots import chains_plot
+from inference.results.figures import (
+    MARGIN,
+    ROUNDING,
+    WIDE,
+    limits,
+    panel,
+    sized,
+    stairs,
+    styled,
+    to_png,
+    to_svg,
+    width_of,
+    without_side,
+)
 from inference.results.intervals import USUAL, Interval
-from inference.results.panels import MARGIN, ROUNDING, Panel, labels, limits, tens, ticks
 from inference.results.posterior import Posterior
 from inference.results.predictive import Predictive
-from inference.results.shown import INCHES_WIDE, LABEL_WIDTH, POINTS, PRIOR, PRIVATE, RAW, shown, wrapped
+from inference.results.shown import LABEL_WIDTH, POINTS, PRIOR, PRIVATE, RAW, shown, wrapped
+from ldp_client.words.text import visible
 
 INTERVAL = (0.05, 0.95)
-WIDE = POINTS * INCHES_WIDE
-# In points: a legend's height; a row of intervals, and what of it is above its axis; a share's without ticks.
+# In points: a legend's height; a row of intervals, its part above the axis; a row without ticks.
 LEGEND, ROW, DRAWN, PACKED = 20.0, 31.0, 17.0, 19.0
-EDGE = 12.0
-BAR, THIN, DOT = 3.0, 1.0, 2.6
+LINE, EDGE = 8.4, 12.0
+BAR, THIN, DOT = 3.0, 1.0, 5.2
 
 Draws = Mapping[str, NDArray[np.float64]]
 
 
-class Mark(NamedTuple):
-    """An entry of a legend: a line."""
-
-    colour: str
-    width: float
-    words: str
-
-
-def interval_plot(posterior: Posterior, raw: Draws | None = None, interval: Interval = USUAL) -> Canvas:
-    """Intervals and medians of the shown parameters, the raw data's beside them where known.
+@styled
+def interval_plot(
+    posterior: Posterior, raw: Draws | None = None, interval: Interval = USUAL, figure: Figure | None = None
+) -> Figure:
+    """Draw medians and intervals of the shown parameters, and those of the raw answers where known.
 
     Shares of one whole have one scale, in per cent; other parameters have a scale each.
     """
@@ -46,78 +57,81 @@ def interval_plot(posterior: Posterior, raw: Draws | None = None, interval: Inte
     shares = [name for name in names if posterior.model == "multinomial" and name.startswith("p[")]
     rows = [PACKED if name in shares[:-1] else ROW for name in names]
     heights = [max(row, _high(name) + row - DRAWN) for row, name in zip(rows, names, strict=True)]
-    left = _label_width(names)
-    canvas = Canvas(WIDE, LEGEND + sum(heights) + 4)
-    _legend(canvas, _marks(posterior, raw, names))
+    # A notebook's figure has a line of words below.
+    foot = 16.0 if figure else 4.0
+    figure = figure or sized(0)
+    figure.set_size_inches(WIDE / POINTS, (LEGEND + sum(heights) + foot) / POINTS)
+    _legend(figure, posterior, raw, names)
     one_scale = _row_limits(posterior, raw, shares, interval) if shares else None
-    top = LEGEND
+    top, left = LEGEND, _label_width(names)
     for name, height, row in zip(names, heights, rows, strict=True):
+        axes = panel(figure, left, top, WIDE - EDGE - left, height - row + DRAWN)
         own = one_scale if one_scale and name in shares else _row_limits(posterior, raw, [name], interval)
-        panel = Panel(canvas, left, top, WIDE - EDGE - left, height - row + DRAWN, own, (0.0, 1.0))
-        _row(panel, posterior, raw, name, interval)
-        if row == PACKED:
-            panel.bottom(ticks(*own), [""] * len(ticks(*own)))
-        else:
-            panel.across_ticks(posterior.is_share(name))
+        axes.set_xlim(*own)
+        axes.set_ylim(0, 1)
+        without_side(axes)
+        _row(axes, posterior, raw, name, interval)
+        axes.set_ylabel(wrapped(name), rotation=0, ha="right", va="center")
+        if posterior.is_share(name):
+            axes.xaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
+        axes.tick_params(labelbottom=row != PACKED)
         top += height
-    return canvas
+    return figure
+
+
+def interval_axes(posterior: Posterior, interval: Interval) -> Axes:
+    """Return the first axes of the page's intervals, in a pyplot figure that notebooks show."""
+    from matplotlib import pyplot
+
+    figure = interval_plot(posterior, None, interval, pyplot.figure())
+    words = f"{posterior.question}: {posterior.verdict.headline()}"
+    figure.supxlabel(words, y=0.01, fontsize=6, parse_math=False)
+    return figure.axes[0]
 
 
 def _high(name: str) -> float:
-    """The height of a label."""
-    return (wrapped(name).count("\n") + 1) * LINE_HEIGHT * 7
+    """The height of a label in points."""
+    return (wrapped(name).count("\n") + 1) * LINE
 
 
 def _label_width(names: Sequence[str]) -> float:
-    return max(width_of(wrapped(name), 7) for name in names) + 10
+    """The room in points that names and the gap beside them take."""
+    return 10 + max(width_of(line, 7) for name in names for line in wrapped(name).split("\n"))
 
 
 def _row_limits(
     posterior: Posterior, raw: Draws | None, names: Sequence[str], interval: Interval
 ) -> tuple[float, float]:
-    """From end to end of all that is drawn of these."""
+    """From end to end of all that is drawn for these parameters."""
     known = [source[name] for source in (posterior.draws, raw or {}) for name in names if name in source]
     sets = posterior.identified.sets if posterior.identified is not None else {}
     ends = [sets[name] for name in names if name in sets]
     return limits(*(interval.of(one) for one in known), *([np.median(one)] for one in known), *ends)
 
 
-def _row(panel: Panel, posterior: Posterior, raw: Draws | None, name: str, interval: Interval) -> None:
-    beside = raw is not None and name in raw
+def _row(axes: Axes, posterior: Posterior, raw: Draws | None, name: str, interval: Interval) -> None:
     height = 0.5 if raw is None else 0.65
     found = posterior.identified
     if found is not None and name in found.sets:
-        panel.line(found.sets[name], [height, height], PRIVATE, THIN, 0.6)
-    _interval(panel, posterior.draws[name], height, PRIVATE, interval)
-    if raw is not None and beside:
-        _interval(panel, raw[name], 0.3, RAW, interval)
-    panel.canvas.say(panel.left - 5, panel.top + panel.height / 2, wrapped(name), 7, "end")
+        axes.plot(found.sets[name], [height, height], color=PRIVATE, linewidth=THIN, alpha=0.6)
+    _interval(axes, posterior.draws[name], height, PRIVATE, interval)
+    if raw is not None and name in raw:
+        _interval(axes, raw[name], 0.3, RAW, interval)
 
 
-def _interval(
-    panel: Panel, draws: NDArray[np.float64], height: float, colour: str, interval: Interval
-) -> None:
-    panel.line(interval.of(draws), [height, height], colour, BAR)
-    panel.dots([np.median(draws)], [height], colour, DOT)
+def _interval(axes: Axes, draws: NDArray[np.float64], height: float, colour: str, interval: Interval) -> None:
+    axes.plot(interval.of(draws), [height, height], color=colour, linewidth=BAR)
+    axes.plot([np.median(draws)], [height], "o", color=colour, markersize=DOT, clip_on=False)
 
 
-def _marks(posterior: Posterior, raw: Draws | None, names: Sequence[str]) -> list[Mark]:
-    found, marks = posterior.identified, [Mark(PRIVATE, BAR, "from noisy reports")]
+def _legend(figure: Figure, posterior: Posterior, raw: Draws | None, names: Sequence[str]) -> None:
+    found, marks = posterior.identified, [(PRIVATE, BAR, "from noisy reports")]
     if found is not None and any(name in found.sets for name in names):
-        marks.insert(0, Mark(PRIVATE, THIN, found.label))
+        marks.insert(0, (PRIVATE, THIN, found.label))
     if raw is not None and any(name in raw for name in names):
-        marks.append(Mark(RAW, BAR, "from the raw answers"))
-    return marks
-
-
-def _legend(canvas: Canvas, marks: Sequence[Mark]) -> None:
-    """In the middle above all."""
-    widths = [26 + width_of(mark.words, 7) for mark in marks]
-    left = max((canvas.width - sum(widths)) / 2, 4.0)
-    for mark, width in zip(marks, widths, strict=True):
-        canvas.line([(left, 9), (left + 14, 9)], mark.colour, mark.width)
-        canvas.say(left + 18, 9, mark.words, 7, "start")
-        left += width
+        marks.append((RAW, BAR, "from the raw answers"))
+    lines = [Line2D([], [], color=colour, linewidth=width, label=words) for colour, width, words in marks]
+    figure.legend(handles=lines, loc="upper center", ncols=3, frameon=False, borderpad=0.2)
 
 
 class Row(NamedTuple):
@@ -127,122 +141,123 @@ class Row(NamedTuple):
     draws: NDArray[np.float64]
 
 
-def rows_plot(rows: Sequence[Row], interval: Interval, *, zero: bool) -> Canvas:
-    """Intervals and medians on one scale, one below the other; zero: with a line there."""
-    heights = [max(20.0, _high(row.name) + 6) for row in rows]
-    canvas = Canvas(WIDE, sum(heights) + 26)
-    known = [interval.of(row.draws) for row in rows]
-    own = limits(*known, *([np.median(row.draws)] for row in rows), *([[0.0]] if zero else []))
+@styled
+def rows_plot(rows: Sequence[Row], interval: Interval, *, zero: bool) -> Figure:
+    """Draw medians and intervals on one scale, one below the other; zero: with a line there."""
+    heights = np.asarray([max(20.0, _high(row.name) + 6) for row in rows])
+    high = float(heights.sum())
+    figure = sized(high + 26)
     left = _label_width([row.name for row in rows])
-    panel = Panel(canvas, left, 4, WIDE - EDGE - left, sum(heights), own, (sum(heights), 0.0))
+    axes = panel(figure, left, 4, WIDE - EDGE - left, high)
+    known = [interval.of(row.draws) for row in rows]
+    axes.set_xlim(*limits(*known, *([np.median(row.draws)] for row in rows), *([[0.0]] if zero else [])))
+    axes.set_ylim(high, 0.0)
     if zero:
-        panel.line([0, 0], panel.y, PRIOR)
-    middles = np.cumsum(heights) - np.asarray(heights) / 2
-    for row, middle in zip(rows, middles.tolist(), strict=True):
-        _interval(panel, row.draws, middle, PRIVATE, interval)
-    panel.side(middles.tolist(), [wrapped(row.name) for row in rows], 7)
-    panel.across_ticks()
-    return canvas
+        axes.axvline(0.0, color=PRIOR, linewidth=0.8)
+    middles = (np.cumsum(heights) - heights / 2).tolist()
+    for row, middle in zip(rows, middles, strict=True):
+        _interval(axes, row.draws, middle, PRIVATE, interval)
+    axes.set_yticks(middles, [wrapped(row.name) for row in rows], fontsize=7)
+    return figure
 
 
-def density_plot(posterior: Posterior, raw: Draws | None = None) -> Canvas:
-    """Histograms of the draws of up to six parameters, private and raw."""
+@styled
+def density_plot(posterior: Posterior, raw: Draws | None = None) -> Figure:
+    """Draw histograms of up to six parameters, private and raw, and the prior as a line."""
     names = list(posterior.draws)[:6]
     columns = min(2, len(names))
     heads = max(_high(name) for name in names) + 6
     row = heads + 64 + 18
-    canvas = Canvas(WIDE, row * -(-len(names) // columns))
+    figure = sized(row * -(-len(names) // columns))
     each = WIDE / columns
     for place, name in enumerate(names):
         across, down = place % columns, place // columns
+        axes = panel(figure, each * across + EDGE, row * down + heads, each - 2 * EDGE, 64.0)
         known = [source[name] for source in (posterior.draws, raw or {}) if name in source]
-        own, tops = limits(*known), []
         drawn = [np.histogram(one, 60, _ends(one), density=True) for one in known if np.isfinite(one).all()]
-        tops = [float(heights.max()) for heights, _ in drawn] or [1.0]
-        box = (each * across + EDGE, row * down + heads, each - 2 * EDGE, 64.0)
-        panel = Panel(canvas, *box, own, (0.0, (1 + MARGIN) * max(tops)))
+        axes.set_xlim(*limits(*known))
+        axes.set_ylim(0.0, (1 + MARGIN) * max([float(heights.max()) for heights, _ in drawn] or [1.0]))
         for (heights, edges), colour in zip(drawn, (PRIVATE, RAW), strict=False):
-            panel.bars(heights, edges, colour, 0.55)
-        _prior_density(panel, posterior.prior_draws.get(name))
-        panel.title(wrapped(name))
-        panel.across_ticks(most=5)
-    return canvas
+            axes.stairs(heights, edges, fill=True, color=colour, alpha=0.55)
+        _prior_density(axes, posterior.prior_draws.get(name))
+        axes.set_title(wrapped(name), pad=2)
+        axes.xaxis.set_major_locator(MaxNLocator(4))
+        without_side(axes)
+    return figure
 
 
 def _ends(draws: NDArray[np.float64]) -> tuple[float, float]:
-    """Of all draws' range, or of a little where they are one number."""
+    """The range of draws, or a little more where they are one number."""
     low, high = float(draws.min()), float(draws.max())
     return (low, high) if high - low > ROUNDING * abs(low) else limits([low, high])
 
 
-def _prior_density(panel: Panel, draws: NDArray[np.float64] | None) -> None:
-    """The prior's density where the posterior is, as a line, no higher than the panel."""
+def _prior_density(axes: Axes, draws: NDArray[np.float64] | None) -> None:
+    """The prior's density where the posterior is, no higher than the axes."""
     if draws is None:
         return
-    heights, edges = np.histogram(draws, bins=12, range=panel.x)
+    heights, edges = np.histogram(draws, bins=12, range=axes.get_xlim())
     density = heights / (len(draws) * np.diff(edges))
-    panel.stairs(np.minimum(density, panel.y[1]), edges, PRIOR)
+    stairs(axes, np.minimum(density, axes.get_ylim()[1]), edges.tolist(), PRIOR)
 
 
-def law_plot(law: AnswerLaw) -> Canvas:
-    """The density of the answers between the bounds: its median and its band."""
-    canvas = Canvas(WIDE, 150)
+@styled
+def law_plot(law: AnswerLaw) -> Figure:
+    """Draw the density of the answers between the bounds: its median and its band."""
+    figure = sized(150)
+    axes = panel(figure, EDGE, 6, WIDE - 2 * EDGE, 122)
     low, middle, high = law.density
-    top = (1 + MARGIN) * float(np.max(high))
-    panel = Panel(
-        canvas, EDGE, 6, WIDE - 2 * EDGE, 122, (float(law.edges[0]), float(law.edges[-1])), (0.0, top)
-    )
-    panel.bars(high, np.asarray(law.edges), PRIVATE, 0.25, low)
-    panel.stairs(middle, np.asarray(law.edges), PRIVATE, 1.4)
-    panel.across_ticks(size=7)
-    return canvas
+    edges = np.asarray(law.edges)
+    axes.stairs(high, edges, baseline=low, fill=True, color=PRIVATE, alpha=0.25)
+    stairs(axes, middle, edges.tolist(), PRIVATE, 1.4)
+    axes.set_xlim(float(edges[0]), float(edges[-1]))
+    axes.set_ylim(0.0, (1 + MARGIN) * float(np.max(high)))
+    without_side(axes)
+    return figure
 
 
-def predictive_plot(found: Predictive) -> Canvas:
-    """Simulated and observed entries of the summary, for each report: prior above, posterior below."""
-    people = [textwrap.shorten(name, LABEL_WIDTH, placeholder="…") for name in found.people.values()]
+@styled
+def predictive_plot(found: Predictive) -> Figure:
+    """Draw expected and observed entries of the summary, for each report: prior above, posterior below."""
+    people = [visible(textwrap.shorten(name, LABEL_WIDTH, placeholder="…")) for name in found.people.values()]
     room = max((width_of(name, 6) for name in people), default=6.0)
-    canvas = Canvas(WIDE, 206 + room + 18)
+    figure = sized(206 + room + 18)
     panels = [
         ("before the reports", found.prior, found.observed_before, PRIOR),
         ("after the fit", found.posterior, found.observed, PRIVATE),
     ]
     for top, (label, simulated, observed, colour) in zip((16.0, 124.0), panels, strict=True):
-        panel = _predicted(canvas, top, simulated, observed, colour)
-        panel.title(f"expected {label} (90 %, bars) and observed (dots)")
-        whole = [one for one in ticks(*panel.x) if one == round(one)]
-        panel.bottom(whole, [f"{one:.0f}" * (not people) for one in whole])
-    places = list(found.people)
+        axes = panel(figure, 40, top, WIDE - 40 - EDGE, 80)
+        _predicted(axes, simulated, observed, colour)
+        axes.set_title(f"expected {label} (90 %, bars) and observed (dots)", pad=3)
+        axes.tick_params(labelbottom=False)
     if people:
-        for place, name in zip(places, people, strict=True):
-            ((across, _),) = panel.places([place], [panel.y[0]]).tolist()
-            canvas.say(across, panel.foot + 6, name, 6, "end", turned=True)
+        axes.tick_params(labelbottom=True)
+        axes.set_xticks(list(found.people), people, rotation=90)
     of_groups = "shares of each kind of report, by group of people"
-    words = of_groups if people else "groups of reports, in the summary's order"
-    canvas.say(WIDE / 2, canvas.height - 7, words)
-    return canvas
+    axes.set_xlabel(of_groups if people else "groups of reports, in the summary's order")
+    return figure
 
 
 def _predicted(
-    canvas: Canvas,
-    top: float,
-    simulated: NDArray[np.float64],
-    observed: NDArray[np.float64],
-    colour: str,
-) -> Panel:
-    """Bars of what is expected of each group, dots of what came; on a scale of factors where they are far."""
+    axes: Axes, simulated: NDArray[np.float64], observed: NDArray[np.float64], colour: str
+) -> None:
+    """Bars for what is expected, dots for what came; on a log scale where these are far apart."""
     low, high = np.quantile(simulated, INTERVAL, axis=0)
     least, most = min(low.min(), observed.min()), max(high.max(), observed.max())
-    log = bool(0 < 10 * least < most)
-    ends: tuple[float, float] = (least / 1.2, most * 1.2) if log else limits(low, high, observed)
-    count = len(observed)
-    panel = Panel(canvas, 40, top, WIDE - 40 - EDGE, 80, (-0.5, count - 0.5), ends, log)
-    for place in range(count):
-        panel.line([place, place], [low[place], high[place]], colour, 5, 0.6)
-    panel.dots(np.arange(count), observed, RAW, 1.6)
-    up = tens(*ends) if log else ticks(*ends, 5)
-    panel.side(up, [f"{one:.3g}" for one in up] if log else labels(up))
-    return panel
+    if 0 < 10 * least < most:
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(StrMethodFormatter("{x:.3g}"))
+        axes.yaxis.set_minor_formatter(NullFormatter())
+        axes.set_ylim(least / 1.2, most * 1.2)
+    else:
+        axes.set_ylim(*limits(low, high, observed))
+        axes.yaxis.set_major_locator(MaxNLocator(4))
+    places = np.arange(len(observed))
+    axes.vlines(places, low, high, color=colour, linewidth=5, alpha=0.6)
+    axes.plot(places, observed, "o", color=RAW, markersize=3.2)
+    axes.set_xlim(-0.5, len(observed) - 0.5)
+    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
 
 
 @dataclass(frozen=True)
@@ -261,13 +276,13 @@ class Pictures:
 
 
 def pictures_of(posterior: Posterior, raw: Draws | None = None, interval: Interval = USUAL) -> Pictures:
-    """The pictures of a posterior, with the raw answers' draws beside it where they are known."""
+    """The pictures of a posterior, with the raw answers' draws where they are known."""
     intervals, found = interval_plot(posterior, raw, interval), posterior.predictive
     return Pictures(
-        intervals=intervals.svg(),
-        intervals_png=intervals.png(),
-        densities=density_plot(posterior, raw).svg(),
-        expected=predictive_plot(found).svg() if found else "",
-        chains_png=chains_plot(posterior).png(),
-        law=law_plot(posterior.law).svg() if posterior.law else "",
+        intervals=to_svg(intervals),
+        intervals_png=to_png(intervals),
+        densities=to_svg(density_plot(posterior, raw)),
+        expected=to_svg(predictive_plot(found)) if found else "",
+        chains_png=to_png(chains_plot(posterior)),
+        law=to_svg(law_plot(posterior.law)) if posterior.law else "",
     )

@@ -202,7 +202,7 @@ class Posterior:
         Raises:
             InputError: prob is no probability, or the kind is another.
         """
-        from inference.results.figures import interval_axes
+        from inference.results.plots import interval_axes
 
         return interval_axes(self, interval_of(prob, kind))
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import textwrap
 
 from inference.results.posterior import Posterior
+from ldp_client.words.text import visible
 
 PRIVATE, RAW, PRIOR = "#1b5e9e", "#d9822b", "#8a8f98"
-POINTS, INCHES_WIDE, INCHES_A_ROW = 72, 4.8, 0.42
+POINTS, INCHES_WIDE = 72, 4.8
 LABEL_WIDTH = 26
 # More rows than these would make the page slow, and nobody would read them.
 MOST_ROWS = 30
@@ -21,5 +22,5 @@ def shown(posterior: Posterior) -> list[str]:
 
 
 def wrapped(name: str) -> str:
-    """A parameter's name on several short lines."""
-    return "\n".join(textwrap.wrap(name, LABEL_WIDTH))
+    """A parameter's name on several short lines, without invisible characters."""
+    return "\n".join(textwrap.wrap(visible(name), LABEL_WIDTH))
