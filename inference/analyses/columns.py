@@ -10,35 +10,27 @@ from typing import Any
 
 from formulaic.parser.types import Factor
 from formulaic.transforms import TRANSFORMS
-from formulaic.transforms.contrasts import SumContrasts, TreatmentContrasts
+from formulaic.transforms.contrasts import TreatmentContrasts
 
 from inference.analyses.formula import Names
 from inference.analyses.naming import INTERCEPT
 from ldp_client.documents.errors import InputError
 
-NUMBER, AGAINST_FIRST, AGAINST_MEAN, ALONE, OTHER = (
-    "number",
-    "against first",
-    "against mean",
-    "alone",
-    "other",
-)
+NUMBER, LEVEL, OTHER = "number", "level", "other"
 
 
 @dataclass(frozen=True)
 class Part:
     """One factor of a column. text: as a formula has it. level: that the column is of, "" for a number.
 
-    kind: a number; a level against the first one, or against the mean of all; a level alone, where all
-    others have columns too; or what has no such meaning, as splines. columns: that it names. first: the level
-    that is compared with.
+    kind: a number; a level against the first one; or another, such as a spline or another contrast. columns:
+    the columns of the table that it names.
     """
 
     text: str
     kind: str
     columns: tuple[str, ...] = ()
     level: str = ""
-    first: str = ""
 
 
 def names_in(factor: Any) -> list[str]:
@@ -101,13 +93,8 @@ def _part(scoped: Any, level: str, encoders: Any, names: Names) -> Part:
     kind, state = encoders.get(expression, (None, {}))
     if kind is Factor.Kind.NUMERICAL:
         return part(OTHER if level else NUMBER)
-    if not scoped.reduced:
-        return part(ALONE)
-    coded = state.get("contrasts")
-    law = getattr(coded, "contrasts", None)
-    if isinstance(law, TreatmentContrasts):
-        return part(AGAINST_FIRST, first=str(law.get_drop_field(coded.levels, reduced_rank=False)))
-    return part(AGAINST_MEAN if isinstance(law, SumContrasts) else OTHER)
+    contrasts = getattr(state.get("contrasts"), "contrasts", None)
+    return part(LEVEL if scoped.reduced and isinstance(contrasts, TreatmentContrasts) else OTHER)
 
 
 def _scoped(column: str, part: Any, names: Names) -> tuple[Any, tuple[str, ...]]:

@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 import pandas as pd
 
-from inference.analyses.odds import ratios_of
+from inference.analyses.columns import LEVEL, NUMBER, Part
 from inference.analyses.predicted import Predicted
 from inference.analyses.program import Assembled
 from inference.analyses.result import Draws
@@ -46,18 +46,33 @@ def sets_levels(analysis: Assembled) -> bool:
 
 
 def _odds_ratios(analysis: Assembled, sites: Sites) -> Iterator[Quantity]:
-    """Of coefficients with a plain meaning, where numbers that stand beside others are at their middles."""
+    """The exp of each coefficient that is an odds ratio wherever the other columns are."""
     if not analysis.outcome.odds:
         return
     law, names = analysis.law, analysis.law.names()
-    draws = np.exp(law.at_middles(sites))
-    for place, ratio in enumerate(ratios_of(law)):
-        if ratio is None:
-            continue
-        for output, choice in enumerate(law.outputs):
+    draws = np.exp(law.coefficients(sites))
+    for place in law.columns:
+        change = change_of(law.matrix.made, place)
+        for output, choice in enumerate(law.outputs if change else ()):
             of = f"{analysis.formula.outcome} {_compared(analysis, choice)}"
-            name = f"odds ratio {names[law.columns[place]][output]}{ratio.at}"
-            yield Quantity(name, ratio.words(of), draws[..., place, output])
+            words = f"odds ratio of {of} for {change}"
+            yield Quantity(f"odds ratio {names[place][output]}", words, draws[..., place, output])
+
+
+def change_of(made: Sequence[tuple[Part, ...]], place: int) -> str:
+    """What a column's coefficient is for, as "one more of age"; "" where other columns depend on it.
+
+    Args:
+        made: the factors of each column of a design matrix.
+        place: of the column.
+    """
+    if len(made[place]) != 1 or made[place][0].kind not in (NUMBER, LEVEL):
+        return ""
+    (part,) = made[place]
+    beside = [column for column in made if [one.text for one in column] != [part.text]]
+    if any(set(one.columns) & set(part.columns) for column in beside for one in column):
+        return ""
+    return f"one more of {part.text}" if part.kind == NUMBER else f"{part.text} = {part.level}"
 
 
 def _compared(analysis: Assembled, choice: str) -> str:
