@@ -282,7 +282,7 @@ def draw_posterior(
     )
     found = judged(study, question, drawing, n, seed, method)
     diagnostics = found.diagnostics.with_knowledge(model.resting(drawn.sites, found.draws))
-    found = replace(found, draws=model.reported(drawn.sites, found.draws), diagnostics=diagnostics)
+    found = replace(found, diagnostics=diagnostics)
     if doubt is not None:
         found = replace(found, identified=doubt(drawing.parameters))
     if model.density is not None:

@@ -75,9 +75,7 @@ class Model:
     may_diverge: the share of transitions that may diverge, where it is measured that intervals hold then.
     winding: whether short chains, one for each of many data sets, need longer paths and more warm-up.
     density: from draws of the sites, the distribution of the answers, where the model is no law.
-    reported: from draws of sites and parameters, what a posterior reports of the latter, where that is wider
-    than the model's own: of what no report tells.
-    resting: from the same, reasons why some parameters rest on more than the reports.
+    resting: from draws of sites and parameters, reasons why some parameters rest on more than the reports.
     implied: from draws of the sites, what follows from a number's law.
     shown: of summaries (…, size) what predictive checks look at, where not all entries tell of the model.
     """
@@ -96,7 +94,6 @@ class Model:
     may_diverge: float = 0.0
     winding: bool = False
     density: Callable[[Draws], AnswerLaw] | None = None
-    reported: Callable[[Draws, Draws], Draws] = lambda _sites, parameters: parameters
     resting: Callable[[Draws, Draws], tuple[str, ...]] = lambda _sites, _parameters: ()
     implied: Callable[[Draws], Implied] | None = None
     shown: Callable[[NDArray[np.float64]], NDArray[np.float64]] = lambda summaries: summaries

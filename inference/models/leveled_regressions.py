@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import jax.numpy as jnp
@@ -28,7 +28,8 @@ from inference.models.leveled_cells import (
 )
 from inference.models.regression import Regression, Scale, regression, residual_sd
 from inference.models.sampled_products import few_reports, positive_signs, replicated, signs_of
-from inference.models.within_bins import note, over_all_laws, resting
+from inference.results.diagnostics import listed
+from ldp_client.documents.study import Field
 from ldp_client.mechanisms.sampled_products import SampledProducts
 from schemas import Question
 from summaries import QuestionSummary
@@ -63,26 +64,25 @@ def regression_on_levels(question: Question, mechanism: SampledProducts, summary
     if not mechanism.binary:
         initial["sd"] = 0.5
     data = {"n": summary.n, "counts": summary.values}
-    model = Model(
+    return Model(
         program,
         data,
         initial,
         partial(level_parameters, question, mechanism),
-        few_reports(mechanism, summary),
+        (*few_reports(mechanism, summary), *notes_of_bins(question)),
         replicates=replicated(mechanism, summary, lambda sites: sites["second"]),
         shown=positive_signs,
     )
-    return of_bins(question, mechanism, model)
 
 
-def of_bins(question: Question, mechanism: SampledProducts, model: Model) -> Model:
-    """The same model, with what no report says of where numbers lie within their bins."""
-    return replace(
-        model,
-        notes=(*model.notes, *note(question)),
-        reported=partial(over_all_laws, question, mechanism),
-        resting=partial(resting, question, mechanism),
+def notes_of_bins(question: Question) -> tuple[str, ...]:
+    """What no report tells: where within its bin an answer lies."""
+    cut = listed([field.id for field in question.features if field.cuts])
+    note = (
+        f"within its bins the line takes {cut} as spread smoothly, which no report tells: where people say "
+        "whole or round numbers, cut halfway between them"
     )
+    return (note,) if cut else ()
 
 
 def effects(fields: list[Levels]) -> tuple[Array, Any]:
@@ -108,24 +108,24 @@ def moments_on_levels(
 
 
 def level_parameters(question: Question, mechanism: SampledProducts, draws: Draws) -> dict[str, Values]:
-    """The line; shares of choices; means and sds of numbers, shares of yes."""
+    """The line; shares of choices, of numbers' bins and of yes."""
     scale = Scale(question)
     named = scale.parameters(draws)
     if "sd" in draws:
         mean, square = draws["second"][..., 0, -1], draws["second"][..., -1, -1]
         named["r_squared"] = 1 - (draws["sd"] ** 2 / np.maximum(square - mean**2, 1e-12))
-    fields, place = levels_of(mechanism), 0
-    each = shares_by_field(fields, draws["shares"])
-    for asked, field, shares in zip(question.features, fields, each, strict=True):
-        if asked.choices:
-            named |= {f"share[{asked.id}={label}]": shares[..., i] for i, label in enumerate(asked.choices)}
-        elif asked.cuts:
-            mean, variance = field.within(shares)
-            middle = np.sum(shares * mean, axis=-1)
-            spread = np.sum(shares * (variance + mean**2), axis=-1) - middle**2
-            named[f"mean[{asked.id}]"] = scale.zero[place] + scale.unit[place] * middle
-            named[f"sd[{asked.id}]"] = scale.unit[place] * np.sqrt(spread)
+    each = shares_by_field(levels_of(mechanism), draws["shares"])
+    for asked, shares in zip(question.features, each, strict=True):
+        if asked.choices or asked.cuts:
+            levels = enumerate(asked.choices or bins_of(asked))
+            named |= {f"share[{asked.id}={label}]": shares[..., place] for place, label in levels}
         else:
             named[f"mean[{asked.id}]"] = shares[..., 1]
-        place += max(1, len(asked.choices) - 1)
     return named
+
+
+def bins_of(field: Field) -> list[str]:
+    """A number's bins as words, from bound to bound."""
+    assert field.bounds is not None
+    ends = [f"{float(end):g}" for end in (field.bounds[0], *field.cuts, field.bounds[1])]
+    return [f"{low} to {high}" for low, high in pairwise(ends)]

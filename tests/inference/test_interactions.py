@@ -16,7 +16,6 @@ from inference.models.leveled_cells import levels_of, margins, shares_of_cells
 from inference.models.leveled_regressions import moments_on_levels
 from inference.models.product_cells import cell_probabilities
 from inference.models.regression import Regression, Scale
-from inference.models.within_bins import resting
 from inference.sampling.space import as_arrays, space_of
 from inference.sampling.whitening import descend, finite
 from ldp_client import mechanism_for
@@ -201,18 +200,6 @@ def test_simulated_people_have_the_interaction_and_raw_answers_give_it_back():
     data = family_of(question).condition_on_answers(question, answers[:50]).data
     features = data["features"]
     assert np.array_equal(features[:, 2], features[:, 0] * features[:, 1])
-
-
-def test_an_interaction_that_rests_on_where_numbers_lie_in_their_bins_is_said():
-    """At an end of wide bins in which half of the people are, slopes are others, of either sex."""
-    question = question_of({**AGE, "cuts": ["50"]}, SEX, interactions=[("sex", "age")])
-    mechanism, exact = mechanism_for(question), np.ones((1, 4))
-    sites = {"shares": exact[..., None] * [0.5, 0.5, 0.4, 0.6]}
-    names = Scale(question).all_names
-    named = {f"coefficient[{name}]": (1 + place) * exact for place, name in enumerate(names)}
-    (reason,) = resting(question, mechanism, sites, {**named, "intercept": exact})
-    for name in names:
-        assert f"coefficient[{name}]" in reason
 
 
 @pytest.mark.slow
