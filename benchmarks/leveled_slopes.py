@@ -4,8 +4,7 @@ python -m benchmarks.leveled_slopes [--studies 200] [--people 20000 200000] [--e
     [--truths prior]
 
 Fixed populations, not draws of a prior: a yes/no of a tenth of the people, three levels, a skewed number in
-eight bins, all three, of which the number depends on the others, and three levels whose slopes are others for
-the tenth. Each study asks people of its own: what
+eight bins, and all three, of which the number depends on the others. Each study asks people of its own: what
 they send is drawn from its exact law, by the devices' own entries and quadrature over the number. Printed for
 each slope: the truth, mean and sd of the posterior means, the mean posterior sd, and the share of intervals
 that hold the truth. With `--truths prior` each study has a population of its own, drawn from the model's
@@ -43,7 +42,6 @@ FIELDS: dict[str, dict[str, Any]] = {
     "load": {"bounds": ["-1", "1"], "cuts": ["-0.875", "-0.75", "-0.625", "-0.5", "-0.25", "0", "0.25"]},
 }
 SLOPES = {"smokes": 1.5, "job=part": 1.0, "job=full": -0.5, "load": 2.0}
-PRODUCTS = {"job:smokes=part": -1.0, "job:smokes=full": 1.0}
 JOBS = (0.3, 0.2, 0.5)
 DRAWS = 400
 # Of the quadrature within each bin.
@@ -53,27 +51,20 @@ POPULATIONS = {
     "three levels": ["job"],
     "skewed, in bins": ["load"],
     "mixed": ["smokes", "job", "load"],
-    "interaction": ["smokes", "job", "job:smokes"],
 }
 
 
 def question_of(names: list[str], epsilon: str) -> Question:
-    """The regression of these features and interactions."""
-    return Study({**HEAD, "questions": [asked_of(names, epsilon)]}).questions[0]
-
-
-def asked_of(names: list[str], epsilon: str) -> dict[str, Any]:
-    """The same as a study document has it."""
+    """The regression of these features."""
     asked = {
         "id": "risk",
         "ask": "record",
-        "features": [{"id": name, **FIELDS[name]} for name in names if name in FIELDS],
+        "features": [{"id": name, **FIELDS[name]} for name in names],
         "response": {"id": "ill", "ask": "yes_no"},
         "mechanism": {"name": "sampled_products", "epsilon": epsilon},
         "model": {"name": "logistic_regression"},
     }
-    crossed = [name.split(":") for name in names if ":" in name]
-    return {**asked, "interactions": crossed} if crossed else asked
+    return Study({**HEAD, "questions": [asked]}).questions[0]
 
 
 def people_of(names: list[str], added: float = 0.0) -> tuple[dict[str, NDArray[Any]], Values]:
@@ -98,15 +89,13 @@ def people_of(names: list[str], added: float = 0.0) -> tuple[dict[str, NDArray[A
             line += (0, SLOPES["job=part"], SLOPES["job=full"])[job]
         if "load" in names:
             line += SLOPES["load"] * load
-        if "job:smokes" in names:
-            line += smokes * (0, *PRODUCTS.values())[job]
         share = JOBS[job] * (smoking if smokes else 1 - smoking) * expit(line if ill else -line)
         kind = (FIELDS["job"]["choices"][job], smokes, load, ill, share * law / law.sum())
         for column, value in zip(columns, kind, strict=True):
             column.append(np.broadcast_to(value, load.shape))
     jobs, smoke, loads, ills, shares = map(np.concatenate, columns)
     answers = {"smokes": smoke, "job": jobs, "load": loads}
-    return {**{name: answers[name] for name in names if name in answers}, "ill": ills}, shares
+    return {**{name: answers[name] for name in names}, "ill": ills}, shares
 
 
 def fixed_studies(
@@ -115,7 +104,7 @@ def fixed_studies(
     """The same truth for each, and the moments of devices' entries over these people."""
     answers, shares = people_of(names)
     entries = np.asarray(quantise_many(mechanism_for(question), answers)) / UNIT
-    return [SLOPES | PRODUCTS] * studies, [{"second": (entries.T * shares) @ entries}] * studies
+    return [SLOPES] * studies, [{"second": (entries.T * shares) @ entries}] * studies
 
 
 def prior_studies(question: Question, studies: int, seed: int) -> tuple[list[Mapping[str, float]], Any]:
@@ -143,7 +132,7 @@ def lines_of(name: str, n: int, given: argparse.Namespace) -> list[str]:
     ]
     found = posterior_draws(models, given.seed, DRAWS, 1)
     lines = []
-    for slope in SLOPES | PRODUCTS:
+    for slope in SLOPES:
         draws = found.get(f"coefficient[{slope}]")
         if draws is None:
             continue

@@ -15,7 +15,7 @@ VECTORS = Path(__file__).parents[1] / "tests" / "golden" / "vectors"
 DRAWN = (
     *("laplace", "gaussian", "randomized_response", "oue", "sue", "subset_selection", "olh", "hadamard"),
     *("refusal", "refusable_numbers", "missing", "memoized", "gaussian_record", "gaussian_statistics"),
-    *("sampled_products", "levels", "interactions", "several", "summed_gaussian"),
+    *("sampled_products", "levels", "several", "summed_gaussian"),
 )
 NO_NUMBERS = (None, "NaN", "Infinity", "-Infinity")
 # Bytes behind those that a good port reads: one that reads more is told of, and does not just stop.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -37,14 +36,9 @@ def field_units(field: Field) -> Units:
     return Units((low + high) / 2, (high - low) / 2)
 
 
-def _quoted(label: str) -> str:
-    """A label beside another one, so that it is seen where it ends."""
-    return f'"{label}"' if ", " in label else label
-
-
 def has_levels(question: Question) -> bool:
-    """Whether a record's features are taken as cells: one is a choice, or has bins, or two interact."""
-    return bool(question.interactions) or any(field.cuts or field.choices for field in question.features)
+    """Whether a record's features are taken as cells: one is a choice, or has bins."""
+    return any(field.cuts or field.choices for field in question.features)
 
 
 class RecordUnits:
@@ -53,17 +47,10 @@ class RecordUnits:
     These are the features, and of a choice each but the first: owners are the features' ids. A yes/no feature
     is 0 or 1 in own units, as whoever reads a coefficient takes it, and −1 or 1 scaled; so is each choice,
     but moved to a mean over the choices of 0.
-
-    crossed: pairs of places in names, whose products the line adds up behind those, by the interactions that
-    the study states; of scaled ones, in scaled units. product_names, product_owners: the products' and their
-    interactions', as `a:b=level of a, level of b` and `a:b`.
     """
 
     zero: NDArray[np.float64]
     unit: NDArray[np.float64]
-    crossed: list[tuple[int, int]]
-    product_names: list[str]
-    product_owners: list[str]
 
     def __init__(self, question: Question) -> None:
         assert question.response is not None
@@ -76,30 +63,3 @@ class RecordUnits:
             spans += [Units(1 / len(field.choices), 0.5) for _ in labels] or [own]
         self.zero, self.unit = np.asarray(spans).T
         self.response = field_units(question.response)
-        ids = [field.id for field in question.features]
-        self.crossed, self.product_names, self.product_owners = [], [], []
-        for one, other in ((ids[i], ids[j]) for i, j in question.interactions):
-            self._cross(one, other)
-
-    def _cross(self, one: str, other: str) -> None:
-        places = ([i for i, owner in enumerate(self.owners) if owner == name] for name in (one, other))
-        for i, j in product(*places):
-            levels = [self.names[place].partition("=")[2] for place in (i, j)]
-            of = ", ".join(_quoted(level) for level in levels if level)
-            self.crossed.append((i, j))
-            self.product_owners.append(f"{one}:{other}")
-            self.product_names.append(f"{one}:{other}={of}" if of else f"{one}:{other}")
-
-    @property
-    def all_names(self) -> list[str]:
-        """Of all that the line adds up, products behind the features."""
-        return [*self.names, *self.product_names]
-
-    @property
-    def all_units(self) -> NDArray[np.float64]:
-        """How much of its own units makes one scaled, of each of these."""
-        return np.concatenate([self.unit, [self.unit[i] * self.unit[j] for i, j in self.crossed]])
-
-    def with_products(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Columns (n, d), and behind them the products."""
-        return np.column_stack([columns, *(columns[:, i] * columns[:, j] for i, j in self.crossed)])

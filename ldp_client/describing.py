@@ -334,14 +334,11 @@ def _record(mechanism: "Any", _: Words) -> "dict[str, Any]":
 
 
 def _sampled(mechanism: "Any", _: Words) -> "dict[str, Any]":
-    names = [field.id for field in mechanism.features]
-    pairs = [f"{names[one]} × {names[other]}" for one, other in mechanism.interactions]
-    kind = ".interactions" if pairs else ".levels" if any(mechanism.codes) else ""
+    kind = ".levels" if any(mechanism.codes) else ""
     others = mechanism.patterns - 1
     return {
         "products": len(mechanism.coordinates),
         "kind": kind + (".several" if mechanism.signs > 1 else ""),
-        "interactions": ", ".join(pairs),
         "others": others,
         "q": (1 - float(mechanism.p)) / others,
     }

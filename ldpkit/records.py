@@ -30,7 +30,6 @@ def linear(
     norm: Number | None = None,
     weights: Mapping[str, int] | None = None,
     products: int | None = None,
-    interactions: Sequence[tuple[str, str]] = (),
     prior: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Ask for a record, of which a linear regression explains one field by the others.
@@ -46,7 +45,6 @@ def linear(
         norm: of the features' vector, beyond which devices shrink it; sampled products take none.
         weights: {kind: how often}: of sampled products, such as {"response": 4}.
         products: how many sampled products a report has, 1 to 4; one where nothing is said.
-        interactions: pairs of features whose product explains too, as [("age", "sex")].
         prior: see id.
 
     Returns:
@@ -56,7 +54,7 @@ def linear(
         InputError: something does not fit; the error names the argument.
     """
     stated = mechanism_of(f"ask.linear({id!r})", mechanism, epsilon, delta, weights, products)
-    own = record_of(features, response, stated, norm, interactions)
+    own = record_of(features, response, stated, norm)
     return question_of("linear", id, "record", text, {**own, "model": model_of("linear_regression", prior)})
 
 
@@ -72,7 +70,6 @@ def logistic(
     norm: Number | None = None,
     weights: Mapping[str, int] | None = None,
     products: int | None = None,
-    interactions: Sequence[tuple[str, str]] = (),
     prior: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Ask for a record, of which a logistic regression explains a yes or no by the other fields.
@@ -88,7 +85,6 @@ def logistic(
         norm: see id.
         weights: see id.
         products: see id.
-        interactions: see id.
         prior: see id.
 
     Returns:
@@ -98,7 +94,7 @@ def logistic(
         InputError: something does not fit; the error names the argument.
     """
     stated = mechanism_of(f"ask.logistic({id!r})", mechanism, epsilon, delta, weights, products)
-    own = record_of(features, response, stated, norm, interactions)
+    own = record_of(features, response, stated, norm)
     return question_of(
         "logistic", id, "record", text, {**own, "model": model_of("logistic_regression", prior)}
     )

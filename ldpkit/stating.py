@@ -121,12 +121,10 @@ def record_of(
     response: Mapping[str, Any],
     mechanism: dict[str, Any],
     norm: Number | None,
-    interactions: Sequence[tuple[str, str]] = (),
 ) -> dict[str, Any]:
     """What a record's question has beside its model."""
     found: dict[str, Any] = {"features": [dict(one) for one in features], "response": dict(response)}
     found |= {} if norm is None else {"norm": decimal_of(norm)}
-    found |= {"interactions": [list(pair) for pair in interactions]} if interactions else {}
     return found | {"mechanism": mechanism}
 
 

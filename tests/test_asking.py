@@ -146,14 +146,11 @@ def test_texts_in_several_languages_are_built_too():
 
 def test_what_sampled_products_take_can_be_built():
     features = [ask.feature("age", 18, 90, cuts=[30, 50]), ask.feature("smokes"), ask.feature("tired")]
-    own = {"weights": {"response": 4}, "products": 2, "interactions": [("smokes", "tired")]}
+    own = {"weights": {"response": 4}, "products": 2}
     for builder, response in ((ask.linear, ask.feature("rate", 0, 9)), (ask.logistic, ask.feature("ill"))):
         asked = builder("health", features, response, epsilon=2, **own)
         assert asked["mechanism"]["weights"] == {"response": 4}
         assert asked["mechanism"]["products"] == 2
-        assert asked["interactions"] == [["smokes", "tired"]]
-    with raises(InputError, "builder.question_invalid", "linear('health", "interactions"):
-        ask.linear("health", features, ask.feature("rate", 0, 9), epsilon=2, interactions=[("smokes", "x")])
 
 
 def test_who_asks_is_built_too():

@@ -33,10 +33,6 @@ STEEPEST = 8.0
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(8)
 
 
-# Pairs of places among the fields.
-Crossed = Sequence[tuple[int, int]]
-
-
 class Levels:
     """One feature with k levels.
 
@@ -150,36 +146,18 @@ def shares_by_field(fields: Sequence[Levels], shares: Values) -> list[Values]:
     return np.split(shares, np.cumsum([field.size for field in fields])[:-1], axis=-1)
 
 
-def line_in_cells(
-    fields: Sequence[Levels], law: Array, line: Regression, crossed: Crossed = ()
-) -> tuple[Array, Array]:
+def line_in_cells(fields: Sequence[Levels], law: Array, line: Regression) -> tuple[Array, Array]:
     """The line in each cell, on average over its people, and its variance among them.
 
-    crossed: the fields that interact, whose products of columns have the last coefficients. Within a cell
-    numbers are taken as independent.
+    Within a cell numbers are taken as independent.
     """
     d, value, spread, start = len(fields), jnp.asarray(line.intercept), jnp.zeros(()), 0
-    inside = [_columns(field, shares) for field, shares in zip(fields, margins(law), strict=True)]
-    # Of each number, in each cell.
-    slopes = {}
-    for axis, (columns, variance) in enumerate(inside):
-        mine = line.coefficients[start : start + columns.shape[1]]
-        value, start = value + _along(columns @ mine, (axis,), d), start + columns.shape[1]
+    for axis, (field, shares) in enumerate(zip(fields, margins(law), strict=True)):
+        columns, variance = _columns(field, shares)
+        slopes = line.coefficients[start : start + columns.shape[1]]
+        value, start = value + _along(columns @ slopes, (axis,), d), start + columns.shape[1]
         if variance is not None:
-            slopes[axis] = mine[0]
-    for one, other in crossed:
-        (first, variance), (second, other_variance) = inside[one], inside[other]
-        shape = first.shape[1], second.shape[1]
-        table = line.coefficients[start : start + shape[0] * shape[1]].reshape(shape)
-        value, start = value + _along(first @ table @ second.T, (one, other), d), start + shape[0] * shape[1]
-        if one in slopes:
-            slopes[one] = slopes[one] + _along(second @ table[0], (other,), d)
-        if other in slopes:
-            slopes[other] = slopes[other] + _along(first @ table[:, 0], (one,), d)
-        if variance is not None and other_variance is not None:
-            spread = spread + table[0, 0] ** 2 * _along(jnp.outer(variance, other_variance), (one, other), d)
-    for axis, slope in slopes.items():
-        spread = spread + slope**2 * _along(inside[axis][1], (axis,), d)
+            spread = spread + _along(slopes[0] ** 2 * variance, (axis,), d)
     return value, spread
 
 
@@ -198,13 +176,10 @@ def logistic_response(value: Array, spread: Array) -> Array:
     return (jnp.tanh((value + away) / 2) + jnp.tanh((value - away) / 2)) / 2
 
 
-def second_moments(
-    fields: Sequence[Levels], law: Array, response: Array, square: Any, crossed: Crossed = ()
-) -> Array:
+def second_moments(fields: Sequence[Levels], law: Array, response: Array, square: Any) -> Array:
     """M = E[uuᵀ] of u = (1, entries…, response); products that nobody sends stand as 1.
 
-    response: its mean in each cell; square: of its square over all. crossed: the fields that interact, whose
-    products of entries stand behind those of the fields.
+    response: its mean in each cell; square: of its square over all.
     """
     both = jnp.stack([law, law * response])
     length = 1
@@ -214,32 +189,23 @@ def second_moments(
         both = jnp.einsum("km,blkr->blmr", jnp.asarray(signs), cells, precision=jax.lax.Precision.HIGHEST)
         length *= signs.shape[1]
     among, with_response = both.reshape(2, -1)
-    places, owners = _places(fields, crossed)
-    alone = owners <= len(fields)
-    sent = (owners[:, None] != owners) & alone[:, None] & alone
+    places, owners = _places(fields)
+    sent = owners[:, None] != owners
     pairs = np.where(sent, places[:, None] + places, 0)
     cross = with_response[places]
     corner = jnp.reshape(jnp.asarray(square), (1, 1))
     return jnp.block([[among[pairs], cross[:, None]], [cross[None], corner]])
 
 
-def _places(fields: Sequence[Levels], crossed: Crossed) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Where each entry's mean stands after the transform, first the constant's; and whose entry it is.
-
-    Interactions are owners behind the fields.
-    """
+def _places(fields: Sequence[Levels]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where each entry's mean stands after the transform, first the constant's; and whose entry it is."""
     places, owners, stride = [[0]], [[0]], 1
     for owner, field in zip(range(len(fields), 0, -1), reversed(fields), strict=True):
         width = field.codes.shape[1]
         places.insert(1, [stride * entry for entry in range(1, width + 1)])
         owners.insert(1, [owner] * width)
         stride *= 1 + width
-    found, whose = np.concatenate(places), np.concatenate(owners)
-    both = [
-        np.add.outer(found[whose == one + 1], found[whose == other + 1]).ravel() for one, other in crossed
-    ]
-    behind = [np.full(len(some), len(fields) + 1 + index) for index, some in enumerate(both)]
-    return np.concatenate([found, *both]), np.concatenate([whose, *behind])
+    return np.concatenate(places), np.concatenate(owners)
 
 
 def random_people(

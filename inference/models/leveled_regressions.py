@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from inference.models.base import Draws, Model
 from inference.models.leveled_cells import (
-    Crossed,
     Levels,
     levels_of,
     line_in_cells,
@@ -49,14 +48,14 @@ def regression_on_levels(question: Question, mechanism: SampledProducts, summary
         line = regression(question)
         law = shares_of_cells(fields, *effects(fields))
         sd = None if mechanism.binary else residual_sd(question)
-        found = moments_on_levels(fields, law, line, sd, question.interactions)
+        found = moments_on_levels(fields, law, line, sd)
         second = numpyro.deterministic("second", found)
         numpyro.deterministic("shares", jnp.concatenate(margins(law)))
         numpyro.sample("reports", signs_of(mechanism, second, n), obs=jnp.asarray(counts))
 
     initial: dict[str, object] = {
         "intercept": 0.0,
-        "coefficients": np.zeros(len(Scale(question).all_names)),
+        "coefficients": np.zeros(len(Scale(question).names)),
         "main": np.zeros(alone),
     }
     if pairs:
@@ -94,17 +93,12 @@ def effects(fields: list[Levels]) -> tuple[Array, Any]:
     return main, pair
 
 
-def moments_on_levels(
-    fields: list[Levels], law: Array, line: Regression, sd: Any, crossed: Crossed = ()
-) -> Array:
-    """M = E[uuᵀ] of entries and response; sd: of a number as response, None of a yes/no.
-
-    crossed: the fields that interact.
-    """
-    value, spread = line_in_cells(fields, law, line, crossed)
+def moments_on_levels(fields: list[Levels], law: Array, line: Regression, sd: Any) -> Array:
+    """M = E[uuᵀ] of entries and response; sd: of a number as response, None of a yes/no."""
+    value, spread = line_in_cells(fields, law, line)
     if sd is None:
-        return second_moments(fields, law, logistic_response(value, spread), 1.0, crossed)
-    return second_moments(fields, law, value, jnp.sum(law * (value**2 + spread)) + sd**2, crossed)
+        return second_moments(fields, law, logistic_response(value, spread), 1.0)
+    return second_moments(fields, law, value, jnp.sum(law * (value**2 + spread)) + sd**2)
 
 
 def level_parameters(question: Question, mechanism: SampledProducts, draws: Draws) -> dict[str, Values]:

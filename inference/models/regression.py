@@ -26,20 +26,11 @@ class Scale(RecordUnits):
     """From a record's own units to features and response in [−1, 1], and back."""
 
     def parameters(self, draws: Draws) -> dict[str, NDArray[np.float64]]:
-        """intercept, coefficient[feature] and, for a linear model, sd in own units.
-
-        As formulas have it: of a feature that interacts, its coefficient where the others are 0.
-        """
-        own = draws["coefficients"] * self.response.unit / self.all_units
-        slopes = own[..., : len(self.zero)].copy()
+        """intercept, coefficient[feature] and, for a linear model, sd in own units."""
+        slopes = draws["coefficients"] * self.response.unit / self.unit
         intercept = self.response.zero + self.response.unit * draws["intercept"] - slopes @ self.zero
-        for place, (i, j) in enumerate(self.crossed, len(self.zero)):
-            slopes[..., i] -= own[..., place] * self.zero[j]
-            slopes[..., j] -= own[..., place] * self.zero[i]
-            intercept = intercept + own[..., place] * self.zero[i] * self.zero[j]
-        together = np.concatenate([slopes, own[..., len(self.zero) :]], axis=-1)
         named = {"intercept": intercept}
-        named |= {f"coefficient[{name}]": together[..., i] for i, name in enumerate(self.all_names)}
+        named |= {f"coefficient[{name}]": slopes[..., i] for i, name in enumerate(self.names)}
         if "sd" in draws:
             named["sd"] = self.response.unit * draws["sd"]
         return named
@@ -76,8 +67,6 @@ def logistic_priors(question: Question) -> Priors:
     spans = {
         name: unit if name in numbers else 1.0 for name, unit in zip(units.owners, units.unit, strict=True)
     }
-    for (i, j), name in zip(units.crossed, units.product_owners, strict=True):
-        spans[name] = spans[units.owners[i]] * spans[units.owners[j]]
     slopes = {name: state("normal", loc=0.0, scale=LOG_ODDS / span) for name, span in spans.items()}
     return {**found, "coefficients": slopes}
 
@@ -95,7 +84,7 @@ def _line(question: Question, longest: float, size: float) -> Priors:
     numbers = [
         span for span, field in zip(spans, question.features, strict=False) if field.bounds and not cells
     ]
-    slopes = dict(zip([*units.owners, *units.product_owners], units.all_units.tolist(), strict=True))
+    slopes = dict(zip(units.owners, units.unit.tolist(), strict=True))
     joint = numbers or (not cells and question.response is not None and question.response.bounds is not None)
     return {
         "centre": state("normal", loc=middle, scale=half),
@@ -113,10 +102,7 @@ def _line(question: Question, longest: float, size: float) -> Priors:
 
 
 class Regression(NamedTuple):
-    """Intercept (): the response at the middle of the features' bounds. Coefficients (d,).
-
-    Of a feature that interacts, where the others are in the middle.
-    """
+    """Intercept (): the response at the middle of the features' bounds. Coefficients (d,)."""
 
     intercept: Array
     coefficients: Array
@@ -134,10 +120,10 @@ def centre(question: Question) -> Array:
 
 
 def coefficients(question: Question) -> Array:
-    """One for each feature and product of two, (d,)."""
+    """One for each feature, (d,)."""
     units, priors = RecordUnits(question), priors_of(question)["coefficients"]
-    slopes = [priors[name] for name in (*units.owners, *units.product_owners)]
-    own = units.response.unit / units.all_units
+    slopes = [priors[name] for name in units.owners]
+    own = units.response.unit / units.unit
     return numpyro.sample("coefficients", vector_law(slopes, 0 * own, own))
 
 

@@ -217,8 +217,8 @@ class RecordRegression(Family):
         scale = Scale(question)
         assert question.response is not None
         columns, features = _random_people(question, truth, n, random)
-        slopes = np.asarray([truth.parameters[f"coefficient[{name}]"] for name in scale.all_names])
-        line = truth.parameters["intercept"] + scale.with_products(features) @ slopes
+        slopes = np.asarray([truth.parameters[f"coefficient[{name}]"] for name in scale.names])
+        line = truth.parameters["intercept"] + features @ slopes
         response = self.respond(line, truth.parameters, random)
         return {**columns, question.response.id: response}
 
@@ -347,5 +347,5 @@ def _design(question: Question, answers: Sequence[Mapping[str, Any]]) -> tuple[M
     response = np.asarray([answer[question.response.id] for answer in answers], dtype=np.float64)
     if question.response.bounds is None:
         response = 2 * response - 1
-    scaled = scale.with_products((features - scale.zero) / scale.unit)
+    scaled = (features - scale.zero) / scale.unit
     return scaled, (response - scale.response.zero) / scale.response.unit

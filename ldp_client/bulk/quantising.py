@@ -191,19 +191,12 @@ def _records(mechanism: RecordMechanism, answers: "dict[str, Any]", weight: int)
 
 
 def _entries(mechanism: SampledProducts, rows: "Integers") -> "Integers":
-    """Every record's entries: those of its level for a field with levels, all others as they are.
-
-    Behind the features' those of interactions.
-    """
-    if not any(mechanism.codes) and not mechanism.crossed:
+    """Every record's entries: those of its level for a field with levels, all others as they are."""
+    if not any(mechanism.codes):
         return rows
     found = [rows[:, :1]]
     for codes, column in zip(mechanism.codes, rows[:, 1:-1].T):
         found.append(UNIT * np.asarray(codes, np.int64)[column] if codes else column[:, None])
-    if mechanism.crossed:
-        first, second = np.asarray(mechanism.crossed).T
-        features = np.hstack(found)
-        found.append(features[:, first] * features[:, second] // UNIT)
     return np.hstack([*found, rows[:, -1:]])
 
 

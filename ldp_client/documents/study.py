@@ -41,12 +41,6 @@ class Field:
         self.choices: "tuple[str, ...]" = parsed.get("choices") or ()
 
 
-def _places(features: "tuple[Field, ...]", pairs: "Any") -> "tuple[tuple[int, int], ...]":
-    """Where the features of each pair of ids stand."""
-    names = [feature.id for feature in features]
-    return tuple([(names.index(one), names.index(other)) for one, other in pairs or ()])
-
-
 class MechanismSpec:
     """A mechanism's name and stated parameters, as the study gives them.
 
@@ -110,7 +104,6 @@ class Question:
         fields: the features, and the response last.
         refusal: whether no answer, None, is one of the answers: "prefer not to say".
         refusal_share: of a number, which share of epsilon is for the coin that says so; None elsewhere.
-        interactions: pairs of places among the features, whose products the regression has beside them.
         mechanism: the mechanism's name and stated parameters.
         model: the model that the analyst will fit, with the priors that are stated.
         repeats: whether each version of the study may ask it again.
@@ -137,7 +130,6 @@ class Question:
         self.norm: "Optional[Rational]" = parsed.get("norm")
         self.response: "Optional[Field]" = Field(parsed["response"]) if "response" in parsed else None
         self.fields = self.features + (() if self.response is None else (self.response,))
-        self.interactions: "tuple[tuple[int, int], ...]" = _places(self.features, parsed.get("interactions"))
         self.mechanism = MechanismSpec(parsed["mechanism"])
         self.model = ModelSpec(parsed["model"])
         self.repeats = self.mechanism.name == "memoized"

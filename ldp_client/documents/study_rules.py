@@ -257,9 +257,6 @@ def _check_refusal(parsed: "dict[str, Any]", question: "dict[str, Any]", path: s
 
 def _check_record(question: "dict[str, Any]", path: str) -> None:
     response = question["response"]
-    # A table has no such field.
-    if question.get("interactions") is not None:
-        _check_interactions(question, f"{path}.interactions")
     if response["id"] in [feature["id"] for feature in question["features"]]:
         raise StudyError(
             f"{path}.response.id", f"{response['id']!r} is also a feature", code="study.response_is_feature"
@@ -282,7 +279,7 @@ def _check_fields(question: "dict[str, Any]", path: str) -> None:
         if question["norm"] is not None:
             problem = "does not go with 'sampled_products', which clips each field to its own bounds"
             raise StudyError(f"{path}.norm", problem, code="study.norm_invalid")
-        if question["interactions"] or any([is_leveled(feature) for feature in question["features"]]):
+        if any([is_leveled(feature) for feature in question["features"]]):
             _check_levels(question, path)
             return
         fields = list(question["features"])
@@ -307,31 +304,6 @@ def _check_cells(question: "dict[str, Any]", path: str) -> None:
         )
 
 
-def _check_interactions(question: "dict[str, Any]", path: str) -> None:
-    """Each is of two features, and stands once, in either order."""
-    if question["mechanism"]["name"] != "sampled_products":
-        raise StudyError(
-            path, "are for 'sampled_products' alone", code="study.interactions_not_for_mechanism"
-        )
-    features = [feature["id"] for feature in question["features"]]
-    seen: "list[list[str]]" = []
-    for index, pair in enumerate(question["interactions"]):
-        for place, name in enumerate(pair):
-            if name not in features:
-                raise StudyError(
-                    f"{path}[{index}][{place}]",
-                    f"{name!r} is no feature of this question",
-                    code="study.interaction_unknown_feature",
-                )
-        if sorted(pair) in seen:
-            raise StudyError(
-                f"{path}[{index}]",
-                f"{pair[0]!r} and {pair[1]!r} stand twice",
-                code="study.duplicate_interaction",
-            )
-        seen.append(sorted(pair))
-
-
 def is_leveled(feature: "dict[str, Any]") -> bool:
     """Whether a parsed feature is one of some levels, not just a yes/no."""
     return bool(feature.get("cuts") or feature.get("choices"))
@@ -353,7 +325,7 @@ def power_of_two(least: int) -> int:
 
 
 def _check_levels(question: "dict[str, Any]", path: str) -> None:
-    """Where one feature has levels, or two interact, all have, in few enough cells for a posterior."""
+    """Where one feature has levels, all have, in few enough cells for a posterior."""
     cells = 1
     for index, feature in enumerate(question["features"]):
         where = f"{path}.features[{index}]"
@@ -371,7 +343,7 @@ def _check_levels(question: "dict[str, Any]", path: str) -> None:
 
 def _check_cuts(feature: "dict[str, Any]", path: str) -> None:
     if not feature["cuts"]:
-        problem = "are missing: beside a choice, a number with cuts or interactions, every number has some"
+        problem = "are missing: beside a choice or a number with cuts, every number has some"
         raise StudyError(f"{path}.cuts", problem, code="study.cuts_invalid")
     ends = [float(end) for end in feature["bounds"][:1] + feature["cuts"] + feature["bounds"][1:]]
     if not all([one < other for one, other in zip(ends, ends[1:])]):

@@ -50,9 +50,6 @@ _CHOICE_FIELD = Record(
     {"id": Identifier(), "ask": Constant("choice"), "choices": ListOf(Spoken(200), 2, MOST_LEVELS)}, _LABEL
 )
 
-_PAIR = ListOf(Identifier(), 2, 2)
-# Of 16 features, as many as a posterior takes, each with each.
-_INTERACTIONS = ListOf(_PAIR, 1, 120)
 _LABELS = ListOf(Spoken(200), 2, 10000)
 _COUNT = Record({"count": Integer(2, 1 << 20)})
 
@@ -150,7 +147,7 @@ _OWN_FIELDS: "dict[str, dict[str, Any]]" = {
 }
 # Sampled products and a record's marginal moments take no norm, all else does: study_rules.
 _OWN_OPTIONAL_FIELDS: "dict[str, dict[str, Any]]" = {
-    "record": {"norm": Decimal(above="0.001", at_most="1000"), "interactions": _INTERACTIONS},
+    "record": {"norm": Decimal(above="0.001", at_most="1000")},
     # Whether people may prefer not to say: one more choice, inside the mechanism. Whether the labels are a
     # scale, from its low end to its high one: noise and likelihood are those of any choice.
     "choice": {"refusal": Boolean(), "ordered": Boolean()},

@@ -123,8 +123,6 @@ export interface YesNoQuestion extends Asked<"yes_no", "randomized_response" | "
 export interface RecordQuestion extends Asked<"record", "gaussian_statistics" | "gaussian_record" | "sampled_products"> {
   /** Yes/no and choice fields, and cuts, are for sampled products alone. */
   readonly features: readonly (NumberField | CutField | YesNoField | ChoiceField)[];
-  /** Pairs of features whose products the response is asked with; for sampled products alone. */
-  readonly interactions?: readonly (readonly [string, string])[];
   /** Of all but sampled products. */
   readonly norm?: Rational;
   readonly response: NumberField | YesNoField;

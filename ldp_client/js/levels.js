@@ -18,9 +18,9 @@ const CHOICE = record({ id: identifier, ask: oneOf("choice"), choices: listOf(te
 /**
  * Reads the features of a question of which one has levels: each gets `signs`, from an answer to its entries, and the
  * question `entries`, those of all fields, and `share`, how often the product of two is drawn beside the others.
- * Interactions are read then. Throws LdpkitError "study".
+ * Throws LdpkitError "study".
  */
-export async function read(question) {
+export function read(question) {
   const { id, features, response, model, path } = question;
   const fields = features.map((feature, index) => leveled(feature, `${path}.features[${index}]`, id));
   check(fields.reduce((cells, { size }) => cells * (1 + size), 1) <= 2 ** 16, `${path}.features`);
@@ -33,7 +33,6 @@ export async function read(question) {
     const known = one.of ? one.of === other.of : one === other && !one.bounds;
     return known ? 0 : Math.floor(parts / ((one.size ?? 1) * (other.size ?? 1)));
   };
-  if ("interactions" in question) (await import("./interactions.js")).read(question);
 }
 
 /** A feature with `signs`, from an answer to its entries, of which there are `size`. */

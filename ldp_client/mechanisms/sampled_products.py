@@ -2,11 +2,10 @@
 
 u = (1, features…, response), each entry in −1…1 by its own bounds; a yes/no is −1 or 1. A number that is cut
 into bins has an entry for each cut, 1 from there on; a choice one for each character of its place in binary
-(Cormode, Kulkarni & Srivastava 2018). Of two entries of one field no product is sent then. An interaction
-that the study states, of two features whose entries are −1 or 1, has the products of theirs as entries, which
-meet the response alone. Which product is sent is drawn whatever the answers are. Its value is rounded to −1
-or 1 without bias, and that sign is the report's, by randomized response. So of the reports on a product with
-mean m over all people a share of ½(1 + gain · m) is positive, exactly, whatever law the entries have.
+(Cormode, Kulkarni & Srivastava 2018). Of two entries of one field no product is sent then. Which product
+is sent is drawn whatever the answers are. Its value is rounded to −1 or 1 without bias, and that sign is the
+report's, by randomized response. So of the reports on a product with mean m over all people a share of
+½(1 + gain · m) is positive, exactly, whatever law the entries have.
 
 Where a report has k products, all of them stand in blocks of k, and one block is drawn. Each of its products
 is rounded by itself, and the pattern of the k signs sent by 2^k-ary randomized response. Each sign, and each
@@ -44,9 +43,8 @@ SPARE_BITS = 64 - (2 * UNIT_BITS + 1)
 class SampledProducts(RecordMechanism):
     """Which of the products, and its sign: the true one with probability threshold / 2**32.
 
-    codes: of each feature with levels the entries (−1 and 1) of each level. interactions: as the study states
-    them, by the features' places. crossed: of each entry of these the two entries that it is the product of.
-    owners: each entry's field, from 0 for the constant to the response, and from there on the interactions.
+    codes: of each feature with levels the entries (−1 and 1) of each level.
+    owners: each entry's field, from 0 for the constant to the response.
     coordinates: the pairs (i, j), i ≤ j, of entries whose products are sent: not those that are always 1, or
     known from others.
     signs: k, the products of one report. patterns: 2**k. blocks: the products that are sent together, as
@@ -63,19 +61,12 @@ class SampledProducts(RecordMechanism):
 
     def __init__(self, question: "Question") -> None:
         super().__init__(question)
-        self.interactions = question.interactions
         self.codes = [_codes(field) for field in self.features]
         self._levels = any(self.codes)
         self.owners = [0]
         for place, codes in enumerate(self.codes, 1):
             self.owners.extend([place] * (len(codes[0]) if codes else 1))
-        self.crossed: "list[tuple[int, int]]" = []
-        response = len(self.codes) + 1
-        for owner, (one, other) in enumerate(self.interactions, response + 1):
-            both = [(i, j) for i in self._entries(one) for j in self._entries(other)]
-            self.crossed.extend(both)
-            self.owners.extend([owner] * len(both))
-        self.owners.append(response)
+        self.owners.append(len(self.codes) + 1)
         self.coordinates = self._pairs()
         self.signs = question.mechanism.products
         if self.signs > len(self.coordinates):
@@ -106,24 +97,13 @@ class SampledProducts(RecordMechanism):
         self.privacy = Privacy(log_ratio(self.odds[0], self.odds[1]), Rational(0))
         self.payload_size = bytes_below(self.patterns * len(self.blocks))
 
-    def _entries(self, feature: int) -> "list[int]":
-        """Where the entries of this feature stand."""
-        return [place for place, owner in enumerate(self.owners) if owner == feature + 1]
-
     def _pairs(self) -> "list[tuple[int, int]]":
-        """All but squares of the constant, of a yes/no and of levels, and products within a field.
-
-        Of interactions those with the response alone: what their means are the features' products tell.
-        """
+        """All but squares of the constant, of a yes/no and of levels, and products within a field."""
         known = [True] + [field.bounds is None or bool(field.cuts) for field in self.features] + [self.binary]
-        owners, last = self.owners, len(self.owners) - 1
-        fields = last - len(self.crossed)
+        owners = self.owners
         pairs = []
-        # Most pairs of interactions' entries are not sent: listing them would fill a small board's memory.
-        for i in range(last + 1):
-            others = list(range(i, fields))
-            others.append(last)
-            for j in others:
+        for i in range(len(owners)):
+            for j in range(i, len(owners)):
                 if owners[i] != owners[j] or (i == j and not known[owners[i]]):
                     pairs.append((i, j))
         return pairs
@@ -168,9 +148,6 @@ class SampledProducts(RecordMechanism):
                     vector.extend([UNIT * sign for sign in codes[value]])
                 else:
                     vector.append(value)
-        if self.crossed:
-            # Both are −1 or 1: nothing is lost.
-            vector.extend([vector[i] * vector[j] // UNIT for i, j in self.crossed])
         vector.append(response)
         return vector
 

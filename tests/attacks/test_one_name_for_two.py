@@ -22,9 +22,7 @@ from inference.design.formula_plan import plan_formula
 from inference.design.possible_reports import Possible
 from inference.results.netcdf import netcdf_of
 from inference.results.tree import layout_of, tree_of
-from inference.units import RecordUnits
 from ldp_client.documents.errors import InputError
-from tests.inference.test_interactions import question_of
 from tests.kit.errors import raises
 
 YES_NO = ("no", "yes")
@@ -165,14 +163,6 @@ def test_crossed_labels_with_commas_are_refused_before_the_fit():
     said = "'yes' with 'daily, at home' would be called what 'yes, daily' with 'at home' is"
     with pytest.raises(InputError, match=said):
         cross_table(table, ["q", "w"])
-
-
-def test_products_of_a_record_are_told_apart():
-    labels = {"a": ["0", "x", "x, y"], "b": ["0", "y, z", "z"]}
-    fields = [{"id": name, "ask": "choice", "choices": choices} for name, choices in labels.items()]
-    names = RecordUnits(question_of(*fields, interactions=[("a", "b")])).product_names
-    assert len(set(names)) == len(names) == 4
-    assert 'a:b=x, "y, z"' in names
 
 
 def test_no_name_is_overwritten():

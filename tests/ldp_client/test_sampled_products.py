@@ -202,9 +202,7 @@ def test_a_word_that_would_favour_some_products_is_drawn_again():
         ({"mechanism": {**PLAIN, "products": 5}}, "mechanism.products"),
         ({"mechanism": {**PLAIN, "products": 4}, **LOGISTIC, "features": [MARRIED]}, "mechanism.products"),
         ({"mechanism": {**PLAIN, "delta": "1e-6"}}, "mechanism.delta"),
-        # A number without cuts has no cells, over which the products of three are exact.
-        ({"interactions": [["age", "married"]]}, "features[0].cuts"),
-        ({"mechanism": {**PLAIN, "weights": {"interactions": 2}}}, "mechanism.weights.interactions"),
+        ({"interactions": [["age", "married"]]}, "interactions"),
         ({"response": {"id": "rate", "ask": "yes_no"}}, "model.name"),
         ({**LOGISTIC, "features": [{"id": f"f{i}", "ask": "yes_no"} for i in range(17)]}, "features"),
         ({"mechanism": studies.GAUSSIAN, "norm": "1"}, "features[1].ask"),

@@ -44,9 +44,6 @@ MISSING_TEXT = (
     "named. The strings NaN, Infinity and -Infinity stand for numbers."
 )
 LEVELS_TEXT = "Of sampled products whose features have levels; as of a mechanism, nothing in an older form."
-INTERACTIONS_TEXT = (
-    "Of sampled products whose study states interactions; as of a mechanism, nothing in an older form."
-)
 SEVERAL_TEXT = "Of sampled products, several a report; as of a mechanism, nothing in an older form."
 REPORT_TEXT = (
     "The noise of the questions is read in the order of the study, then 16 bytes for the report's id. "
@@ -90,9 +87,6 @@ def build() -> dict[str, dict[str, Any]]:
     """{file name: its document}."""
     files = {name: _mechanism_file(questions, draws) for name, questions, draws in _mechanisms()}
     files["levels"] = _mechanism_file(records.leveled_studies(), records.leveled_draws(), LEVELS_TEXT)
-    files["interactions"] = _mechanism_file(
-        records.interaction_studies(), records.interaction_draws(), INTERACTIONS_TEXT
-    )
     files["several"] = _mechanism_file(records.several_studies(), records.several_draws(), SEVERAL_TEXT)
     files["missing"] = _mechanism_file(numbers.missing_studies(), numbers.missing_draws(), MISSING_TEXT)
     files["reports"] = {"about": REPORT_TEXT, "reports": list(reports())}

@@ -132,30 +132,22 @@ def codes(field):
 
 
 def owners_of(question):
-    """(each entry's field, the pairs of entries that interactions have)."""
+    """Each entry's field."""
     features, owners = question["features"], [0]
     for spot, field in enumerate(features, 1):
         leveled = field.get("cuts") or field.get("choices")
         owners += [spot] * (len(codes(field)[0]) if leveled else 1)
-    names, crossed = [field["id"] for field in features], []
-    for more, pair in enumerate(question.get("interactions", [])):
-        one, other = ([at for at, own in enumerate(owners) if own == names.index(n) + 1] for n in pair)
-        both = [(i, j) for i in one for j in other]
-        crossed.append((len(features) + 2 + more, both))
-    for owner, both in crossed:
-        owners += [owner] * len(both)
-    return [*owners, len(features) + 1], [pair for _, both in crossed for pair in both]
+    return [*owners, len(features) + 1]
 
 
 def products_of(question):
     """(the blocks of products that are sent together, how often each is drawn)."""
-    owners, crossed = owners_of(question)
-    last = len(owners) - 1
+    owners = owners_of(question)
     plain = [False, *(not bounded(f) for f in question["features"]), not bounded(question["response"])]
     plain[0] = True
     pairs = []
-    for i in range(last + 1):
-        for j in [*range(i, last - len(crossed)), last]:
+    for i in range(len(owners)):
+        for j in range(i, len(owners)):
             if owners[i] != owners[j] or (i == j and not plain[owners[i]]):
                 pairs.append((i, j))
     weights = [weight_of(pair, owners, question) for pair in pairs]
@@ -183,7 +175,6 @@ def products_payload(question, answer, random):
     for field, value in zip(question["features"], features):
         leveled = field.get("cuts") or field.get("choices")
         u += [UNIT * sign for sign in codes(field)[value]] if leveled else [value]
-    u += [u[i] * u[j] // UNIT for i, j in owners_of(question)[1]]
     u.append(response)
     blocks, weights = products_of(question)
     signs, total = len(blocks[0]), sum(weights)

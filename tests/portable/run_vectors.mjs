@@ -170,7 +170,6 @@ for (const name of only ? [only] : [
 }
 if (!only) {
   found.levels = await mechanismFailures(load("levels"), false);
-  found.interactions = await mechanismFailures(load("interactions"), false);
   found.several = await mechanismFailures(load("several"), false);
   found.missing = await mechanismFailures(load("missing"), false);
   found.reports = await reportFailures(load("reports"));

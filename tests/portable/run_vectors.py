@@ -188,7 +188,6 @@ def failures(folder, strict_json=True):
 
     found = {name: list(mechanism_failures(load(name))) for name in MECHANISMS}
     found["levels"] = list(mechanism_failures(load("levels"), older=False))
-    found["interactions"] = list(mechanism_failures(load("interactions"), older=False))
     found["several"] = list(mechanism_failures(load("several"), older=False))
     found["missing"] = list(mechanism_failures(load("missing"), older=False))
     found["reports"] = list(report_failures(load("reports")))

@@ -67,7 +67,6 @@ FAULTS = {
     "the constant released": (("if j]", "]"), "gaussian_statistics"),
     "products of levels weigh one": (("(PARTS if max(size) > 1 else 1)", "(1)"), "levels"),
     "a coin before the block": (("while word >= WORD - WORD % total", "while False"), "sampled_products"),
-    "interactions forgotten": (("u += [u[i] * u[j] // UNIT", "u += [UNIT"), "interactions"),
     "one sign alone flips": (
         ("1 + random.below(2**signs - 1)", "1 + 0 * random.below(2**signs - 1)"),
         "several",

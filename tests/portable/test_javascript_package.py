@@ -35,7 +35,6 @@ MOST_BYTES_OF_TOKENS = 2_510
 MOST_BYTES_OF_RELAYED = 3_500
 MOST_BYTES_OF_REFUSABLE_NUMBERS = 1_000
 MOST_BYTES_OF_LEVELS = 2_000
-MOST_BYTES_OF_INTERACTIONS = 1_000
 MOST_BYTES_OF_BLOCKS = 1_200
 MOST_BYTES_IN_ALL = 28_000
 MECHANISMS = sorted(set(run_vectors.MECHANISMS) - {"summed_gaussian"})
@@ -43,7 +42,7 @@ STAGES = {"randomized_response": "response_twice", "sue": "sue_twice"}
 # The modules of what a study may name: of a memoized answer its two stages too.
 NAMED = [[name] for name in MECHANISMS if name != "memoized"]
 NAMED += [["memoized", of, stages] for of, stages in STAGES.items()]
-ON_DEMAND = [*MECHANISMS, *STAGES.values(), "priors", "public", "paper", "asker", "levels", "interactions"]
+ON_DEMAND = [*MECHANISMS, *STAGES.values(), "priors", "public", "paper", "asker", "levels"]
 ON_DEMAND += [
     "product_blocks",
     "languages",
@@ -114,12 +113,9 @@ def test_numbers_that_may_be_refused_load_what_they_need(mechanism):
     )
 
 
-def test_features_with_levels_and_interactions_are_loaded_where_a_study_has_some():
+def test_features_with_levels_are_loaded_where_a_study_has_some():
     without = bundle_size(["sampled_products"])
-    with_levels = bundle_size(["sampled_products", "levels"])
-    assert 1_000 < with_levels - without <= MOST_BYTES_OF_LEVELS
-    with_interactions = bundle_size(["sampled_products", "levels", "interactions"])
-    assert 500 < with_interactions - with_levels <= MOST_BYTES_OF_INTERACTIONS
+    assert 1_000 < bundle_size(["sampled_products", "levels"]) - without <= MOST_BYTES_OF_LEVELS
 
 
 def test_weights_and_several_products_a_report_are_loaded_where_a_study_has_them():

@@ -49,11 +49,10 @@ NEWER = {
         {"salary/age": "30", "salary/married": "yes", "salary/rate": "4"},
         "one product, drawn by chance",
     ),
-    "levels and interactions": (
+    "levels": (
         {
             **studies.PRODUCTS,
             "features": LEVELS,
-            "interactions": [["job", "age"]],
             "text": "About your work",
         },
         {"salary/age": "30", "salary/job": "full time", "salary/rate": "4"},

@@ -14,7 +14,6 @@ FILES = {
     "askers",
     "channels",
     "sections",
-    "interactions",
     "languages",
     "levels",
     "missing",

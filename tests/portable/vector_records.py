@@ -149,26 +149,6 @@ def leveled_draws() -> Iterator[dict[str, Any]]:
         )
 
 
-def interaction_studies() -> dict[str, Any]:
-    linear = leveled_studies()["linear"]
-    yes_no = [{"id": name, "ask": "yes_no"} for name in ("married", "works")]
-    both = [["married", "works"]]
-    return {
-        "linear": {**linear, "interactions": [["married", "job"], ["age", "married"]]},
-        "numbers": {
-            **linear,
-            "features": [LEVELS[0], {**LEVELS[0], "id": "time"}],
-            "interactions": [["time", "age"]],
-        },
-        "linear-yes-no": {**linear, "features": yes_no, "interactions": both},
-        "logistic": {**linear, **LOGISTIC, "features": yes_no, "interactions": both},
-    }
-
-
-def interaction_draws() -> Iterator[dict[str, Any]]:
-    yield from _draws_of_levels(interaction_studies(), "interactions")
-
-
 def _draws_of_levels(questions: dict[str, Any], seeds: str) -> Iterator[dict[str, Any]]:
     for study, question in questions.items():
         for age, job, married in ((-1e9, 0, "no"), (25.3, 1, True), (39.9, -1, "yes"), (64, 0, False)):
@@ -196,7 +176,6 @@ def several_studies() -> dict[str, Any]:
         "four": study("0.5", 4, numbers),
         "one": study("1", 1, plain),
         "logistic": {**study("8", 2, plain), **LOGISTIC},
-        "interactions": {**study("3", 2, LEVELS), "interactions": [["married", "job"]]},
         "levels": {**study("3", 3, LEVELS), "response": {"id": "rate", "bounds": ["1", "5"]}},
     }
 

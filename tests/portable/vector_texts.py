@@ -53,37 +53,6 @@ def study_texts() -> Iterator[dict[str, Any]]:
         yield entry
 
 
-def _interactions() -> dict[str, str]:
-    """Some that a record has, and some that none has."""
-    features = [{"id": name, "ask": "yes_no"} for name in ("a", "b", "c")]
-    record = {**studies.PRODUCTS, "features": features}
-    age = [{"id": "a", "bounds": ["0", "9"]}, *features[1:]]
-    stated = {
-        "good": {**record, "interactions": [["b", "a"], ["b", "c"]]},
-        "good-with-cuts": {
-            **record,
-            "features": [{**age[0], "cuts": ["5"]}, *age[1:]],
-            "interactions": [["b", "a"]],
-        },
-        "none": {**record, "interactions": []},
-        "of-no-feature": {**record, "interactions": [["b", "a"], ["b", "d"]]},
-        "of-the-response": {**record, "interactions": [["rate", "a"]]},
-        "of-itself": {**record, "interactions": [["a", "a"]]},
-        "of-three": {**record, "interactions": [["a", "b", "c"]]},
-        "twice": {**record, "interactions": [["a", "b"], ["b", "c"], ["b", "a"]]},
-        "a-text": {**record, "interactions": "a"},
-        "null": {**record, "interactions": None},
-        "without-cuts": {**record, "features": age, "interactions": [["b", "c"]]},
-        "of-too-many-cells": {
-            **record,
-            "features": [{"id": f"f{place}", "ask": "yes_no"} for place in range(17)],
-            "interactions": [["f0", "f1"]],
-        },
-        "of-statistics": {**studies.LINEAR, "interactions": [["age", "years"]]},
-    }
-    return {f"interactions-{name}": json.dumps(studies.document(one)) for name, one in stated.items()}
-
-
 def _odd_texts() -> dict[str, str]:
     plain = studies.document(studies.YES_NO)
     text = json.dumps(plain)
@@ -92,7 +61,6 @@ def _odd_texts() -> dict[str, str]:
     faint = {**studies.LINEAR, "mechanism": {**studies.GAUSSIAN, "epsilon": "1e-6", "delta": "1e-30"}}
     gaussian = {"name": "gaussian", "epsilon": "1e-9", "delta": "1e-30"}
     return {
-        **_interactions(),
         "many-choices": json.dumps(studies.document(of("olh", "1", {"count": 1_000_000}))),
         "too-many-bits": json.dumps(studies.document(studies.YES_NO, of("oue", "1", {"count": 65_537}))),
         "noise-too-large-for-number": json.dumps(studies.document({**studies.NUMBER, "mechanism": gaussian})),

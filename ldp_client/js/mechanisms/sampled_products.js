@@ -15,7 +15,6 @@ const sampled = {
   ...record,
   fields: { features: listOf((one, path) => (isLeveled(one) ? one : field(one, path)), 1, 128, "id"), response: field },
   // Read later, with the features.
-  more: { interactions: Object },
 };
 
 /** Which of the products of (1, features…, response), and its sign: the true one with probability T / 2**32. */
@@ -29,7 +28,7 @@ const plain = (one, other) => +(one !== other || !!one.bounds);
 
 async function checkSampled(question) {
   const { features, response, mechanism: stated, path } = question;
-  if (features.some(isLeveled) || "interactions" in question) await (await import("../levels.js")).read(question);
+  if (features.some(isLeveled)) await (await import("../levels.js")).read(question);
   check(!features[16] || [response, ...features].some((one) => one.bounds), `${path}.features`);
   checkRecord(question);
   // More than a name and ε.
@@ -42,7 +41,7 @@ export const isPositive = (quantised, [i, j], rounding) =>
 
 function build(question) {
   const {
-    features, response, share = plain, cross = later, inBlocks = later,
+    features, response, share = plain, inBlocks = later,
     entries = [{}, ...features, response],
   } = question;
   const threshold = thresholdFor(question, 1, 1);
@@ -58,7 +57,7 @@ function build(question) {
   const payloadSize = bytesBelow(2 * pairs.length);
 
   /** (1, features…, response) in units of 2**-20. */
-  const quantise = (answer) => cross([UNIT, ...fieldsOf(question, answer, UNIT, UNIT).flat().map(Number)]);
+  const quantise = (answer) => [UNIT, ...fieldsOf(question, answer, UNIT, UNIT).flat().map(Number)];
 
   /** Draws the product and rounds it, then the sign that is told. */
   function randomise(quantised, random) {
