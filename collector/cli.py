@@ -259,7 +259,7 @@ def _with_token(settings: Settings) -> Settings:
     from collector.storage.keys import new_word
 
     if _has_keys(settings):
-        print("no token is set: see `ldpkit admin keys list` for the keys that are", file=sys.stderr)
+        print("no token is set: `ldpkit admin keys list` names the keys that are", file=sys.stderr)
         return settings
     made = replace(settings, token=new_word(TOKEN_BYTES))
     print(f"operator's token: {made.token}", file=sys.stderr, flush=True)

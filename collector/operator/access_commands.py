@@ -1,4 +1,4 @@
-"""The commands `ldpkit invite`, `keys` and `audit-log`, at a collector: who may take part and do what."""
+"""The commands `ldpkit invite` and `keys`, at a collector: who may take part and do what."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from collector.operator.at_a_collector import (
     show,
 )
 from collector.operator.links import MOST, new_place, room_for, saying, writer
-from ldp_client.commands.parsers import add_command
 from ldp_client.device.policy import LOOPBACK
 from ldp_client.documents.errors import DocumentError, InputError, LdpkitError, UsageError
 from ldp_client.documents.fields import Day
@@ -36,9 +35,8 @@ AT_ONCE = 10_000
 OF_A_STUDY = "/s/", "/v1/studies/"
 # Each is a file.
 MOST_PICTURES = 10_000
-LINES = 100
-# As a collector takes it.
-MOST_LINES = 10_000
+# Of the audit log, unless --limit says how many; and as many as a collector gives.
+LINES, MOST_LINES = 100, 10_000
 
 
 def add_access_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -54,23 +52,20 @@ def add_access_commands(subparsers: argparse._SubParsersAction[argparse.Argument
     invite.add_argument("--address", metavar="URL", help="where people reach the collector, if not at --to")
     invite.add_argument("--dry-run", action="store_true", help="only say what would be done")
     add_json(invite)
-    keys = add_command(subparsers, "keys", "say who may publish, read and operate").add_subparsers(
-        required=True, metavar="ACTION"
-    )
+    text = "say who may publish, read and operate: names, roles, studies, last days and last uses of keys"
+    keys = add_remote(subparsers, "keys", text, "keys", run_list_keys)
+    add_json(keys)
+    actions = keys.add_subparsers(metavar="ACTION")
     text = "make a key and show it, once; needs the operator's token"
-    add = add_remote(keys, "add", text, "keys add ann --role read --study habits", run_add_key)
+    example = "keys add ann --role read --study habits"
+    add = add_remote(actions, "add", text, example, run_add_key, is_action=True)
     add_key_arguments(add)
-    add_json(add)
-    text = "list names, roles, studies, last days and last uses; needs the operator's token"
-    add_json(add_remote(keys, "list", text, "keys list", run_list_keys))
+    add_json(add, is_action=True)
     text = "make a key useless; needs the operator's token"
-    revoke = add_remote(keys, "revoke", text, "keys revoke ann --yes", run_revoke_key)
+    revoke = add_remote(actions, "revoke", text, "keys revoke ann --yes", run_revoke_key, is_action=True)
     revoke.add_argument("name", metavar="NAME")
     add_certainty(revoke)
-    add_json(revoke)
-    text = "say what operators did, with which key, and when"
-    log = add_remote(subparsers, "audit-log", text, "audit-log --since 2026-06-01", run_audit_log)
-    add_audit_arguments(log)
+    add_json(revoke, is_action=True)
 
 
 def add_public_values(parser: argparse.ArgumentParser) -> None:
@@ -89,12 +84,11 @@ def add_key_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--expires", metavar="YYYY-MM-DD", help="its last day, in UTC")
 
 
-def add_audit_arguments(parser: argparse.ArgumentParser) -> None:
-    """Register what to show of the audit log."""
-    parser.add_argument("--since", metavar="YYYY-MM-DD", help="from this day on (UTC)")
-    text = "how many lines, the newest first (default %(default)s)"
-    parser.add_argument("--limit", type=_lines, default=LINES, metavar="N", help=text)
-    add_json(parser)
+def add_log_arguments(parser: argparse.ArgumentParser, condition: str = "") -> None:
+    """Register what to show of the audit log. condition: when, in words."""
+    parser.add_argument("--since", metavar="YYYY-MM-DD", help=f"{condition}from this day on (UTC)")
+    text = f"{condition}how many lines, the newest first (default {LINES})"
+    parser.add_argument("--limit", type=_lines, metavar="N", help=text)
 
 
 def _lines(text: str) -> int:
@@ -295,7 +289,7 @@ def taking_back(name: str, remove: Callable[[], object]) -> Iterator[None]:
 
 
 def run_list_keys(arguments: argparse.Namespace) -> int:
-    """ldpkit keys list [--json]"""
+    """ldpkit keys [--json]"""
     from collector.operator.overview import key_in_one_line
 
     found = collector_of(arguments, "a list of keys").keys()
@@ -322,14 +316,4 @@ def run_revoke_key(arguments: argparse.Namespace) -> int:
     collector.remove_key(arguments.name)
     said = f"{arguments.name} is good for nothing any more"
     show({**found[0], "done": True}, arguments.json, lambda _: [said])
-    return 0
-
-
-def run_audit_log(arguments: argparse.Namespace) -> int:
-    """ldpkit audit-log [--since YYYY-MM-DD] [--limit N] [--json]"""
-    from collector.operator.overview import entry_in_one_line
-
-    since = None if arguments.since is None else day_of("--since", arguments.since).isoformat()
-    found = collector_of(arguments, "the audit log").audit_log(arguments.limit, since)
-    show(found, arguments.json, lambda entries: map(entry_in_one_line, entries))
     return 0

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from collector.operator.access_commands import (
-    add_audit_arguments,
+    LINES,
     add_key_arguments,
+    add_log_arguments,
     add_public_values,
     day_of,
     expiry_of,
@@ -57,7 +58,9 @@ def add_admin(parser: argparse.ArgumentParser) -> None:
     delete.add_argument("study", metavar="STUDY_ID")
     add_certainty(delete)
     text = "say what operators did, with which key, and when"
-    add_audit_arguments(_add_command(subparsers, "audit-log", text, "audit-log", run_audit_log))
+    log = _add_command(subparsers, "audit-log", text, "audit-log", run_audit_log)
+    add_log_arguments(log)
+    add_json(log)
     text = "delete a study's reports that came before a day"
     expire = _add_command(subparsers, "expire", text, "expire habits --before 2026-06-01 --yes", run_expire)
     expire.add_argument("study", metavar="STUDY_ID")
@@ -269,7 +272,7 @@ def run_audit_log(arguments: argparse.Namespace) -> int:
 
     since = None if arguments.since is None else day_of("--since", arguments.since)
     with opened_database(arguments) as database, database.read() as session:
-        found = [entry._asdict() for entry in entries(session, arguments.limit, since)]
+        found = [entry._asdict() for entry in entries(session, arguments.limit or LINES, since)]
     show(found, arguments.json, lambda lines: map(entry_in_one_line, lines))
     return 0
 

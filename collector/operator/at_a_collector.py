@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collector.remote.operating import RemoteCollector
 
 DEFAULT_URL = "http://127.0.0.1:8000"
-# Of a study, as `ldpkit list --state` and the page name them.
+# Of a study, as `ldpkit status --state` and the page name them.
 STATES = ("open", "not open yet", "ended", "closed", "deleted")
 # Those that take no reports until somebody opens them, or never again.
 OVER = STATES[3:]
@@ -30,20 +30,28 @@ def add_remote(
     text: str,
     example: str,
     run: Callable[[argparse.Namespace], int],
+    is_action: bool = False,
 ) -> argparse.ArgumentParser:
-    """The parser of a command that asks a collector."""
+    """The parser of a command that asks a collector.
+
+    is_action: whether the command above takes --to, --token and --json too, as in `keys --to URL add`.
+    """
     parser = add_command(subparsers, name, text, example)
-    parser.add_argument(
-        "--to", metavar="URL", default=DEFAULT_URL, help="the collector (default %(default)s)"
-    )
-    parser.add_argument("--token", help=f"an operator's key; better set {TOKEN_VARIABLE}")
+    # A default of an action would replace what stands before it.
+    url, token = (argparse.SUPPRESS, argparse.SUPPRESS) if is_action else (DEFAULT_URL, None)
+    parser.add_argument("--to", metavar="URL", default=url, help=f"the collector (default {DEFAULT_URL})")
+    text = f"an operator's key; better set {TOKEN_VARIABLE}"
+    parser.add_argument("--token", default=token, help=text)
     parser.set_defaults(run=run)
     return parser
 
 
-def add_json(parser: argparse.ArgumentParser) -> None:
-    """Register --json."""
-    parser.add_argument("--json", action="store_true", help="for programs: everything, as JSON")
+def add_json(parser: argparse.ArgumentParser, is_action: bool = False) -> None:
+    """Register --json. is_action: as of `add_remote`."""
+    text = "for programs: everything, as JSON"
+    parser.add_argument(
+        "--json", action="store_true", default=argparse.SUPPRESS if is_action else False, help=text
+    )
 
 
 def add_certainty(parser: argparse.ArgumentParser) -> None:

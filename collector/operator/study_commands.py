@@ -1,4 +1,4 @@
-"""The commands `ldpkit publish`, `list`, `status`, `close` and `open`, at a collector."""
+"""The commands `ldpkit publish`, `status`, `close` and `open`, at a collector."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+from collector.operator.access_commands import LINES, add_log_arguments, day_of
 from collector.operator.at_a_collector import (
     OVER,
     STATES,
@@ -20,7 +21,7 @@ from collector.operator.at_a_collector import (
     token_of,
 )
 from collector.settings import TOKEN_VARIABLE
-from ldp_client.documents.errors import InputError, StudyError
+from ldp_client.documents.errors import InputError, StudyError, UsageError
 from ldp_client.files.disk import read_bytes
 from ldp_client.words.text import counted, visible
 
@@ -42,14 +43,13 @@ def add_study_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentP
     publish.add_argument("study", metavar="STUDY.json", help="signed or not")
     publish.add_argument("--dry-run", action="store_true", help="only say what would be done")
     add_json(publish)
-    text = "list a collector's studies"
-    lists = add_remote(subparsers, "list", text, "list --state open", run_list)
-    lists.add_argument("words", nargs="?", default="", metavar="WORDS", help="of the id or the title")
-    lists.add_argument("--state", choices=STATES, help="only studies in this state")
-    add_json(lists)
-    text = "say how a study goes: its reports by day, what is refused and why"
+    text = "list a collector's studies, or say how one goes: its reports by day, what is refused and why"
     status = add_remote(subparsers, "status", text, "status habits", run_status)
-    status.add_argument("study", metavar="STUDY_ID")
+    shown = status.add_mutually_exclusive_group()
+    shown.add_argument("study", nargs="?", metavar="STUDY_ID", help="this study (default: a line for each)")
+    shown.add_argument("--state", choices=STATES, help="a line for each study in this state")
+    shown.add_argument("--log", action="store_true", help="what operators did, with which key, and when")
+    add_log_arguments(status, "with --log: ")
     add_json(status)
     text = "have a study take no more reports"
     close = add_remote(subparsers, "close", text, "close habits --yes", run_close)
@@ -246,26 +246,27 @@ def _what_would_happen(study: Study, before: bytes | None, state: str) -> str:
     return f"would publish version {study.version} of {study.id} in the place of version {current}"
 
 
-def run_list(arguments: argparse.Namespace) -> int:
-    """ldpkit list [WORDS] [--state STATE] [--json]"""
-    from collector.operator.overview import in_one_line, is_meant
-
-    found = collector_of(arguments, "a list of studies").studies()
-    chosen = [one for one in found if is_meant(one, arguments.words, arguments.state)]
-    show(chosen, arguments.json, lambda studies: map(in_one_line, studies))
-    if not chosen:
-        print(
-            f"no study there{' is meant' if found else ''}",
-            file=sys.stderr,
-        )
-    return 0
-
-
 def run_status(arguments: argparse.Namespace) -> int:
-    """ldpkit status STUDY_ID [--json]"""
-    from collector.operator.overview import in_lines
+    """ldpkit status [STUDY_ID | --state STATE | --log [--since YYYY-MM-DD] [--limit N]] [--json]"""
+    from collector.operator import overview
 
-    show(collector_of(arguments, "a study's status").status(arguments.study), arguments.json, in_lines)
+    if not arguments.log and (arguments.since or arguments.limit):
+        raise UsageError("--since and --limit go with --log", code="admin.limit_without_log")
+    if arguments.log:
+        since = None if arguments.since is None else day_of("--since", arguments.since).isoformat()
+        log = collector_of(arguments, "the audit log").audit_log(arguments.limit or LINES, since)
+        show(log, arguments.json, lambda entries: map(overview.entry_in_one_line, entries))
+        return 0
+    if arguments.study is not None:
+        status = collector_of(arguments, "a study's status").status(arguments.study)
+        show(status, arguments.json, overview.in_lines)
+        return 0
+    studies = collector_of(arguments, "a list of studies").studies()
+    chosen = [study for study in studies if arguments.state in (None, study["state"])]
+    show(chosen, arguments.json, lambda some: map(overview.in_one_line, some))
+    if not chosen:
+        state = f" in the state {arguments.state!r}" if studies else ""
+        print(f"{arguments.to} has no study{state}", file=sys.stderr)
     return 0
 
 

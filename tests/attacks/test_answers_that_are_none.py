@@ -37,15 +37,15 @@ STATUS = {
     "attention": [],
 }
 COMMANDS = (
-    ("list",),
+    ("status",),
     ("status", "habits"),
     ("close", "habits", "--yes"),
     ("open", "habits", "--yes"),
     ("invite", "habits", "--count", "2"),
     ("keys", "add", "ann", "--role", "read"),
-    ("keys", "list"),
+    ("keys",),
     ("keys", "revoke", "ann", "--yes"),
-    ("audit-log",),
+    ("status", "--log"),
     ("retention", "list"),
     ("retention", "run", "--yes"),
 )

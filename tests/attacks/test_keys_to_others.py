@@ -25,7 +25,7 @@ def test_no_list_of_keys_goes_to_one_server(keys, tmp_path, monkeypatch, capsys)
     path.write_bytes(Study(studies.document(studies.YES_NO)).canonical())
     with Server() as server:
         for command in (
-            ("list", "--to"),
+            ("status", "--to"),
             ("invite", "habits", "--count", "2", "--to"),
             ("publish", str(path), "--to"),
             ("export", "habits", "--out", str(tmp_path / "out.ndjson"), "--from"),

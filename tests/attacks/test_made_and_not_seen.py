@@ -92,21 +92,21 @@ def test_a_picture_that_cannot_be_drawn_loses_no_link(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_a_key_that_nobody_saw_is_good_for_nothing(asked, tmp_path):
     at_database = ("--database", f"sqlite:///{asked.database}")
-    for place in (("admin", "keys"), ("keys",)):
+    for place, lists in ((("admin", "keys"), ("admin", "keys", "list")), (("keys",), ("keys",))):
         where = at_database if place[0] == "admin" else ("--to", asked.url)
         add = (*place, "add", "unseen", "--role", "read", *where)
         done = command(*add, folder=tmp_path, out="/dev/full")
         assert done.returncode != 0
         assert "nobody read the key unseen: it is good for nothing" in done.stderr
-        assert "unseen" not in command(*place, "list", *where, folder=tmp_path).stdout
+        assert "unseen" not in command(*lists, *where, folder=tmp_path).stdout
         assert command(*add, folder=tmp_path).returncode == 0
-        assert "unseen" in command(*place, "list", *where, folder=tmp_path).stdout
+        assert "unseen" in command(*lists, *where, folder=tmp_path).stdout
         command("admin", "keys", "remove", "unseen", *at_database, folder=tmp_path)
 
 
 @pytest.mark.parametrize("limit", ["0", "-1", "10001", "99999999999999999999", "many"])
-@pytest.mark.parametrize("place", [("admin",), ()])
+@pytest.mark.parametrize("place", [("admin", "audit-log"), ("status", "--log")])
 def test_lines_of_the_audit_log_are_from_1_to_10000(tmp_path, place, limit):
-    done = command(*place, "audit-log", f"--limit={limit}", folder=tmp_path)
+    done = command(*place, f"--limit={limit}", folder=tmp_path)
     assert done.returncode == 2
     assert f"must be a whole number from 1 to 10000, is {limit}" in done.stderr

@@ -94,7 +94,7 @@ SHIM = """#!/bin/sh
 case "$1" in
   serve) set -- "$@" --port {port} ;;
   export) set -- "$@" --from http://127.0.0.1:{port} ;;
-  publish|list|status|close|open|invite|retention|keys|audit-log) set -- "$@" --to http://127.0.0.1:{port} ;;
+  publish|status|close|open|invite|retention|keys) set -- "$@" --to http://127.0.0.1:{port} ;;
   answer) set -- "$@" --yes ;;
 esac
 exec {python} -m ldp_client.cli "$@"

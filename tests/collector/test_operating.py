@@ -1,4 +1,4 @@
-"""The operator's commands at a collector: publish, list, status, close, open, invite, keys, audit-log."""
+"""The operator's commands at a collector: publish, status, close, open, invite, keys."""
 
 from __future__ import annotations
 
@@ -110,10 +110,10 @@ def test_a_list_and_a_status_say_how_studies_go(asked, either, study, make_study
     either.day += timedelta(1)
     either.put(make_report(study))
     either.put(make_report(study, digest="0" * 64))
-    at("list")
+    at("status")
     assert [line.split("\t")[0] for line in lines(capsys)] == ["habits", "other"]
-    at("list", "sleep", "--state", "open", "--json")
-    (found,) = json.loads(capsys.readouterr().out)
+    at("status", "--state", "open", "--json")
+    found = json.loads(capsys.readouterr().out)[1]
     assert (found["id"], found["days_left"]) == ("other", 2)
     at("status", "habits", "--json")
     found = json.loads(capsys.readouterr().out)
@@ -332,7 +332,7 @@ def test_a_key_that_gets_anothers_name_is_noted_too(asked, either, capsys):
         at("keys", "add", "ann", "--role", "read")
         (key,) = lines(capsys)
         assert either.client.get("/v1/studies", headers={"Authorization": f"Bearer {key}"}).status_code == 200
-        at("keys", "list")
+        at("keys")
         assert lines(capsys)[0].endswith(f"used on {either.day}")
         at("keys", "revoke", "ann", "--yes")
         capsys.readouterr()
@@ -368,7 +368,7 @@ def test_keys_are_bound_and_end(asked, either, make_study, capsys):
     assert not said
     headers = {"Authorization": f"Bearer {key}"}
     assert either.client.get("/v1/studies/habits/export", headers=headers).status_code == 200
-    at("keys", "list")
+    at("keys")
     assert lines(capsys) == [f"ann\tread\thabits\tuntil {last}\tused on {either.day}"]
     either.day = last + timedelta(1)
     expired = either.client.get("/v1/studies/habits/export", headers=headers)
@@ -387,7 +387,7 @@ def test_keys_are_bound_and_end(asked, either, make_study, capsys):
     at("keys", "revoke", "ann", "--dry-run")
     at("keys", "revoke", "ann", "--yes")
     capsys.readouterr()
-    at("keys", "list", "--json")
+    at("keys", "--json")
     assert json.loads(capsys.readouterr().out) == []
 
 
@@ -454,7 +454,7 @@ def test_the_audit_log_says_who_did_what_on_which_day(asked, either, study, make
         at("close", "habits", "--yes")
     run("admin", "keys", "add", "ann", "--role", "read", "--database", either.url)
     capsys.readouterr()
-    at("audit-log")
+    at("status", "--log")
     found = [line.split("\t") for line in lines(capsys)]
     assert {(key, action, study) for _, key, action, study, _ in found} == {
         ("(token)", "publish", "habits"),
@@ -468,8 +468,10 @@ def test_the_audit_log_says_who_did_what_on_which_day(asked, either, study, make
     with either.collector.database.read() as session:
         everything = str(entries(session, 100))
     assert report.id not in everything
-    run("admin", "audit-log", "--database", either.url, "--json")
-    assert len(json.loads(capsys.readouterr().out)) == 5
+    at("status", "--log", "--limit", "2", "--json")
+    assert len(json.loads(capsys.readouterr().out)) == 2
+    with raises(InputError, "admin.limit_without_log"):
+        at("status", "--limit", "2")
 
 
 @pytest.mark.parametrize("statement", ["UPDATE audit_log SET key = 'nobody'", "DELETE FROM audit_log"])
@@ -507,7 +509,7 @@ def terminal(said):
 
 def test_a_command_without_a_key_says_what_to_do(monkeypatch):
     monkeypatch.delenv("LDPKIT_TOKEN", raising=False)
-    found = parsed("list", "--to", URL)
+    found = parsed("status", "--to", URL)
     with raises(InputError, "keys.token_missing", "LDPKIT_TOKEN"):
         found.run(found)
 

@@ -47,7 +47,7 @@ def test_the_readme_can_be_followed(tmp_path):
 
 
 def test_other_words_are_noticed_and_other_numbers_are_not():
-    step = Step("ldpkit list", "wards\tversion 1\t3 reports\n…\n", "wards\tversion 2\t14 reports", 0)
+    step = Step("ldpkit status", "wards\tversion 1\t3 reports\n…\n", "wards\tversion 2\t14 reports", 0)
     assert untold(step) == []
     assert untold(step._replace(printed="wards\tversion 2\t14 answers")) == ["wards\tversion 1\t3 reports"]
 

@@ -44,7 +44,7 @@ def test_each_script_is_one_that_its_shell_reads(scripts, shell):
     ("words", "found"),
     [
         (["ldpkit", "perturb", "--bl"], {"--blanks-refuse"}),
-        (["ldpkit", "aud"], {"audit", "audit-log"}),
+        (["ldpkit", "aud"], {"audit"}),
         (["ldpkit", "study", "key"], {"keygen"}),
         (["ldpkit", "completion", "z"], {"zsh"}),
         (["ldpkit", "study", "check", "stu"], {"study.json"}),
