@@ -17,8 +17,8 @@ from collector.oblivious.cli import add_oblivious
 from collector.operator.access_commands import add_access_commands
 from collector.operator.admin_cli import add_admin, add_backup
 from collector.operator.at_a_collector import DEFAULT_URL, token_of
+from collector.operator.deleting_commands import add_deleting_commands
 from collector.operator.init_cli import TOKEN_BYTES, add_init, make_database
-from collector.operator.retention_commands import add_retention
 from collector.operator.study_commands import add_study_commands
 from collector.secure_sum.cli import add_secure_sum
 from collector.settings import JSON_LINES, TOKEN_VARIABLE, Settings, server_settings
@@ -47,12 +47,12 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     _add_serve(add_command(subparsers, "serve", "run the collector", "serve --port 8000"))
     add_study_commands(subparsers)
     add_access_commands(subparsers)
-    add_retention(subparsers)
+    add_deleting_commands(subparsers)
     text = "fetch a study's reports from a collector"
     _add_export(add_command(subparsers, "export", text, "export habits --out reports.ndjson"))
     text = "copy the collector's database while it is in use"
     add_backup(add_command(subparsers, "backup", text, "backup --out backup.sqlite3"))
-    text = "manage keys, invitations, studies and retention, straight on the database"
+    text = "manage keys, invitations and studies, straight on the database"
     add_admin(add_command(subparsers, "admin", text))
     add_secure_sum(add_command(subparsers, "secure-sum", "make nodes' keys, and close a secure sum"))
     add_oblivious(add_command(subparsers, "oblivious", "make and change the keys of a collector's gateway"))

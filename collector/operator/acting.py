@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date, timedelta
 from functools import partial
@@ -12,10 +12,12 @@ from sqlalchemy.orm import Session
 
 from collector.operator import inviting
 from collector.operator.days import kept_everywhere, note_deleted
+from collector.operator.retention import delete_reports, delete_study
 from collector.operator.stated_retention import delete_overdue
 from collector.problems import FORBIDDEN, STATEMENT_INVALID, ProblemError, unknown_study
 from collector.storage import audit_log
 from collector.storage.keys import TOKEN_KEY, Key, Role, add_key, remove_key, unpublished
+from collector.storage.upkeep import doubt_of
 from collector.studies import publishing
 from ldp_client.documents.errors import InputError
 
@@ -98,6 +100,39 @@ def delete_overdue_of(collector: Collector, study_id: str, by: Key) -> int:
             now = delete_overdue(collector.writer.act, find, kept, collector.today(), by.name, most)
         note_deleted(collector, kept, now)
         deleted += now
+    return deleted
+
+
+def expire_reports(collector: Collector, study_id: str, before: date, by: Key) -> int:
+    """Delete a study's reports that came before a day, or about MOST_AT_ONCE of them; how many.
+
+    Raises ProblemError for a day to come, and where this day is in doubt.
+    """
+    today = collector.today()
+    if before > today:
+        raise ProblemError(STATEMENT_INVALID, "is still to come: today's reports would go too", "before")
+    if doubt := collector.writer.act(lambda session: doubt_of(session, today)):
+        raise ProblemError(STATEMENT_INVALID, f"{doubt}: nothing was deleted")
+    return _delete(collector, study_id, partial(delete_reports, before=before, by=by.name))
+
+
+def delete_study_of(collector: Collector, study_id: str, by: Key) -> int:
+    """Close a study for good and delete its reports, or about MOST_AT_ONCE of them; how many.
+
+    Raises ProblemError.
+    """
+    return _delete(collector, study_id, partial(delete_study, by=by.name))
+
+
+def _delete(collector: Collector, study_id: str, delete: Callable[..., int]) -> int:
+    if collector.current.find(study_id) is None:
+        raise unknown_study(study_id)
+    find = partial(collector.rules.find, reserved=True)
+    with _refusing_input():
+        deleted = delete(collector.writer.act, find, study_id, most=MOST_AT_ONCE)
+    collector.metrics.count_deletion("operator", deleted)
+    collector.has_changed(study_id)
+    collector.arrivals.forget()
     return deleted
 
 

@@ -1,10 +1,11 @@
-"""The subcommands of `ldpkit admin`, on the database itself: keys, studies, invitations and retention."""
+"""The subcommands of `ldpkit admin`, on the database itself: keys, studies and invitations."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +21,6 @@ from collector.operator.access_commands import (
     taking_back,
 )
 from collector.operator.at_a_collector import add_certainty, add_json, require_yes, show
-from collector.operator.deleting_commands import opened_database, run_delete, warn_of_a_sum
 from collector.settings import FILE_NAME, Settings, settings_to_invite, settings_with
 from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import InputError, UsageError
@@ -61,11 +61,6 @@ def add_admin(parser: argparse.ArgumentParser) -> None:
     log = _add_command(subparsers, "audit-log", text, "audit-log", run_audit_log)
     add_log_arguments(log)
     add_json(log)
-    text = "delete a study's reports that came before a day"
-    expire = _add_command(subparsers, "expire", text, "expire habits --before 2026-06-01 --yes", run_expire)
-    expire.add_argument("study", metavar="STUDY_ID")
-    expire.add_argument("--before", required=True, metavar="YYYY-MM-DD", help="in UTC; this day's are kept")
-    add_certainty(expire)
     text = "delete used invitations, and the order in which reports came; a server does so once a day"
     upkeep = _add_command(subparsers, "upkeep", text, "upkeep", run_upkeep)
     text = "this day (UTC), where a clock was wrong: reports of days to come are dated today"
@@ -108,6 +103,14 @@ def _add_command(
 
 def _add_database(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--database", metavar="URL", help=f"default {Settings.database}")
+
+
+def opened_database(arguments: argparse.Namespace) -> AbstractContextManager[Database]:
+    """The database that a command names."""
+    from collector.storage.migrating import opened
+
+    settings = settings_with(database=arguments.database)
+    return opened(settings.database, settings.busy_timeout)
 
 
 def run_token(_arguments: argparse.Namespace) -> int:
@@ -277,34 +280,6 @@ def run_audit_log(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def run_expire(arguments: argparse.Namespace) -> int:
-    """ldpkit admin expire STUDY_ID --before YYYY-MM-DD (--yes | --dry-run)"""
-    from collector.operator.retention import count_reports, delete_reports
-    from collector.storage.upkeep import utc_today
-
-    before, today = day_of("--before", arguments.before), utc_today()
-    if before > today:
-        raise UsageError(
-            f"--before {before} is still to come: today's reports would go too; see delete-study",
-            code="admin.expire_in_future",
-        )
-    with opened_database(arguments) as database:
-        found = counted(count_reports(database, arguments.study, before), "report")
-        warn_of_a_sum(database, arguments.study)
-        if arguments.dry_run:
-            print(f"{found} would be deleted in {database.shown}")
-            return _warn_of_days_to_come(database, arguments.study)
-        if doubt := _doubt(database, today):
-            raise InputError(
-                f"{doubt}: nothing was deleted in {database.shown}", code="admin.expire_clock_in_doubt"
-            )
-        where = f"{arguments.study} in {database.shown}"
-        require_yes(arguments, f"{found} of {where} came before {before}: deleting them")
-        deleted = counted(delete_reports(database, arguments.study, before), "report")
-        print(f"{deleted} deleted in {database.shown}")
-        return _warn_of_days_to_come(database, arguments.study)
-
-
 def _doubt(database: Database, today: date) -> str:
     """Why the server, too, would store nothing on this day; "" where it would."""
     from collector.storage.upkeep import doubt_of
@@ -313,23 +288,24 @@ def _doubt(database: Database, today: date) -> str:
         return doubt_of(session, today)
 
 
-def _warn_of_days_to_come(database: Database, study_id: str) -> int:
-    """Say that this machine's day is in doubt, and how many reports a wrong day keeps; the exit code."""
-    from collector.operator.retention import count_to_come
-    from collector.storage.upkeep import utc_today
+def run_delete(arguments: argparse.Namespace) -> int:
+    """ldpkit admin delete-study STUDY_ID (--yes | --dry-run)"""
+    from collector.operator.retention import count_reports, delete_study, ended_by_deleting
+    from collector.reports.rules import RuleBook
+    from collector.storage.audit_log import AT_DATABASE
 
-    today = utc_today()
-    doubt, found = _doubt(database, today), count_to_come(database, study_id, today)
-    if doubt:
-        print(f"{doubt}: nothing is deleted until then", file=sys.stderr)
-    if not found:
-        return 1 if doubt else 0
-    print(
-        f"{counted(found, 'report')} of {study_id} came on a day that is still to come, by a clock that was "
-        "wrong: `ldpkit admin upkeep` dates them today, and they expire then",
-        file=sys.stderr,
-    )
-    return 1
+    with opened_database(arguments) as database:
+        found = counted(count_reports(database, arguments.study), "report")
+        where = database.shown
+        if ended := ended_by_deleting(database, arguments.study):
+            print(ended, file=sys.stderr)
+        if arguments.dry_run:
+            print(f"{found} would be deleted in {where}, and the study closed for good")
+            return 0
+        require_yes(arguments, f"deleting every report of {arguments.study} ({found}) in {where}")
+        deleted = delete_study(database.act, RuleBook(database).find, arguments.study, AT_DATABASE)
+        print(f"{counted(deleted, 'report')} deleted in {where}")
+    return 0
 
 
 def run_upkeep(arguments: argparse.Namespace) -> int:

@@ -1,49 +1,123 @@
-"""`ldpkit admin delete-study`: a study's reports leave the database for good."""
+"""The commands `ldpkit expire` and `delete`, at a collector: reports go for good."""
 
 from __future__ import annotations
 
 import argparse
-import sys
-from contextlib import AbstractContextManager
-from datetime import date
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from collector.operator.at_a_collector import require_yes
-from collector.settings import settings_with
-from ldp_client.words.text import counted
+from collector.operator.access_commands import day_of
+from collector.operator.at_a_collector import (
+    add_certainty,
+    add_json,
+    add_remote,
+    collector_of,
+    require_yes,
+    show,
+)
+from ldp_client.documents.errors import InputError, TransferError, UsageError
+from ldp_client.words.text import counted, visible
 
 if TYPE_CHECKING:
-    from collector.storage.database import Database
+    from collector.remote.operating import RemoteCollector
 
 
-def opened_database(arguments: argparse.Namespace) -> AbstractContextManager[Database]:
-    """The database that a command names."""
-    from collector.storage.migrating import opened
+def add_deleting_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Register them."""
+    text = "delete the reports that were kept for as long as their study states, or that came before a day"
+    expire = add_remote(subparsers, "expire", text, "expire habits --before 2026-06-01 --yes", run_expire)
+    text = "of this study only (default: of each that states how long)"
+    expire.add_argument("study", nargs="?", metavar="STUDY_ID", help=text)
+    text = "those from before this day (UTC), whatever the study states"
+    expire.add_argument("--before", metavar="YYYY-MM-DD", help=text)
+    add_certainty(expire)
+    add_json(expire)
+    text = "close a study for good and delete its reports"
+    delete = add_remote(subparsers, "delete", text, "delete habits --yes", run_delete)
+    delete.add_argument("study", metavar="STUDY_ID")
+    add_certainty(delete)
+    add_json(delete)
 
-    settings = settings_with(database=arguments.database)
-    return opened(settings.database, settings.busy_timeout)
+
+def run_expire(arguments: argparse.Namespace) -> int:
+    """ldpkit expire [STUDY_ID] [--before YYYY-MM-DD] (--yes | --dry-run) [--json]"""
+    before = None if arguments.before is None else day_of("--before", arguments.before).isoformat()
+    collector = collector_of(arguments, "deleting reports")
+    if before is None:
+        reports = _overdue(collector.retention(), arguments.study)
+    elif arguments.study is None:
+        raise UsageError("--before needs a STUDY_ID", code="admin.expire_without_study")
+    else:
+        days = collector.status(arguments.study)["by_day"]
+        reports = {arguments.study: sum(day["reports"] for day in days if day["day"] < before)}
+    # Another collector's words may move the terminal's cursor.
+    what = visible(", ".join(f"{counted(number, 'report')} of {study}" for study, number in reports.items()))
+    if not reports or arguments.dry_run:
+        said = f"would delete {what}" if reports else "nothing is overdue"
+        found = {"done": False, "reports": reports, "deleted": {}}
+        show(found, arguments.json, lambda _: [f"{said} at {collector.url}"])
+        return 0
+    require_yes(arguments, f"deleting {what} at {collector.url}, with their part of the summaries,")
+    return _delete_each(collector, partial(collector.expire, before=before), reports, arguments.json)
 
 
-def run_delete(arguments: argparse.Namespace) -> int:
-    """ldpkit admin delete-study STUDY_ID (--yes | --dry-run)"""
-    from collector.operator.retention import count_reports, delete_study
+def _delete_each(
+    collector: RemoteCollector, delete: Callable[[str], int], reports: Mapping[str, int], as_json: bool
+) -> int:
+    """Delete what is to go of each study. Raises TransferError where the collector could not, at the end."""
+    from collector.remote.client import PassingError, RefusalError
 
-    with opened_database(arguments) as database:
-        found = counted(count_reports(database, arguments.study, date.max), "report")
-        where = database.shown
-        warn_of_a_sum(database, arguments.study)
-        if arguments.dry_run:
-            print(f"{found} would be deleted in {where}, and the study closed for good")
-            return 0
-        require_yes(arguments, f"deleting every report of {arguments.study} ({found}) in {where}")
-        deleted = delete_study(database, arguments.study)
-        print(f"{counted(deleted, 'report')} deleted in {where}")
+    deleted: dict[str, int] = {}
+    failed: dict[str, TransferError] = {}
+    try:
+        for study in reports:
+            try:
+                deleted[study] = delete(study)
+            except (PassingError, RefusalError) as error:
+                if error.status is None:
+                    raise
+                failed[study] = error
+            else:
+                if not as_json:
+                    print(visible(f"{counted(deleted[study], 'report')} of {study} deleted"))
+    finally:
+        # What was deleted is said, whatever became of the rest.
+        done = len(deleted) == len(reports)
+        show({"done": done, "reports": reports, "deleted": deleted}, as_json, lambda _: ())
+    if failed:
+        why = "; ".join(f"{study}: {error}" for study, error in failed.items())
+        raise TransferError(f"not all was deleted at {collector.url}: {why}", code="admin.not_all_deleted")
     return 0
 
 
-def warn_of_a_sum(database: Database, study_id: str) -> None:
-    """Say what deleting shares would end."""
-    from collector.operator.retention import ended_by_deleting
+def _overdue(found: Iterable[Mapping[str, Any]], study: str | None) -> dict[str, int]:
+    """How many reports are overdue, by study. Raises InputError for a study that states nothing."""
+    named = [one for one in found if study in (None, one["study"])]
+    if study is not None and not named:
+        raise InputError(
+            f"{study[:64]!r} is no study there that states how long its reports are kept: name --before",
+            code="admin.no_stated_retention",
+        )
+    overdue: dict[str, int] = {}
+    for one in named:
+        if one["overdue"]:
+            overdue[one["study"]] = overdue.get(one["study"], 0) + one["overdue"]
+    return overdue
 
-    if ended := ended_by_deleting(database, study_id):
-        print(ended, file=sys.stderr)
+
+def run_delete(arguments: argparse.Namespace) -> int:
+    """ldpkit delete STUDY_ID (--yes | --dry-run) [--json]"""
+    collector = collector_of(arguments, "deleting a study")
+    reports = collector.status(arguments.study)["reports"]
+    what = f"{counted(reports, 'report')} of {arguments.study} at {collector.url}"
+    named = {"study": arguments.study, "reports": reports}
+    if arguments.dry_run:
+        said = f"would delete {what}, and close it for good"
+        show({**named, "done": False, "deleted": 0}, arguments.json, lambda _: [said])
+        return 0
+    require_yes(arguments, f"deleting {what}, and closing it for good")
+    deleted = collector.delete(arguments.study)
+    said = f"{counted(deleted, 'report')} of {arguments.study} deleted, and the study closed for good"
+    show({**named, "done": True, "deleted": deleted}, arguments.json, lambda _: [said])
+    return 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date
 from functools import partial
 from typing import Any
 
@@ -12,7 +12,7 @@ from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import Session
 
 from collector.reports.paging import page_limit
-from collector.reports.rules import RuleBook, Rules
+from collector.reports.rules import Rules
 from collector.reports.running_summary import FindRules, require_sums, take_back_reports
 from collector.storage import audit_log, partitions, queries
 from collector.storage.database import Database
@@ -60,7 +60,8 @@ def delete_doomed(act: Act, find: FindRules, doomed: Doomed, most: int | None = 
     a relay the others' stay as long. Raises WrongSumsError where nothing can be deleted until all were
     counted again.
     """
-    if most is None and (whole := _delete_whole(act, doomed)) is not None:
+    is_all = doomed.before is None and doomed.version is None
+    if (most is None or is_all) and (whole := _delete_whole(act, doomed)) is not None:
         return whole
     total, after = 0, b""
     while most is None or total < most:
@@ -131,22 +132,30 @@ def _delete_page(session: Session, find: FindRules, doomed: Doomed, after: bytes
     return deleted
 
 
-def delete_reports(database: Database, study_id: str, before: date | None = None) -> int:
-    """Delete the reports that came before a day (UTC), or all, as `delete_doomed` does; how many."""
-    number = _number(database, study_id)
-    book = RuleBook(database)
-    with database.read() as session:
-        # Before anything is deleted.
-        require_sums(session, study_id, number)
-        versions = queries.published_versions(session, study_id)
-    if before is not None:
-        with database.write() as session:
-            line = f"reports from before {before}"
-            audit_log.record(session, audit_log.AT_DATABASE, "expire", study_id, line)
-    rules = [book.find(study_id, version) for version in versions]
+def delete_reports(
+    act: Act, find: FindRules, study_id: str, before: date | None, by: str, most: int | None = None
+) -> int:
+    """Delete the reports that came before a day (UTC), or all, as `delete_doomed` does; how many.
+
+    by: a key's name, or AT_DATABASE. Raises InputError for an unknown study.
+    """
+    number, versions = act(partial(_begin, study_id=study_id, before=before, by=by))
+    rules = [find(study_id, version) for version in versions]
     at_once = min(REPORTS_AT_ONCE, page_limit(rules))
     doomed = Doomed(study_id, number, before, at_once=at_once, is_relayed=any(map(is_relayed, rules)))
-    return delete_doomed(database.act, book.find, doomed)
+    return delete_doomed(act, find, doomed, most)
+
+
+def _begin(session: Session, study_id: str, before: date | None, by: str) -> tuple[int, list[int]]:
+    """Write the line of the audit log; the study's number and versions."""
+    number = _number(session, study_id)
+    # Before anything is deleted.
+    require_sums(session, study_id, number)
+    line = f"reports from before {before}"
+    # One command may ask several times until all is deleted.
+    if before is not None and not audit_log.is_said_today(session, by, "expire", study_id, line):
+        audit_log.record(session, by, "expire", study_id, line)
+    return number, queries.published_versions(session, study_id)
 
 
 def is_relayed(rules: Rules) -> bool:
@@ -155,18 +164,10 @@ def is_relayed(rules: Rules) -> bool:
     return channel is not None and channel.oblivious is not None and rules.tokens is None
 
 
-def count_reports(database: Database, study_id: str, before: date) -> int:
-    """How many reports `delete_reports` would delete. Raises InputError for an unknown study."""
-    number = _number(database, study_id)
+def count_reports(database: Database, study_id: str) -> int:
+    """How many reports `delete_study` would delete. Raises InputError for an unknown study."""
     with database.read() as session:
-        return queries.count_reports(session, queries.Chosen(number, before))
-
-
-def count_to_come(database: Database, study_id: str, today: date) -> int:
-    """How many reports came on days after tomorrow, by a clock that was wrong, so that they never expire."""
-    number = _number(database, study_id)
-    with database.read() as session:
-        return queries.count_after(session, number, today + timedelta(1))
+        return queries.count_reports(session, queries.Chosen(_number(session, study_id), date.max))
 
 
 def ended_by_deleting(database: Database, study_id: str) -> str:
@@ -184,35 +185,32 @@ def ended_by_deleting(database: Database, study_id: str) -> str:
     )
 
 
-def delete_study(database: Database, study_id: str) -> int:
+def delete_study(act: Act, find: FindRules, study_id: str, by: str, most: int | None = None) -> int:
     """Close a study for good and delete all its reports and invitations; how many reports. Raises as
     `delete_reports` does, and then nothing was done.
 
     Its document stays, so that its id cannot come to mean something else; devices get it by its version only,
     with which they make sure who deletes their report.
     """
-    number = _number(database, study_id)
-    with database.write() as session:
+
+    def end(session: Session) -> None:
+        number = _number(session, study_id)
         row = queries.locked_study(session, study_id)
         assert row is not None
         # Before the study is closed.
         require_sums(session, study_id, number)
-        end_study(session, row)
-    return delete_reports(database, study_id)
+        if not row.deleted:
+            audit_log.record(session, by, "delete study", study_id)
+        publishing.close(session, study_id, deleted=True)
+        lift_invitations(session, number)
+        forget_tokens(session, number)
+
+    act(end)
+    return delete_reports(act, find, study_id, None, by, most)
 
 
-def end_study(session: Session, row: StudyRow) -> None:
-    """Close a study for good, as one that is deleted, and note that the first time."""
-    if not row.deleted:
-        audit_log.record(session, audit_log.AT_DATABASE, "delete study", row.id)
-    publishing.close(session, row.id, deleted=True)
-    lift_invitations(session, row.number)
-    forget_tokens(session, row.number)
-
-
-def _number(database: Database, study_id: str) -> int:
-    with database.read() as session:
-        study = queries.study_state(session, study_id)
+def _number(session: Session, study_id: str) -> int:
+    study = queries.study_state(session, study_id)
     if study is None:
         raise InputError(f"there is no study {study_id[:64]!r}", code="study.unknown")
     return study.number

@@ -105,7 +105,7 @@ def _begin(session: Session, kept: Kept, today: date, by: str) -> bool:
     if not is_right:
         LOGGER.warning(
             "%s of %s were kept for long enough; they are deleted tomorrow, as no upkeep of the last days "
-            "says that today is right, or at once with `ldpkit retention run`",
+            "says that today is right, or at once with `ldpkit expire`",
             counted(number, "report"),
             kept.study,
         )

@@ -112,11 +112,19 @@ class RemoteCollector:
         found: list[dict[str, Any]] = self._json("GET", "/v1/retention", answers.RETENTION)["retention"]
         return found
 
-    def delete_overdue(self, study_id: str) -> int:
-        """Delete a study's reports that were kept for long enough; how many."""
+    def expire(self, study_id: str, before: str | None = None) -> int:
+        """Delete a study's reports from before a day, or those that are overdue; how many."""
+        body = _bytes({} if before is None else {"before": before})
+        return self._delete("POST", f"{_path(study_id)}/expire", body)
+
+    def delete(self, study_id: str) -> int:
+        """Close a study for good and delete its reports; how many."""
+        return self._delete("DELETE", _path(study_id), None)
+
+    def _delete(self, method: str, path: str, body: bytes | None) -> int:
         deleted: int = 0
         for _ in range(MOST_REQUESTS):
-            now, complete = self._json("POST", f"{_path(study_id)}/retention", _deleted, b"{}")
+            now, complete = self._json(method, path, _deleted, body)
             deleted += now
             if complete:
                 return deleted

@@ -292,12 +292,6 @@ def date_back(session: Session, after: date, day: date) -> None:
     session.connection().execute(update(REPORTS).where(REPORTS.c.day > after).values(day=day))
 
 
-def count_after(session: Session, study: int, day: date) -> int:
-    """How many reports of a study, withdrawn ones too, came on later days."""
-    counted = select(func.count()).select_from(REPORTS).where(REPORTS.c.study == study, REPORTS.c.day > day)
-    return int(session.connection().execute(counted).scalar_one())
-
-
 def held_reports(session: Session, study: int, ids: Iterable[bytes]) -> dict[bytes, StoredRow]:
     """The stored reports among these ids, withdrawn ones too."""
     held: dict[bytes, StoredRow] = {}

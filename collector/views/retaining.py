@@ -1,18 +1,25 @@
-"""How long reports are kept, over HTTP, and deleting those that were kept for long enough."""
+"""How long reports are kept, over HTTP, and deleting them."""
 
 from __future__ import annotations
+
+from datetime import date
 
 from flask import Blueprint, Response, jsonify
 
 from collector import problems
 from collector.context import current_collector
-from collector.operator.acting import MOST_AT_ONCE, delete_overdue_of
+from collector.operator import acting
+from collector.operator.acting import delete_overdue_of, delete_study_of, expire_reports
 from collector.operator.days import kept_everywhere
 from collector.storage.keys import Role
 from collector.views.auth import acting_key, requires
-from collector.views.openapi import KEY, STUDY_ID, WRITE, Operation, json_of
+from collector.views.bodies import json_body
+from collector.views.openapi import JSON, KEY, REQUEST, STUDY_ID, WRITE, Operation, json_of
+from ldp_client.documents.errors import StatementError
+from ldp_client.documents.fields import Day, Record
 
 retaining = Blueprint("retaining", __name__, url_prefix="/v1")
+EXPIRY = Record({}, {"before": Day()})
 
 
 @retaining.get("/retention")
@@ -24,14 +31,29 @@ def list_retention() -> Response:
     return jsonify(retention=[kept.document() for kept in found])
 
 
-@retaining.post("/studies/<study_id>/retention")
+@retaining.post("/studies/<study_id>/expire")
 @requires(Role.OPERATE)
-def run_retention(study_id: str) -> Response:
-    """Delete what is overdue of a study."""
-    deleted = delete_overdue_of(current_collector(), study_id, acting_key())
-    return jsonify(id=study_id, deleted=deleted, complete=deleted < MOST_AT_ONCE)
+def expire(study_id: str) -> Response:
+    """Delete a study's reports that came before a day, or what is overdue."""
+    before = EXPIRY.read(json_body(), "", StatementError)["before"]
+    if before is None:
+        return _deleted(study_id, delete_overdue_of(current_collector(), study_id, acting_key()))
+    day = date.fromisoformat(before)
+    return _deleted(study_id, expire_reports(current_collector(), study_id, day, acting_key()))
 
 
+@retaining.delete("/studies/<study_id>")
+@requires(Role.OPERATE)
+def delete(study_id: str) -> Response:
+    """Close a study for good and delete its reports."""
+    return _deleted(study_id, delete_study_of(current_collector(), study_id, acting_key()))
+
+
+def _deleted(study_id: str, count: int) -> Response:
+    return jsonify(id=study_id, deleted=count, complete=count < acting.MOST_AT_ONCE)
+
+
+DELETED = {200: ("How many were deleted; another request goes on where not all were", json_of("Deleted"))}
 OPERATIONS = (
     Operation(
         "get",
@@ -43,10 +65,20 @@ OPERATIONS = (
     ),
     Operation(
         "post",
-        "/v1/studies/{study_id}/retention",
-        "runRetention",
-        "Delete the reports of a study that were kept for as long as it states, as the server does each day.",
-        {200: ("How many were deleted; another request goes on where not all were", json_of("Deleted"))},
+        "/v1/studies/{study_id}/expire",
+        "expireReports",
+        "Delete the reports of a study that came before a day, or that were kept for as long as it states.",
+        DELETED,
+        (*KEY, *REQUEST, problems.STUDY_UNKNOWN, *WRITE),
+        (STUDY_ID,),
+        {JSON: EXPIRY.json_schema()},
+    ),
+    Operation(
+        "delete",
+        "/v1/studies/{study_id}",
+        "deleteStudy",
+        "Close a study for good and delete all its reports.",
+        DELETED,
         (*KEY, problems.STATEMENT_INVALID, problems.STUDY_UNKNOWN, *WRITE),
         (STUDY_ID,),
     ),

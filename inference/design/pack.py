@@ -283,8 +283,7 @@ def _retention(study: Study) -> tuple[Part, ...]:
         *kept,
         blank("Why so long; how long exports and backups are kept." if kept else otherwise),
         says(
-            "“ldpkit admin expire” deletes, for good, the reports that came before a day, with what was "
-            "fitted to them. "
+            "“ldpkit expire --before” deletes, for good, the reports that came before a day. "
             "Backups and exports that were made before keep them until they are deleted too."
         ),
     )

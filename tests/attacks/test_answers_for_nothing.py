@@ -10,7 +10,6 @@ import time
 
 import pytest
 
-from collector.operator.retention import delete_study
 from collector.studies.publishing import LIFETIME
 from ldp_client import Device
 from ldp_client.cli import main
@@ -18,6 +17,7 @@ from ldp_client.documents.errors import AlreadyAnsweredError, RefusedError, Tran
 from ldp_client.files.signing import new_key, sign_study
 from tests.collector.answered import problem
 from tests.collector.conftest import ANSWERS
+from tests.kit.deleting import delete_study
 from tests.ldp_client.devices import Server
 from tests.portable import npm
 from tests.portable.platforms import JAVASCRIPT

@@ -46,8 +46,9 @@ COMMANDS = (
     ("keys",),
     ("keys", "revoke", "ann", "--yes"),
     ("status", "--log"),
-    ("retention", "list"),
-    ("retention", "run", "--yes"),
+    ("expire", "--yes"),
+    ("expire", "habits", "--before", "2026-06-01", "--yes"),
+    ("delete", "habits", "--yes"),
 )
 WRONG = (
     DEEP,
@@ -128,12 +129,12 @@ def test_a_deletion_has_an_end(says, monkeypatch, capsys):
     monkeypatch.setattr(operating, "MOST_REQUESTS", 100)
     for deleted, said in ((0, "is no answer of a collector"), (1, "without end")):
         says({"retention": [KEPT], "deleted": deleted, "complete": False})
-        assert main(["retention", "run", "--yes", "--to", URL]) == 5
+        assert main(["expire", "--yes", "--to", URL]) == 5
         told = capsys.readouterr()
         assert (told.out, said in told.err) == ("", True)
     says({"retention": [{**KEPT, "study": CLEAR}], "deleted": 1, "complete": True})
     for how in ("--yes", "--dry-run"):
-        assert main(["retention", "run", how, "--to", URL]) == 0
+        assert main(["expire", how, "--to", URL]) == 0
         assert "\x1b" not in capsys.readouterr().out
 
 

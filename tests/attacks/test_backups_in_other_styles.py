@@ -8,12 +8,12 @@ from datetime import date
 import pytest
 from sqlalchemy import text
 
-from collector.operator.retention import delete_reports
 from collector.storage import backup
 from collector.storage.models import InvitationRow
 from tests.collector.commands import run
 from tests.collector.conftest import build_report, build_study
 from tests.collector.postgresql import restore
+from tests.kit.deleting import delete_reports
 
 ROWS = (
     "SELECT day FROM reports ORDER BY id",

@@ -1,7 +1,7 @@
 """Damage the running summary's rows, so that reports are miscounted or a recount cannot mend them.
 
 Defence: The collector: reads no sums of another length, stores nothing for that study meanwhile, all for
-others; deletes and closes nothing (`expire`, `delete-study`); and `ldpkit admin recount` counts again.
+others; deletes and closes nothing (`expire`, `delete`); and `ldpkit admin recount` counts again.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ from collector.problems import UNAVAILABLE
 from collector.reports.intake import Receipt
 from collector.reports.running_summary import take_back_reports
 from collector.reports.writer import Change, Upload
-from collector.storage import queries, upkeep
+from collector.storage import queries
 from collector.storage.emptying import withdraw_report
 from collector.storage.sums import WrongSumsError
-from ldp_client.cli import main
 from tests.collector.answered import problem
 from tests.collector.commands import run
 from tests.collector.conftest import TODAY, build_report, build_study
@@ -88,22 +87,27 @@ def test_damaged_sums_of_one_study_refuse_its_reports_alone(counted):
 
 
 @pytest.mark.parametrize(
-    "command", [["expire", "habits", "--before", "2026-06-16"], ["delete-study", "habits"]]
+    ("method", "path", "body"),
+    [
+        ("POST", "/v1/studies/habits/expire", {"before": "2026-06-16"}),
+        ("DELETE", "/v1/studies/habits", None),
+    ],
 )
 def test_nothing_is_deleted_or_closed_until_damaged_sums_are_counted_again(
-    counted, capsys, monkeypatch, command
+    counted, caplog, method, path, body
 ):
-    monkeypatch.setattr(upkeep, "utc_today", lambda: TODAY + timedelta(1))
-    arguments = ["admin", *command, "--yes", "--database", counted.url]
+    counted.day = TODAY + timedelta(1)
+
+    def delete():
+        return counted.client.open(path, method=method, json=body, headers=counted.operator)
+
     with counted.collector.database.write() as session:
         session.execute(text("UPDATE sums SET sums = :damage"), {"damage": bytes(2)})
-    assert main(arguments) == 3
-    said = capsys.readouterr().err
-    assert "a running summary is damaged (2 bytes instead of" in said
-    assert "run `ldpkit admin recount`, then this again" in said
+    assert delete().status_code == 503
+    assert "(2 bytes instead of" in caplog.text
+    assert "run `ldpkit admin recount`" in caplog.text
     assert len(counted.exported()) == 5
     with counted.collector.database.read() as session:
         assert not queries.study_state(session, "habits").closed
     run("admin", "recount", "--database", counted.url)
-    assert main(arguments) == 0
-    assert "5 reports deleted" in capsys.readouterr().out
+    assert delete().get_json() == {"id": "habits", "deleted": 5, "complete": True}

@@ -7,7 +7,6 @@ from datetime import timedelta
 import pytest
 
 from collector.exports.formats import FORMATS, CutOffError
-from collector.operator.retention import delete_reports
 from collector.problems import ProblemError
 from collector.remote.download import fetch_reports
 from collector.reports import paging, running_summary
@@ -17,6 +16,7 @@ from tests.collector.answered import problem
 from tests.collector.conftest import TOKEN
 from tests.collector.test_download import _no_waiting, cutting, filled, serving  # noqa: F401
 from tests.collector.test_operating import either  # noqa: F401
+from tests.kit.deleting import delete_reports
 from tests.kit.errors import raises
 
 PAGE = 10

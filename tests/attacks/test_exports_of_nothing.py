@@ -8,11 +8,11 @@ from __future__ import annotations
 import pytest
 
 from collector.exports.formats import FORMATS
-from collector.operator.retention import delete_study
 from collector.problems import ProblemError
 from collector.reports import paging
 from collector.reports.paging import open_export
 from tests.collector.answered import problem
+from tests.kit.deleting import delete_study
 
 
 @pytest.mark.parametrize("form", sorted(FORMATS))

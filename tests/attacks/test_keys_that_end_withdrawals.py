@@ -14,8 +14,8 @@ from datetime import date
 import pytest
 
 from collector.oblivious.keys import GatewayKeys
-from collector.operator.retention import delete_reports, delete_study
 from ldp_client.cli import main
+from tests.kit.deleting import delete_reports, delete_study
 from tests.oblivious.conftest import relayed_study
 
 RELAY = "https://relay.example/ldpkit"

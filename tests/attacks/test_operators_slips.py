@@ -10,20 +10,18 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from contextlib import closing
-from datetime import timedelta
 
 import pytest
 import tomllib
 
 from collector.operator.inviting import list_text, take_list
-from collector.storage import upkeep
 from collector.storage.database import Database
 from collector.storage.invitations import add_invitations
 from collector.storage.keys import hash_key
 from collector.storage.migrating import make
 from ldp_client.cli import main
 from ldp_client.documents.errors import InputError
-from tests.collector.conftest import build_report, count_invitations
+from tests.collector.conftest import count_invitations
 from tests.kit.errors import raises
 
 KEY = b"the key of this place"
@@ -104,18 +102,6 @@ def test_an_earlier_releases_database_can_be_backed_up_before_it_is_migrated(dat
     assert main(["backup", "--database", database_url, "--out", str(tmp_path / "later")]) == 3
     assert "later release" in capsys.readouterr().err
     database.engine.dispose()
-
-
-@pytest.mark.parametrize("further", [["--yes"], ["--dry-run"], []])
-def test_a_day_to_come_expires_nothing(habits, study, capsys, further):
-    """2062 for 2026: today's reports would go too."""
-    habits.put(build_report(study))
-    database = ["--database", f"sqlite:///{habits.path}"]
-    tomorrow = upkeep.utc_today() + timedelta(1)
-    for day in ("2062-06-01", tomorrow.isoformat()):
-        assert main(["admin", "expire", "habits", "--before", day, *database, *further]) == 2
-        assert "is still to come" in capsys.readouterr().err
-    assert len(habits.exported()) == 1
 
 
 @pytest.mark.parametrize(

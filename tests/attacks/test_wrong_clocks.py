@@ -4,7 +4,7 @@ Attack: The same, once a clock was wrong: the collector: says so where it was mo
 days in order; `ldpkit admin upkeep` does so at any time, today's too.
 
 Attack: The same, so that reports are deleted years late, or at once: the collector: stores nothing on a day
-more than a week before the last upkeep or a year after it, and `ldpkit admin expire` and stated retention
+more than a week before the last upkeep or a year after it, and `ldpkit expire` and stated retention
 delete nothing then; on a day that comes more than a week after the upkeep before, and on a database's
 first, the server deletes nothing, whoever uploads or starts a worker then
 (`tests/collector/test_retention.py`); it names reports of days to come, and `ldpkit admin upkeep` dates
@@ -68,6 +68,11 @@ def test_a_clock_that_was_ahead_hides_order_again(kept, study, caplog, ahead):
     assert ("a clock was wrong" in caplog.text) == (ahead > 1)
 
 
+def expire(harness, before):
+    body = {"before": before.isoformat()}
+    return harness.client.post("/v1/studies/habits/expire", json=body, headers=harness.operator)
+
+
 def test_a_clock_that_cannot_be_right_stores_nothing(habits, study, caplog, capsys, monkeypatch):
     """Of a board that starts in 1970, or years ahead: its days would say for good when reports go."""
     right, place = habits.day, ["--database", f"sqlite:///{habits.path}"]
@@ -84,16 +89,12 @@ def test_a_clock_that_cannot_be_right_stores_nothing(habits, study, caplog, caps
     late = build_report(study)
     assert habits.put(late).status_code == 503
     monkeypatch.setattr(upkeep, "utc_today", lambda: right)
-    expire = ["admin", "expire", "habits", "--before", right.isoformat(), *place]
-    assert main([*expire, "--dry-run"]) == 1
-    assert "1 report of habits came on a day that is still to come" in capsys.readouterr().err
     assert main(["admin", "upkeep", *place]) == main(["admin", "upkeep", "--date", "2026-06-14", *place]) == 3
     assert f"--date {right}" in capsys.readouterr().err
     assert main(["admin", "upkeep", "--date", right.isoformat(), *place]) == 0
     assert habits.put(late).status_code == 201
-    assert main([*expire, "--yes"]) == 0
-    monkeypatch.setattr(upkeep, "utc_today", lambda: right + timedelta(1))
-    assert main([*expire[:4], (right + timedelta(1)).isoformat(), *place, "--yes"]) == 0
+    habits.day = right + timedelta(1)
+    assert expire(habits, habits.day).get_json()["deleted"] == 3
     assert habits.exported() == []
 
 
@@ -102,20 +103,17 @@ def test_a_clock_that_the_server_refuses_deletes_nothing(habits, study, capsys, 
     """A nightly `expire --before $(date -d -90days)` would take every report of today, two years ahead."""
     place = ["--database", f"sqlite:///{habits.path}"]
     assert habits.put(build_report(study)).status_code == 201
-    wrong = habits.day + timedelta(days)
+    wrong = habits.day = habits.day + timedelta(days)
     monkeypatch.setattr(upkeep, "utc_today", lambda: wrong)
-    before = (wrong - timedelta(90)).isoformat()
-    expire = ["admin", "expire", "habits", "--before", before, *place]
-    assert main([*expire, "--yes"]) == 3
-    assert f"the clock says {wrong}" in (said := capsys.readouterr().err)
-    assert "nothing was deleted" in said
-    assert main([*expire, "--dry-run"]) == 1
-    assert f"the clock says {wrong}" in capsys.readouterr().err
+    refused = expire(habits, wrong - timedelta(90))
+    assert refused.status_code == 422
+    assert f"the clock says {wrong}" in refused.get_json()["detail"]
+    assert "nothing was deleted" in refused.get_json()["detail"]
     assert len(habits.exported()) == 1
     assert main(["admin", "upkeep", "--date", "22.11.2026", *place]) == 2
     assert "YYYY-MM-DD" in capsys.readouterr().err
     assert main(["admin", "upkeep", "--date", wrong.isoformat(), *place]) == 0
-    assert main([*expire, "--yes"]) == 0
+    assert expire(habits, wrong - timedelta(90)).status_code == 200
 
 
 @pytest.mark.parametrize("days", [400, -30])

@@ -34,7 +34,6 @@ COMMANDS = [
     ["admin", "keys", "list"],
     ["admin", "studies"],
     ["admin", "invite", "habits", "--count", "1"],
-    ["admin", "expire", "habits", "--before", "2026-01-01", "--yes"],
     ["admin", "delete-study", "habits", "--yes"],
     ["admin", "migrate"],
     ["admin", "recount"],

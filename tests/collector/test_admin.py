@@ -23,6 +23,7 @@ from ldp_client.documents.errors import InputError
 from tests.collector.commands import run
 from tests.collector.conftest import ensure_database
 from tests.collector.postgresql import restore
+from tests.kit.deleting import delete_reports
 from tests.kit.errors import raises
 
 ROUTES = {
@@ -90,24 +91,6 @@ def test_studies_are_listed(either, make_study, study, make_report, capsys):
     ]
 
 
-def test_old_reports_expire(either, study, make_report, capsys, monkeypatch):
-    monkeypatch.setattr(retention, "REPORTS_AT_ONCE", 4)
-    either.post([make_report(study).to_document() for _ in range(10)])
-    either.day += timedelta(1)
-    kept = make_report(study)
-    either.put(kept)
-    expire = ["admin", "expire", "habits", "--before", either.day.isoformat(), "--database", either.url]
-    where = either.collector.database.shown
-    with raises(InputError, "options.needs_yes", "10", "habits"):
-        run(*expire)
-    run(*expire, "--dry-run")
-    assert capsys.readouterr().out == f"10 reports would be deleted in {where}\n"
-    assert len(either.exported()) == 11
-    run(*expire, "--yes")
-    assert capsys.readouterr().out == f"10 reports deleted in {where}\n"
-    assert either.exported() == [kept]
-
-
 def test_expiring_looks_at_each_report_once(habits, study, make_report, monkeypatch):
     """Those that stay, before and between those that go, are passed once: not once for each batch."""
     monkeypatch.setattr(retention, "REPORTS_AT_ONCE", 50)
@@ -122,7 +105,7 @@ def test_expiring_looks_at_each_report_once(habits, study, make_report, monkeypa
         connection.set_progress_handler(lambda: steps.append(1), 100)
 
     habits.collector.database.engine.dispose()
-    deleted = retention.delete_reports(habits.collector.database, "habits", habits.day + timedelta(1))
+    deleted = delete_reports(habits.collector.database, "habits", habits.day + timedelta(1))
     assert deleted == 500
     # Ten batches: about 10,000 steps for 1,000 rows passed once, 30,000 passed again with each batch.
     assert len(steps) < 400
@@ -152,13 +135,6 @@ def test_a_deleted_study_keeps_its_id_and_document(either, study, make_study, ma
     assert either.put(report).status_code == 410
     assert either.client.get("/v1/studies/habits?version=1").data == study.canonical()
     assert either.publish(make_study(version=2)).status_code == 410
-
-
-def test_wrong_days_and_studies_are_one_clear_line(either):
-    with pytest.raises(InputError, match="YYYY-MM-DD"):
-        run("admin", "expire", "habits", "--before", "June", "--database", either.url)
-    with raises(InputError, "study.unknown", "nosuch"):
-        run("admin", "expire", "nosuch", "--before", "2026-06-15", "--database", either.url)
 
 
 @pytest.mark.slow
@@ -321,7 +297,7 @@ def test_a_made_database_is_enough_for_admin(database_url, capsys):
 
 def test_a_locked_database_is_one_clear_line(habits, monkeypatch):
     monkeypatch.setenv("LDPKIT_BUSY_TIMEOUT", "0.1")
-    for arguments in (("keys", "remove", "ann"), ("expire", "habits", "--before", "2026-06-15", "--yes")):
+    for arguments in (("keys", "remove", "ann"), ("delete-study", "habits", "--yes")):
         with closing(sqlite3.connect(habits.path)) as other:
             other.execute("BEGIN IMMEDIATE")
             with pytest.raises(InputError, match="locked"):
@@ -334,16 +310,7 @@ def test_what_a_database_refuses_in_the_middle_says_what_to_do(habits, monkeypat
 
     monkeypatch.setattr(retention.queries, "delete_reports", locked)
     with pytest.raises(InputError, match="database is locked; what was done is kept, run it again"):
-        run(
-            "admin",
-            "expire",
-            "habits",
-            "--before",
-            "2026-06-15",
-            "--yes",
-            "--database",
-            f"sqlite:///{habits.path}",
-        )
+        run("admin", "delete-study", "habits", "--yes", "--database", f"sqlite:///{habits.path}")
 
 
 def test_a_token_is_made_only_where_no_key_can_operate(database_url, capsys, monkeypatch):

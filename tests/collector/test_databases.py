@@ -9,13 +9,13 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import text
 
-from collector.operator.retention import delete_reports
 from collector.problems import ProblemError
 from collector.secure_sum.node import Node
 from collector.storage import queries
 from collector.storage.database import Database
 from collector.storage.node_keys import NodeKeys
 from schemas import Study
+from tests.kit.deleting import delete_reports
 from tests.kit.errors import raises
 from tests.secure_sum.conftest import build_study as summed_study
 

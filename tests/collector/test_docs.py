@@ -94,7 +94,7 @@ SHIM = """#!/bin/sh
 case "$1" in
   serve) set -- "$@" --port {port} ;;
   export) set -- "$@" --from http://127.0.0.1:{port} ;;
-  publish|status|close|open|invite|retention|keys) set -- "$@" --to http://127.0.0.1:{port} ;;
+  publish|status|close|open|invite|expire|delete|keys) set -- "$@" --to http://127.0.0.1:{port} ;;
   answer) set -- "$@" --yes ;;
 esac
 exec {python} -m ldp_client.cli "$@"
@@ -135,7 +135,7 @@ def test_the_session_works_word_for_word(tmp_path, port):
             server.terminate()
     assert done.returncode == 0, done.stderr
     assert "\nreports\t1\n" in done.stdout
-    assert "1 report deleted" in done.stdout
+    assert "1 report of habits deleted" in done.stdout
     # The session ends with the study's deletion: nobody is invited to that.
     (database,) = (file for file in place.glob("*.sqlite3") if not file.name.startswith("backup"))
     shutil.copy(place / "backup-1.sqlite3", database)

@@ -11,7 +11,6 @@ import pytest
 from sqlalchemy import inspect, text
 
 from collector.operator.inviting import invite
-from collector.operator.retention import delete_study
 from collector.reports.writer import Upload
 from collector.storage import keys
 from collector.storage.keys import hash_key
@@ -19,6 +18,7 @@ from ldp_client.documents.errors import InputError
 from tests.collector.answered import AwayError, Pair, problem
 from tests.collector.commands import run
 from tests.collector.conftest import build_report, build_study, count_invitations
+from tests.kit.deleting import delete_study
 
 REFUSED = (403, "invitation-needed")
 

@@ -176,10 +176,11 @@ def test_a_study_whose_withdrawn_reports_are_forgotten_stays_closed(asked, eithe
     either.withdraw(report.id, secret=report.secret)
     at("close", "habits", "--yes")
     tomorrow = (either.day + timedelta(1)).isoformat()
-    run("admin", "expire", "habits", "--before", tomorrow, "--yes", "--database", either.url)
+    either.day += timedelta(1)
+    at("expire", "habits", "--before", tomorrow, "--yes")
     with pytest.raises(LdpkitError, match="stays closed"):
         at("open", "habits", "--yes")
-    run("admin", "delete-study", "habits", "--yes", "--database", either.url)
+    at("delete", "habits", "--yes")
     with pytest.raises(LdpkitError, match="was deleted"):
         at("open", "habits", "--yes")
 
@@ -418,7 +419,7 @@ def test_what_operators_do_is_one_json_object_of_each_command(
     assert either.client.get("/v1/studies/other/export", headers=headers).status_code == 200
     gone = [said("keys", "revoke", "ann", how) for how in ("--dry-run", "--yes")]
     assert [(one["name"], one["done"]) for one in gone] == [("ann", False), ("ann", True)]
-    assert said("retention", "run", "--yes") == {"done": False, "overdue": {}, "deleted": {}}
+    assert said("expire", "--yes") == {"done": False, "reports": {}, "deleted": {}}
     assert said("invite", "other", "--count", "3", "--dry-run")["done"] is False
     links = said("invite", "other", "--count", "3")["links"]
     assert len({link.removeprefix(f"{URL}/s/other#invitation=") for link in links}) == 3

@@ -11,12 +11,12 @@ import pytest
 from selenium.webdriver.support.ui import WebDriverWait
 
 from collector.bounding import REST, CostBoundCache
-from collector.operator.retention import delete_study
 from collector.views import page
 from collector.views.operating import status
 from schemas import Study
 from tests import studies
 from tests.collector.answered import basic
+from tests.kit.deleting import delete_study
 from tests.portable import chromium
 
 WAIT_SECONDS = 30

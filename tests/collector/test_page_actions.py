@@ -9,9 +9,9 @@ from datetime import timedelta
 import pytest
 
 from collector.operator import acting, stated_retention
-from collector.operator.retention import delete_reports
 from collector.views.page import COOKIE
 from tests.collector.conftest import INVITATION_KEY, TOKEN
+from tests.kit.deleting import delete_reports
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ import pytest
 from sqlalchemy import text
 
 from collector.operator import retention
-from collector.operator.retention import delete_reports, delete_study
 from collector.reports.running_summary import recount
 from collector.storage.database import Database
 from collector.storage.partitions import partition_names
+from tests.kit.deleting import delete_reports, delete_study
 
 
 @pytest.fixture

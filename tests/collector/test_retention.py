@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import text
 
 from collector.logs import JsonLines
-from collector.operator import retention
+from collector.operator import acting, retention
 from collector.operator.days import Days
 from collector.reports.running_summary import build_sums
 from collector.storage.audit_log import entries
@@ -121,22 +121,71 @@ def test_an_operator_sees_what_is_overdue_and_deletes_it(asked, kept, make_repor
     at("status", "closing")
     assert f"3 reports of version 1 are kept until {last} and no longer" in capsys.readouterr().out
     kept.day += A_DAY
-    at("retention", "list")
-    assert lines(capsys) == [
-        f"closing\tversion 1\t30 days, until {last}\t3 kept\t3 overdue",
-        "rolling\tversion 1\t30 days, after each one's day\t0 kept\t0 overdue",
-    ]
+    at("status", "closing")
+    assert f"retention\tversion 1\t30 days, until {last}\t3 kept\t3 overdue" in lines(capsys)
     with raises(InputError, "options.needs_yes", "deleting", "closing"):
-        at("retention", "run")
-    at("retention", "run", "--dry-run")
+        at("expire")
+    at("expire", "--dry-run")
     assert lines(capsys) == [f"would delete 3 reports of closing at {URL}"]
     with raises(InputError, "admin.no_stated_retention", "habits"):
-        at("retention", "run", "habits", "--yes")
-    at("retention", "run", "--yes")
+        at("expire", "habits", "--yes")
+    at("expire", "--yes")
     assert lines(capsys) == ["3 reports of closing deleted"]
-    at("retention", "run", "--yes")
+    at("expire", "--yes")
     assert lines(capsys) == [f"nothing is overdue at {URL}"]
     assert reports(kept)["closing"] == 0
+
+
+def test_reports_from_before_a_day_are_deleted(asked, kept, study, make_report, capsys, monkeypatch):  # noqa: F811
+    asked(kept)
+    monkeypatch.setattr(retention, "REPORTS_AT_ONCE", 4)
+    monkeypatch.setattr(acting, "MOST_AT_ONCE", 6)
+    send(kept, make_report, "habits", 10)
+    kept.day += A_DAY
+    last = make_report(study)
+    kept.put(last)
+    expire = ["expire", "habits", "--before", kept.day.isoformat()]
+    with raises(InputError, "options.needs_yes", "10", "habits"):
+        at(*expire)
+    at(*expire, "--dry-run")
+    assert lines(capsys) == [f"would delete 10 reports of habits at {URL}"]
+    at(*expire, "--yes")
+    assert lines(capsys) == ["10 reports of habits deleted"]
+    assert kept.exported() == [last]
+    with kept.collector.database.read() as session:
+        found = [entry for entry in entries(session, 100) if entry.action == "expire"]
+    assert [(entry.key, entry.study) for entry in found] == [("(token)", "habits")]
+
+
+def test_expire_refuses_a_day_to_come_no_day_and_no_study(asked, kept, make_report):  # noqa: F811
+    asked(kept)
+    send(kept, make_report, "habits")
+    tomorrow = (kept.day + A_DAY).isoformat()
+    with pytest.raises(LdpkitError, match="still to come"):
+        at("expire", "habits", "--before", tomorrow, "--yes")
+    with raises(InputError, "options.wrong_day", "June"):
+        at("expire", "habits", "--before", "June", "--yes")
+    with raises(InputError, "admin.expire_without_study"):
+        at("expire", "--before", "2026-06-01", "--yes")
+    with pytest.raises(LdpkitError, match="nosuch"):
+        at("expire", "nosuch", "--before", "2026-06-01", "--yes")
+    assert reports(kept)["habits"] == 1
+
+
+def test_a_study_is_deleted_for_good(asked, kept, make_report, capsys, monkeypatch):  # noqa: F811
+    asked(kept)
+    monkeypatch.setattr(acting, "MOST_AT_ONCE", 2)
+    monkeypatch.setattr(retention, "REPORTS_AT_ONCE", 2)
+    send(kept, make_report, "habits", 5)
+    with raises(InputError, "options.needs_yes", "5", "habits"):
+        at("delete", "habits")
+    at("delete", "habits", "--dry-run")
+    assert lines(capsys) == [f"would delete 5 reports of habits at {URL}, and close it for good"]
+    at("delete", "habits", "--yes")
+    assert lines(capsys) == ["5 reports of habits deleted, and the study closed for good"]
+    assert kept.exported() == []
+    at("status", "habits", "--json")
+    assert json.loads(capsys.readouterr().out)["state"] == "deleted"
 
 
 def test_the_first_reports_to_go_are_told_a_week_ahead(asked, kept, make_report, capsys):  # noqa: F811
@@ -166,16 +215,16 @@ def test_a_study_that_keeps_reports_for_very_long_says_nothing_of_it(kept, make_
 
 
 def test_a_study_that_cannot_be_touched_keeps_an_operator_from_no_other(asked, kept, make_report, capsys):  # noqa: F811
-    """`retention run` ended with the first study that failed: no run ever came to those behind it."""
+    """`expire` ended with the first study that failed: no run ever came to those behind it."""
     asked(kept)
     for study_id in ("closing", "rolling"):
         send(kept, make_report, study_id)
     kept.day += timedelta(40)
     with kept.collector.database.write() as session:
         session.execute(text("UPDATE sums SET sums = :one WHERE study = 2"), {"one": bytes(8)})
-    with raises(TransferError, "admin.overdue_not_deleted", "closing"):
-        at("retention", "run", "--yes", "--json")
-    said = {"done": False, "overdue": {"closing": 1, "rolling": 1}, "deleted": {"rolling": 1}}
+    with raises(TransferError, "admin.not_all_deleted", "closing"):
+        at("expire", "--yes", "--json")
+    said = {"done": False, "reports": {"closing": 1, "rolling": 1}, "deleted": {"rolling": 1}}
     assert json.loads(capsys.readouterr().out) == said
     assert reports(kept) == {"closing": 1, "habits": 0, "rolling": 0}
 
@@ -189,8 +238,8 @@ def test_a_key_deletes_in_its_own_studies_alone(kept, make_report):
     ann = {"Authorization": f"Bearer {key}"}
     listed = kept.client.get("/v1/retention", headers=ann).get_json()["retention"]
     assert [one["study"] for one in listed] == ["rolling"]
-    assert kept.client.post("/v1/studies/closing/retention", headers=ann).status_code == 403
-    answer = kept.client.post("/v1/studies/rolling/retention", headers=ann)
+    assert kept.client.post("/v1/studies/closing/expire", json={}, headers=ann).status_code == 403
+    answer = kept.client.post("/v1/studies/rolling/expire", json={}, headers=ann)
     assert answer.get_json() == {"id": "rolling", "deleted": 1, "complete": True}
 
 
@@ -201,8 +250,8 @@ def test_a_wrong_clock_deletes_nothing(asked, kept, make_report, caplog):  # noq
     right = kept.day
     kept.day += timedelta(3 * 366)
     Days(kept.collector).look()
-    with raises(LdpkitError, "admin.overdue_not_deleted"):
-        at("retention", "run", "--yes")
+    with raises(LdpkitError, "admin.not_all_deleted"):
+        at("expire", "--yes")
     assert reports(kept)["closing"] == 1
     kept.day = right + timedelta(100)
     days = Days(kept.collector)

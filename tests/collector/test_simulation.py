@@ -16,11 +16,11 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from collector.operator.retention import delete_reports
 from collector.reports import paging as exporting
 from summaries import Summary, summarize
 from tests.collector.answered import AwayError
 from tests.collector.conftest import TODAY, Harness, build_report, build_study
+from tests.kit.deleting import delete_reports
 
 EXAMPLES = {"sqlite": 8, "postgresql": 4}
 STEPS = 40

@@ -9,7 +9,6 @@ from threading import get_ident
 
 import pytest
 
-from collector.operator.retention import delete_reports, delete_study
 from collector.reports import rules, running_summary
 from collector.storage import sums
 from ldp_client import mechanism_for
@@ -19,6 +18,7 @@ from summaries.reductions import REDUCTIONS
 from summaries.reductions.choice import SUPPORTS
 from tests.collector.answered import problem
 from tests.collector.conftest import TODAY, Harness
+from tests.kit.deleting import delete_reports, delete_study
 
 MANY = [f"choice {number}" for number in range(8200)]
 WIDE = {

@@ -196,7 +196,7 @@ def test_a_withdrawn_report_leaves_its_token_spent(open_one, tokened, make_repor
 
 
 def test_a_study_that_is_deleted_forgets_its_tokens(open_one, tokened, make_report):
-    from collector.operator.retention import delete_reports, delete_study
+    from tests.kit.deleting import delete_reports, delete_study
 
     put(open_one, make_report(tokened), token_of(tokened))
     database = Database(str(open_one.collector.database.url), 1)

@@ -45,10 +45,12 @@ ANSWERS = {
     "POST /v1/studies":                           "401 401 401 403 200 200 403 403 200 200",
     f"POST {STUDY}/close":                        "401 401 401 403 200 200 403 403 200 200",
     f"POST {STUDY}/open":                         "401 401 401 403 200 200 403 403 200 200",
-    f"POST {STUDY}/retention":                    "401 401 401 403 403 200 403 403 200 200",
+    f"POST {STUDY}/expire":                       "401 401 401 403 403 200 403 403 200 200",
     f"GET {DO}/invite":                           "401 401 401 403 403 200 403 403 200 200",
     f"POST {DO}/invite":                          "401 401 401 403 403 200 403 403 200 200",
     f"POST {STUDY}/invitations":                  "401 401 401 403 403 200 403 403 200 200",
+    # Last, as no report is taken after it.
+    f"DELETE {STUDY}":                            "401 401 401 403 403 200 403 403 200 200",
 }
 # fmt: on
 # What needs no key is answered alike to all; that address of a file, a signature and a gateway are absent.
@@ -66,6 +68,7 @@ BODIES: dict[str, Callable[[str], Any]] = {
     "POST /v1/studies": lambda _kind: build_study().document,
     f"POST {STUDY}/invitations": lambda _kind: {"count": 1},
     "POST /v1/keys": lambda kind: {"name": f"new-{kind}", "role": "read"},
+    f"POST {STUDY}/expire": lambda _kind: {},
     f"POST {STUDY}/reports": lambda _kind: {"reports": []},
 }
 # What the operator's page can do to a study.
@@ -92,7 +95,11 @@ def requests_of(harness: Harness) -> list[str]:
         for method in sorted((rule.methods or set()) - {"HEAD", "OPTIONS"}):
             actions = ACTIONS if "<action>" in rule.rule else ("",)
             made += [f"{method} {rule.rule.replace('<action>', action)}" for action in actions]
-    return sorted(made, key=lambda request: ("invit" in request, "report_id" not in request, request))
+
+    def place(request: str) -> tuple[bool, bool, bool, str]:
+        return request == f"DELETE {STUDY}", "invit" in request, "report_id" not in request, request
+
+    return sorted(made, key=place)
 
 
 def status_of(harness: Harness, request: str, kind: str, word: str) -> int:

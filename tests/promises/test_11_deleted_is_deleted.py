@@ -64,7 +64,7 @@ def delete(harness: Harness, way: str, reports: list[Report]) -> list[Report]:
         assert main(["admin", "delete-study", "habits", "--yes", "--database", url]) == 0
         return reports
     harness.day += timedelta(40)
-    response = harness.client.post("/v1/studies/habits/retention", headers=harness.operator)
+    response = harness.client.post("/v1/studies/habits/expire", json={}, headers=harness.operator)
     assert response.get_json()["deleted"] == len(reports)
     return reports
 
