@@ -48,15 +48,10 @@ export async function openLedger(name) {
 
 const open = (name) =>
   new Promise((resolve, reject) => {
-    // 3: reports that leave in batches. Who knows 2 alone would send them at once, with their invitation.
-    const layout = 3;
-    const request = indexedDB.open(name, layout);
-    request.onupgradeneeded = ({ oldVersion }) => {
-      // An older layout is not forgotten: that it was answered has to be known.
-      if (oldVersion === layout - 1) return;
-      if (oldVersion) request.transaction.abort();
-      else request.result.createObjectStore(STORE).put({ spent: [], permanent: [], reports: [] }, KEY);
-    };
+    // One layout, which is version 1: a later one fails to open, and answers nothing.
+    const request = indexedDB.open(name, 1);
+    request.onupgradeneeded = () =>
+      request.result.createObjectStore(STORE).put({ spent: [], permanent: [], reports: [] }, KEY);
     request.onsuccess = () => resolve(request.result);
     request.onerror = () => reject(request.error);
   });

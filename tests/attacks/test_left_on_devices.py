@@ -8,9 +8,7 @@ browser's own files until it rewrites them.
 import json
 import os
 import re
-import sqlite3
 import subprocess
-import zlib
 
 import pytest
 
@@ -26,7 +24,6 @@ OTHERS = [{**one, "mechanism": {**one["mechanism"], "epsilon": "0.1"}} for one i
 STUDY = studies.document(studies.MEMOIZED, *OTHERS)
 INVITATION = "INVITATION-OF-ANNA"
 ANSWER = ["answer", {"habit": "yes", **{one["id"]: "no" for one in OTHERS}}, INVITATION]
-EMPTY = '{"spent":[],"permanent":[],"reports":[]}'
 
 
 def live(kind, file, *steps, **environment):
@@ -82,19 +79,6 @@ def test_what_was_withdrawn_is_wiped_from_the_file(kind, tmp_path):
     _, report = live(kind, file, ANSWER, ["report"])
     assert len(left_of(report, file)) == 4
     assert live(kind, file, ["consent"], ["withdraw"]) == ["queued", 0]
-    assert left_of(report, file) == []
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_what_an_earlier_release_left_in_the_file_is_wiped_when_it_is_opened(kind, tmp_path):
-    file = tmp_path / "kept.db"
-    _, report = live(kind, file, ANSWER, ["report"])
-    with sqlite3.connect(file) as database:
-        memory = (EMPTY, zlib.crc32(EMPTY.encode()))
-        database.execute("PRAGMA secure_delete = OFF")
-        database.execute("UPDATE ldpkit_ledger SET layout = 2, memory = ?, sum = ?", memory)
-    assert left_of(report, file)
-    assert live(kind, file, ["report"]) == [None]
     assert left_of(report, file) == []
 
 

@@ -120,9 +120,8 @@ def test_reloads_mid_way_never_give_a_second_report(page):
         assert len(set(seen)) <= 1
 
 
-@pytest.mark.parametrize("layout", [1, 99])
-def test_a_ledger_of_another_layout_is_left_alone(page, layout):
-    """Of an older one too: to forget it would be to answer again."""
+def test_a_ledger_of_another_layout_is_left_alone(page):
+    """To forget it would be to answer again."""
     other = """
     await new Promise((resolve) => {
       const request = indexedDB.open("ldpkit", args[0]);
@@ -132,7 +131,7 @@ def test_a_ledger_of_another_layout_is_left_alone(page, layout):
     const found = (await indexedDB.databases()).find(({ name }) => name === "ldpkit").version;
     return [code, found];
     """
-    assert run(page, other, layout) == ["ledger", layout]
+    assert run(page, other, 99) == ["ledger", 99]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ import json
 import sqlite3
 import subprocess
 import time
-import zlib
 
 import pytest
 
@@ -129,8 +128,7 @@ def check_whole(file, said):
 
 DAMAGE = {
     "no row": "DELETE FROM ldpkit_ledger",
-    "another layout": "UPDATE ldpkit_ledger SET layout = 4",
-    "an older layout": "UPDATE ldpkit_ledger SET layout = 1",
+    "another layout": "UPDATE ldpkit_ledger SET layout = 2",
     "another study": "UPDATE ldpkit_ledger SET memory = replace(memory, 'survey', 'survez')",
     "another cost": """UPDATE ldpkit_ledger SET memory = replace(memory, 'er":"1', 'er":"0')""",
     "no checksum": "UPDATE ldpkit_ledger SET sum = NULL",
@@ -168,19 +166,6 @@ def test_an_empty_file_has_lost_what_was_answered(node, tmp_path):
     (tmp_path / "0.db").write_bytes(b"")
     assert refused(tmp_path, "ledger: the file is empty: what was answered is lost")
     assert (tmp_path / "0.db").read_bytes() == b""
-
-
-def test_what_an_earlier_release_kept_is_read_once_and_has_a_checksum_then(node, tmp_path):
-    body = answer_on(node, tmp_path)
-    with sqlite3.connect(tmp_path / "0.db") as database:
-        database.executescript(
-            "ALTER TABLE ldpkit_ledger DROP COLUMN sum; UPDATE ldpkit_ledger SET layout = 1"
-        )
-    assert answer_on(node, tmp_path) == "answered"
-    with sqlite3.connect(tmp_path / "0.db") as database:
-        ((layout, memory, checksum),) = database.execute("SELECT * FROM ldpkit_ledger").fetchall()
-    assert (layout, checksum) == (3, zlib.crc32(memory.encode()))
-    assert json.loads(memory)["reports"][0]["body"] == body
 
 
 def test_what_is_no_database_is_left_alone(tmp_path):
