@@ -21,7 +21,6 @@ from sqlalchemy.exc import OperationalError
 from collector.storage.database import Database, one_line
 from collector.storage.models import Base, UpkeepRow
 from collector.storage.partitions import PARENT, partition_names
-from collector.storage.room import Room, is_of_files
 from ldp_client.documents.errors import LdpkitError
 
 if TYPE_CHECKING:
@@ -33,6 +32,8 @@ TRY_SECONDS = 0.1
 # While a table's new file waits for a reader of the old one, everybody behind waits too.
 LOCK_MILLISECONDS = 500
 LOCK_NOT_AVAILABLE = "55P03"
+# Of an SQLite error's code: its kind; and the kinds of a file that cannot be made or written, or has no room.
+KIND, OF_FILES = 0xFF, (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
 STILL_READ = "another program, such as a backup, reads the database as it was; let it end"
 NOT_OURS = "this role may not vacuum every table; tables have to belong to it"
 
@@ -83,20 +84,20 @@ def rewrite_files(
 
 
 def _write_file(connection: sqlite3.Connection, file: Path) -> None:
-    """SQLite's file, written anew. Raises UnfinishedError, where there is no room before that is begun."""
-    room = Room(file, connection)
+    """SQLite's file, written anew. Raises UnfinishedError where there is no room."""
     try:
         # Else pages that wait in the log would take room beside those that are written now; readers may stay.
         connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
-        if doubt := room.doubt():
-            raise UnfinishedError(doubt)
         connection.execute("VACUUM")
     except sqlite3.Error as error:
         # Uploads need the room that a new file, half written, takes in the log.
         with suppress(sqlite3.Error):
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        if is_of_files(error):
-            raise UnfinishedError(room.why(error)) from error
+        if error.sqlite_errorcode & KIND in OF_FILES:
+            advice = (
+                f"make room in {file.parent} and in its temporary folder, or name another as SQLITE_TMPDIR"
+            )
+            raise UnfinishedError(f"SQLite cannot write its new file ({error}): {advice}") from error
         raise
     _empty_log(connection)
 
