@@ -128,7 +128,7 @@ class Collector:
         metrics = Metrics()
         patience = settings.database_timeout
         writer = Writer(store, database.act, MOST_QUEUED, metrics.observe_commit, patience)
-        limits = UploadLimits(settings.upload_rate, settings.study_rate)
+        limits = UploadLimits(settings.upload_rate)
         deletions = Deletions(settings.deletion_rate, metrics)
         token_hash = None if settings.token is None else hash_key(settings.token)
         counts = _cached(database, overviews.study_overviews), _cached(database, overviews.arrivals)

@@ -49,8 +49,9 @@ class Settings:
     one, only keys made with `ldpkit admin` can. body_limit: largest request body, in bytes, as sent
     and inflated. busy_timeout: how long a write waits for a locked database, in seconds. database_timeout:
     how long a request waits for the database in all.
-    late_days: how many days after a study closes its reports are still taken. upload_rate, study_rate:
-    reports a second that one process takes in all and for each study, 0 for as many as it can.
+    late_days: how many days after a study closes its reports are still taken. upload_rate:
+    reports a second that one process takes, half of them for one study where others send too; 0 for as many
+    as it can.
     deletion_rate: deletions a second that one process makes, 0 for as many as it can. invitation_key: a
     secret that hides in the database which invitation was used for which report; the same in all processes
     of a database. signing_keys: a file
@@ -68,7 +69,6 @@ class Settings:
     database_timeout: float = 5.0
     late_days: int = 7
     upload_rate: float = 0.0
-    study_rate: float = 0.0
     deletion_rate: float = 100.0
     invitation_key: str | None = None
     signing_keys: str | None = None
@@ -100,7 +100,7 @@ class Settings:
                 f"setting log: must be one of {', '.join(LOG_FORMS)}, is {self.log[:64]!r}",
                 code="settings.unknown_log_form",
             )
-        rates = ("upload_rate", "study_rate", "deletion_rate")
+        rates = ("upload_rate", "deletion_rate")
         for name in ("busy_timeout", "database_timeout", "late_days", *rates):
             value = getattr(self, name)
             if not isfinite(value) or value < 0:

@@ -45,6 +45,12 @@ class TokenBucket:
                 self._promised += reports if reports > 1 else 0
             return max(0.0, min(missing, self._most - self._least) / self._rate)
 
+    def has_spare(self) -> bool:
+        """Whether more than half is left."""
+        with self._lock:
+            self._fill()
+            return self._tokens > self._most / 2
+
     def settle(self, reports: int, stored: int) -> None:
         """Take the tokens of those that were stored, of so many that were let in."""
         if self._rate == 0:
@@ -67,14 +73,15 @@ class Stored:
 
 
 class UploadLimits:
-    """The limits of one process: on uploads as a whole, and on those for each study."""
+    """The limits of one process: on uploads as a whole, of which one study has half.
 
-    def __init__(
-        self, upload_rate: float, study_rate: float, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self.unlimited = not (upload_rate or study_rate)
+    Beyond its half a study gets what others leave: while more than half of the whole allowance is left.
+    """
+
+    def __init__(self, upload_rate: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self.unlimited = not upload_rate
         self._all = TokenBucket(upload_rate, clock)
-        self._study_rate = study_rate
+        self._study_rate = upload_rate / 2
         self._clock = clock
         self._studies: dict[str, TokenBucket] = {}
 
@@ -82,7 +89,7 @@ class UploadLimits:
         """Raises ProblemError where not even one report would be let in, before anything is spent on it."""
         study = self._studies.get(study_id)
         if not self.unlimited and study is not None:
-            _refuse_for(study.let_in(1) or self._all.let_in(1))
+            _refuse_for(0 if self._all.has_spare() else study.let_in(1) or self._all.let_in(1))
 
     @contextmanager
     def letting_in(self, study_id: str, reports: int) -> Iterator[Stored]:
@@ -90,7 +97,9 @@ class UploadLimits:
         study = self._studies.get(study_id)
         if study is None:
             study = self._studies.setdefault(study_id, TokenBucket(self._study_rate, self._clock))
-        _refuse_for(study.let_in(reports))
+        beyond = study.let_in(reports)
+        if beyond and not self._all.has_spare():
+            _refuse_for(beyond)
         stored = Stored()
         try:
             _refuse_for(self._all.let_in(reports))
@@ -99,7 +108,8 @@ class UploadLimits:
             finally:
                 self._all.settle(reports, stored.count)
         finally:
-            study.settle(reports, stored.count)
+            # What is beyond its share was promised nothing.
+            study.settle(1 if beyond else reports, stored.count)
 
 
 def _refuse_for(seconds: float) -> None:

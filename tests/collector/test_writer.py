@@ -209,7 +209,7 @@ def take(limits, study, reports):
 
 
 def test_one_study_cannot_use_up_another():
-    limits = UploadLimits(0.0, 1.0, Clock())
+    limits = UploadLimits(2.0, Clock())
     take(limits, "a", 10)
     with raises(ProblemError, "too-many-reports") as caught:
         take(limits, "a", 1)
@@ -219,20 +219,29 @@ def test_one_study_cannot_use_up_another():
     take(limits, "b", 10)
 
 
+def test_one_study_gets_what_others_leave():
+    clock = Clock()
+    limits = UploadLimits(2.0, clock)
+    for _ in range(4):
+        take(limits, "a", 10)
+        clock.now += 6.0
+    take(limits, "b", 10)
+
+
 def test_what_others_send_uses_up_nothing_of_a_study():
     clock = Clock()
-    limits = UploadLimits(10.0, 1.0, clock)
-    for study in "bcdefghijk":
+    limits = UploadLimits(2.0, clock)
+    for study in "bc":
         take(limits, study, 10)
     for _ in range(5):
         with raises(ProblemError, "too-many-reports"):
             take(limits, "a", 10)
-    clock.now += 1.0
+    clock.now += 5.0
     take(limits, "a", 10)
 
 
 def test_an_upload_that_fails_takes_no_tokens():
-    limits = UploadLimits(1.0, 1.0, Clock())
+    limits = UploadLimits(2.0, Clock())
     for _ in range(3):
         with pytest.raises(OSError, match="no disk"), limits.letting_in("a", 10):
             raise OSError("no disk")

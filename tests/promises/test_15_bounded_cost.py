@@ -87,11 +87,11 @@ def test_a_planted_check_of_all_wrong_members_is_found(harness: Harness, monkeyp
 
 def others_stopped(make: Callable[..., Harness]) -> list[str]:
     """What one study, or one member of a batch, does to others."""
-    harness = make("others.sqlite3", study_rate=0.001)
+    harness = make("others.sqlite3", upload_rate=0.5)
     study, other = build_study(), build_study(id="other")
     assert [harness.publish(version).status_code for version in (study, other)] == [201, 201]
-    flood = [harness.put(build_report(study)).status_code for _ in range(3)]
-    wrong = [f"a flood of one study is answered {flood}"] if flood != [201, 429, 429] else []
+    flood = [harness.put(build_report(study)).status_code for _ in range(12)]
+    wrong = [f"a flood of one study is answered {flood}"] if set(flood) != {201, 429} else []
     status = harness.put(build_report(other)).status_code
     wrong += [f"the other study is answered {status}"] if status != 201 else []
     calm = make("calm.sqlite3")
