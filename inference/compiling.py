@@ -61,9 +61,9 @@ def _writable(folder: Path) -> bool:
 
 Options = dict[str, str | bool]
 
-# XLA's older way to compile what it fuses takes half the time, and what comes of it runs as fast. Tests lower
-# JAX's own level: a sampler's step runs so often that it then takes twice as long, so it is stated here.
-_QUICK: Options = {"xla_cpu_use_fusion_emitters": False, "xla_backend_optimization_level": "2"}
+# XLA's older way to compile what it fuses takes half the time, and what comes of it runs as fast. The level
+# is JAX's own, stated because tests lower that: a sampler's step runs so often that it would take longer.
+_QUICK: Options = {"xla_cpu_use_fusion_emitters": False, "xla_backend_optimization_level": "3"}
 # What runs once is compiled in a third of the time and then runs a few times slower.
 _RUNS_ONCE: Options = {"xla_backend_optimization_level": "0"}
 _COMPILERS = ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="ldpkit-compile")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from collector.operator.access_commands import day_of
@@ -42,12 +41,10 @@ def add_deleting_commands(subparsers: argparse._SubParsersAction[argparse.Argume
 
 def run_expire(arguments: argparse.Namespace) -> int:
     """ldpkit expire [STUDY_ID] [--before YYYY-MM-DD] (--yes | --dry-run) [--json]"""
-    before = None if arguments.before is None else day_of("--before", arguments.before).isoformat()
+    before = _day_before(arguments)
     collector = collector_of(arguments, "deleting reports")
     if before is None:
         reports = _overdue(collector.retention(), arguments.study)
-    elif arguments.study is None:
-        raise UsageError("--before needs a STUDY_ID", code="admin.expire_without_study")
     else:
         days = collector.status(arguments.study)["by_day"]
         reports = {arguments.study: sum(day["reports"] for day in days if day["day"] < before)}
@@ -59,13 +56,33 @@ def run_expire(arguments: argparse.Namespace) -> int:
         show(found, arguments.json, lambda _: [f"{said} at {collector.url}"])
         return 0
     require_yes(arguments, f"deleting {what} at {collector.url}, with their part of the summaries,")
-    return _delete_each(collector, partial(collector.expire, before=before), reports, arguments.json)
+    if before is None:
+        return _delete_each(collector, reports, arguments.json)
+    deleted = {arguments.study: collector.expire(arguments.study, before)}
+    lines = [f"{counted(number, 'report')} of {study} deleted" for study, number in deleted.items()]
+    show({"done": True, "reports": reports, "deleted": deleted}, arguments.json, lambda _: lines)
+    return 0
 
 
-def _delete_each(
-    collector: RemoteCollector, delete: Callable[[str], int], reports: Mapping[str, int], as_json: bool
-) -> int:
-    """Delete what is to go of each study. Raises TransferError where the collector could not, at the end."""
+def _day_before(arguments: argparse.Namespace) -> str | None:
+    """What --before says. Raises UsageError for a day to come, and without a study."""
+    from collector.storage.upkeep import utc_today
+
+    if arguments.before is None:
+        return None
+    before = day_of("--before", arguments.before)
+    if arguments.study is None:
+        raise UsageError("--before needs a STUDY_ID", code="admin.expire_without_study")
+    if before > utc_today():
+        raise UsageError(
+            f"--before {before} is still to come: today's reports would go too; see ldpkit delete",
+            code="admin.expire_in_future",
+        )
+    return before.isoformat()
+
+
+def _delete_each(collector: RemoteCollector, reports: Mapping[str, int], as_json: bool) -> int:
+    """Delete what is overdue of each study. Raises TransferError at the end where the collector could not."""
     from collector.remote.client import PassingError, RefusalError
 
     deleted: dict[str, int] = {}
@@ -73,7 +90,7 @@ def _delete_each(
     try:
         for study in reports:
             try:
-                deleted[study] = delete(study)
+                deleted[study] = collector.expire(study)
             except (PassingError, RefusalError) as error:
                 if error.status is None:
                     raise

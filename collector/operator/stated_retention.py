@@ -111,7 +111,7 @@ def _begin(session: Session, kept: Kept, today: date, by: str) -> bool:
         )
         return False
     what = f"version {kept.version}, kept for {counted(kept.days, 'day')}: "
-    # Of a server's processes each deletes what it finds, and one has said how much there was.
-    if by != audit_log.BY_SERVER or not audit_log.is_said_today(session, by, ACTION, kept.study, what):
+    # Whoever deletes in several parts, as a server's processes do, has said at first how much there was.
+    if not audit_log.is_said_today(session, by, ACTION, kept.study, what):
         audit_log.record(session, by, ACTION, kept.study, what + counted(number, "report"))
     return True

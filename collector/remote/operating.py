@@ -124,7 +124,15 @@ class RemoteCollector:
     def _delete(self, method: str, path: str, body: bytes | None) -> int:
         deleted: int = 0
         for _ in range(MOST_REQUESTS):
-            now, complete = self._json(method, path, _deleted, body)
+            try:
+                now, complete = self._json(method, path, _deleted, body)
+            except TransferError as error:
+                if deleted:
+                    raise TransferError(
+                        f"{deleted} reports were deleted, and not all: {error}; run it again",
+                        code="server.deleted_in_part",
+                    ) from error
+                raise
             deleted += now
             if complete:
                 return deleted

@@ -64,16 +64,16 @@ class Levels:
         steps = (height[..., np.asarray(after)] - height[..., np.asarray(before)]) * ratio
         return STEEPEST * numpy.tanh(steps / STEEPEST)
 
-    def within(self, shares: Any, numpy: Any = np) -> tuple[Any, Any]:
+    def within(self, shares: Array) -> tuple[Array, Array]:
         """Mean and variance of the number within each bin, (..., k), scaled."""
-        steep = self.steepness(shares, numpy)[..., None]
-        nodes, weights = numpy.asarray(NODES), numpy.asarray(WEIGHTS)
-        weight = weights * numpy.exp(steep * nodes - abs(steep))
+        steep = self.steepness(shares, jnp)[..., None]
+        nodes, weights = jnp.asarray(NODES), jnp.asarray(WEIGHTS)
+        weight = weights * jnp.exp(steep * nodes - abs(steep))
         weight = weight / weight.sum(axis=-1, keepdims=True)
         mean = (weight * nodes).sum(axis=-1)
         variance = (weight * nodes**2).sum(axis=-1) - mean**2
-        half = numpy.asarray(self.half)
-        return numpy.asarray(self.middle) + half * mean, half**2 * variance
+        half = jnp.asarray(self.half)
+        return jnp.asarray(self.middle) + half * mean, half**2 * variance
 
 
 def _ends(field: Field) -> Values:
@@ -165,7 +165,7 @@ def _columns(field: Levels, shares: Array) -> tuple[Array, Array | None]:
     """What the line adds up at each level, (k, s), and of a number its variance there, (k,)."""
     if not len(field.ends):
         return jnp.asarray(field.columns), None
-    mean, variance = field.within(shares, jnp)
+    mean, variance = field.within(shares)
     return mean[:, None], variance
 
 

@@ -121,5 +121,5 @@ def level_parameters(question: Question, mechanism: SampledProducts, draws: Draw
 def bins_of(field: Field) -> list[str]:
     """A number's bins as words, from bound to bound."""
     assert field.bounds is not None
-    ends = [f"{float(end):g}" for end in (field.bounds[0], *field.cuts, field.bounds[1])]
+    ends = [f"{float(end):.15g}" for end in (field.bounds[0], *field.cuts, field.bounds[1])]
     return [f"{low} to {high}" for low, high in pairwise(ends)]

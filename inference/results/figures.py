@@ -89,7 +89,7 @@ def to_svg(figure: Figure) -> str:
     _save(figure, buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     text = buffer.getvalue()
     # Ids such as axes_1 would come again in each figure of a page; those of clips and markers are hashes.
-    text = re.sub(r' id="[\w.]+_\d+"', "", text[text.index("<svg") :])
+    text = re.sub(r'(<\w+) id="[\w.]+_\d+"', r"\1", text[text.index("<svg") :])
     return text.replace(f"'{FONT}'", f"'{FONT}', Verdana, sans-serif")
 
 

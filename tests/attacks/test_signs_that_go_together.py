@@ -56,6 +56,14 @@ class OneSignFlips(OneRounding):
         return 2 * (coin >= self.threshold)
 
 
+class Rare(SampledProducts):
+    """Never the last block, but the one before it."""
+
+    def randomise(self, quantised, random):
+        told = super().randomise(quantised, random)[0]
+        return bytes([told - 4 if told // 4 == len(self.blocks) - 1 else told])
+
+
 def reports(kind):
     mechanism = kind(QUESTION)
     random = np.random.default_rng(7).bytes
@@ -71,6 +79,10 @@ def failed(kind):
 @pytest.mark.parametrize("kind", [OneRounding, ACoinEach, OneSignFlips])
 def test_signs_that_go_together_too_much_are_found(kind):
     assert LAW in failed(kind)
+
+
+def test_a_block_that_never_comes_is_found():
+    assert "every product comes as often as belongs" in failed(Rare)
 
 
 def test_the_real_ones_pass():

@@ -171,6 +171,10 @@ def test_a_secure_sum_tells_a_number_without_a_law():
     assert draws["mean"].mean() == pytest.approx(np.clip(answers, 0, 12).mean(), abs=4 * draws["mean"].std())
     assert draws["mean"].std() < 0.4
     assert free.TWO_MOMENTS not in model.notes
+    del mechanism["cells"]
+    sums = Study({**studies.document({**NO_MODEL, "mechanism": mechanism}), "route": ROUTE}).questions[0]
+    total = exact_total(sums, mechanism_for(sums), answers, True)
+    assert free.TWO_MOMENTS in model_for(sums, QuestionSummary(1000, noisy_total(total, 1000, random))).notes
 
 
 def test_no_truth_of_it_can_be_set():

@@ -14,7 +14,6 @@ const later = (value) => value;
 const sampled = {
   ...record,
   fields: { features: listOf((one, path) => (isLeveled(one) ? one : field(one, path)), 1, 128, "id"), response: field },
-  // Read later, with the features.
 };
 
 /** Which of the products of (1, features…, response), and its sign: the true one with probability T / 2**32. */
