@@ -12,7 +12,7 @@ from scipy import integrate, stats
 
 from inference.likelihoods import ClippedExponential, ClippedNormal, clipped
 from inference.likelihoods.numbers.totals import NoisyCounts, NoisyMoments, cell_masses, signed_moments
-from inference.models import choice, model_for
+from inference.models import choice, marginals, model_for
 from ldp_client import mechanism_for
 from ldp_client.core.noise_levels import NOISE_BITS
 from ldp_client.core.randomness import NotForRealAnswers
@@ -20,6 +20,9 @@ from schemas import Study
 from summaries import QuestionSummary
 from tests.inference.simulation import (
     box,
+    posterior_draws,
+    seeded,
+    times_covered,
     times_covered_on_grid,
     triangle,
 )
@@ -183,7 +186,60 @@ def test_intervals_contain_the_truth_as_often_as_they_say(name):
 
 
 # Bounds that cut one field on both sides, and are far too wide for the other.
-FEWER, FAULTY = 250, 20
+FIELDS = {"age": ("0", "10"), "rate": ("-20", "20")}
+SPREAD = {"mean[age]": 7.0, "sd[age]": 4.0, "mean[rate]": 1.0, "sd[rate]": 3.0}
+FEWER, SOUND, FAULTY = 250, 40, 20
+
+
+def marginals_study(epsilon="0.5"):
+    document = build_study("spread", clients=FEWER, tolerate=10).document
+    asked = document["questions"][0]
+    feature, response = ({"id": name, "bounds": list(bounds)} for name, bounds in FIELDS.items())
+    stated = {**asked["mechanism"], "epsilon": epsilon}
+    question = {**asked, "features": [feature], "response": response, "mechanism": stated}
+    return Study({**document, "questions": [question]})
+
+
+def device_sum(mechanism, random):
+    """The sum of what so many devices really compute, as the nodes would find it."""
+    age, rate = random.normal(7, 4, FEWER), random.normal(1, 3, FEWER)
+    records = [{"age": a, "rate": r} for a, r in zip(age.tolist(), rate.tolist())]
+    source = seeded(records)
+    payloads = [mechanism.noisy_vector(mechanism.quantise(record), source) for record in records]
+    return QuestionSummary(FEWER, np.frombuffer(b"".join(payloads), "<i8").reshape(FEWER, -1).sum(axis=0))
+
+
+@pytest.fixture(scope="module")
+def marginal_sums():
+    question = marginals_study().questions[0]
+    mechanism = mechanism_for(question)
+    generators = np.random.default_rng(20261122).spawn(SOUND)
+    return [device_sum(mechanism, random) for random in generators]
+
+
+def covered_marginals(sums, question):
+    return times_covered(posterior_draws([model_for(question, one) for one in sums]), SPREAD)
+
+
+@pytest.mark.slow
+def test_marginal_means_and_sds_are_as_certain_as_they_say(marginal_sums):
+    """Clipping and noise are both in the likelihood: an sd of 4 between bounds 10 apart is found."""
+    found = covered_marginals(marginal_sums[:SOUND], marginals_study().questions[0])
+    assert all(share_is(times, SOUND, 0.9) for times in found.values()), found
+
+
+@pytest.mark.slow
+def test_marginals_without_clipping_are_noticed(marginal_sums, monkeypatch):
+    monkeypatch.setattr(marginals, "signed_moments", unclipped_moments)
+    found = covered_marginals(marginal_sums[:FAULTY], marginals_study().questions[0])
+    assert not all(share_is(times, FAULTY, 0.9) for times in found.values()), found
+
+
+def unclipped_moments(law):
+    """As if nobody were beyond the bounds: a normal's own four moments."""
+    mean, sd = law.loc, law.scale
+    raw = [mean, mean**2 + sd**2, mean**3 + 3 * mean * sd**2, mean**4 + 6 * mean**2 * sd**2 + 3 * sd**4]
+    return jax.numpy.stack(raw, -1)
 
 
 @pytest.mark.slow
