@@ -21,7 +21,9 @@ from sqlalchemy.orm import Session
 from benchmarks.collector_load.bodies import STUDY_ID
 from benchmarks.collector_load.clusters import DAYS, cluster, cpu_seconds, stocked
 from collector.operator.retention import delete_study
+from collector.reports.rules import RuleBook
 from collector.storage import queries
+from collector.storage.audit_log import AT_DATABASE
 from collector.storage.database import Database
 from collector.storage.packing import PackedReport
 from collector.storage.partitions import empty_partition
@@ -109,7 +111,7 @@ def _show_deletion(database: Database, held: int) -> None:
         assert queries.count_reports(session, queries.Chosen(1)) == held
     counting = time.perf_counter() - start
     start = time.perf_counter()
-    assert delete_study(database, STUDY_ID) == held
+    assert delete_study(database.act, RuleBook(database).find, STUDY_ID, AT_DATABASE) == held
     whole = time.perf_counter() - start
     print(
         f"{'':>10} emptying the study: {emptying * 1000:.0f} ms; `delete-study`, which counts what goes: "
