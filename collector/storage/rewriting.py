@@ -93,7 +93,7 @@ def _write_file(connection: sqlite3.Connection, file: Path) -> None:
         # Uploads need the room that a new file, half written, takes in the log.
         with suppress(sqlite3.Error):
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        if error.sqlite_errorcode & KIND in OF_FILES:
+        if getattr(error, "sqlite_errorcode", 0) & KIND in OF_FILES:
             advice = (
                 f"make room in {file.parent} and in its temporary folder, or name another as SQLITE_TMPDIR"
             )
