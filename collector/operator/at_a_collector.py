@@ -61,6 +61,19 @@ def add_certainty(parser: argparse.ArgumentParser) -> None:
     sure.add_argument("--dry-run", action="store_true", help="only say what would be done")
 
 
+def add_study_change(
+    subparsers: argparse._SubParsersAction[argparse.ArgumentParser],
+    name: str,
+    text: str,
+    run: Callable[[argparse.Namespace], int],
+) -> None:
+    """Register a command that changes one study, once that is confirmed."""
+    parser = add_remote(subparsers, name, text, f"{name} habits --yes", run)
+    parser.add_argument("study", metavar="STUDY_ID")
+    add_certainty(parser)
+    add_json(parser)
+
+
 def collector_of(arguments: argparse.Namespace, what: str) -> RemoteCollector:
     """The collector that a command asks. what: needs a key, in words. Raises as `token_of`."""
     # Parsing a command loads nothing of this.

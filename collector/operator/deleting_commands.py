@@ -11,6 +11,7 @@ from collector.operator.at_a_collector import (
     add_certainty,
     add_json,
     add_remote,
+    add_study_change,
     collector_of,
     require_yes,
     show,
@@ -32,11 +33,7 @@ def add_deleting_commands(subparsers: argparse._SubParsersAction[argparse.Argume
     expire.add_argument("--before", metavar="YYYY-MM-DD", help=text)
     add_certainty(expire)
     add_json(expire)
-    text = "close a study for good and delete its reports"
-    delete = add_remote(subparsers, "delete", text, "delete habits --yes", run_delete)
-    delete.add_argument("study", metavar="STUDY_ID")
-    add_certainty(delete)
-    add_json(delete)
+    add_study_change(subparsers, "delete", "close a study for good and delete its reports", run_delete)
 
 
 def run_expire(arguments: argparse.Namespace) -> int:

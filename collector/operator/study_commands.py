@@ -12,9 +12,9 @@ from collector.operator.access_commands import LINES, add_log_arguments, day_of
 from collector.operator.at_a_collector import (
     OVER,
     STATES,
-    add_certainty,
     add_json,
     add_remote,
+    add_study_change,
     collector_of,
     require_yes,
     show,
@@ -51,16 +51,8 @@ def add_study_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentP
     shown.add_argument("--log", action="store_true", help="what operators did, with which key, and when")
     add_log_arguments(status, "with --log: ")
     add_json(status)
-    text = "have a study take no more reports"
-    close = add_remote(subparsers, "close", text, "close habits --yes", run_close)
-    close.add_argument("study", metavar="STUDY_ID")
-    add_certainty(close)
-    add_json(close)
-    text = "have a study that was closed take reports again"
-    reopen = add_remote(subparsers, "open", text, "open habits --yes", run_open)
-    reopen.add_argument("study", metavar="STUDY_ID")
-    add_certainty(reopen)
-    add_json(reopen)
+    add_study_change(subparsers, "close", "have a study take no more reports", run_close)
+    add_study_change(subparsers, "open", "have a study that was closed take reports again", run_open)
 
 
 def run_publish(arguments: argparse.Namespace) -> int:
