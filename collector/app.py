@@ -51,7 +51,7 @@ def create_app(
     handling.install(app, collector.identity)
     app.url_value_preprocessor(check_study_id)
     if collector.node is not None:
-        _register(app, studies, shares, health)
+        _register(app, studies, operating, retaining, shares, health)
     else:
         _register(
             app, studies, operating, retaining, reports, export, summary, health, page, changing, participant

@@ -1,4 +1,4 @@
-"""The subcommands `ldpkit init`, `serve`, `export`, `admin`, `secure-sum` and those of an operator."""
+"""The subcommands `ldpkit init`, `serve`, `export`, `secure-sum` and those of an operator."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, TypeVar
 from collector.issuer.cli import add_issuer
 from collector.oblivious.cli import add_oblivious
 from collector.operator.access_commands import add_access_commands
-from collector.operator.admin_cli import add_admin, add_backup
 from collector.operator.at_a_collector import DEFAULT_URL, token_of
+from collector.operator.database_commands import add_database_commands
 from collector.operator.deleting_commands import add_deleting_commands
 from collector.operator.init_cli import TOKEN_BYTES, add_init, make_database
 from collector.operator.study_commands import add_study_commands
@@ -50,10 +50,7 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     add_deleting_commands(subparsers)
     text = "fetch a study's reports from a collector"
     _add_export(add_command(subparsers, "export", text, "export habits --out reports.ndjson"))
-    text = "copy the collector's database while it is in use"
-    add_backup(add_command(subparsers, "backup", text, "backup --out backup.sqlite3"))
-    text = "manage keys, invitations and studies, straight on the database"
-    add_admin(add_command(subparsers, "admin", text))
+    add_database_commands(subparsers)
     add_secure_sum(add_command(subparsers, "secure-sum", "make nodes' keys, and close a secure sum"))
     add_oblivious(add_command(subparsers, "oblivious", "make and change the keys of a collector's gateway"))
     text = "give people tokens, one each, that nobody can join to their reports"
@@ -259,7 +256,10 @@ def _with_token(settings: Settings) -> Settings:
     from collector.storage.keys import new_word
 
     if _has_keys(settings):
-        print("no token is set: `ldpkit admin keys list` names the keys that are", file=sys.stderr)
+        print(
+            "no token is set: keys that were made before are good; set one to make or revoke keys",
+            file=sys.stderr,
+        )
         return settings
     made = replace(settings, token=new_word(TOKEN_BYTES))
     print(f"operator's token: {made.token}", file=sys.stderr, flush=True)

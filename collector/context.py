@@ -223,9 +223,9 @@ def _check_token(token: str | None, database: Database) -> None:
         found = find_key(session, token)
         removed = was_removed(session, token)
     if found is not None:
-        what = f"for {found.role.value} (`ldpkit admin keys list`)"
+        what = f"for {found.role.value} (`ldpkit keys`)"
     elif removed:
-        what = "that was removed (`ldpkit admin keys remove`)"
+        what = "that was removed (`ldpkit keys revoke`)"
     else:
         return
     raise InputError(
@@ -269,7 +269,7 @@ def _check_studies(database: Database, node: Node | None, keys: GatewayKeys) -> 
         elif study.route is not None:
             advice = (
                 "start a node, with --role node and --node-key FILE, or name another database; "
-                "`ldpkit admin delete-study` ends one that nobody will sum"
+                "`ldpkit delete` at that node ends one that nobody will sum"
             )
             raise InputError(
                 f"setting node_key: study {study.id} is a secure sum: {advice}",

@@ -46,7 +46,7 @@ class Settings:
     """One collector's settings. Raises InputError when a value makes no sense.
 
     database: SQLAlchemy URL. token: what an operator sends to publish, close and export; without
-    one, only keys made with `ldpkit admin` can. body_limit: largest request body, in bytes, as sent
+    one, only keys that were made before can. body_limit: largest request body, in bytes, as sent
     and inflated. busy_timeout: how long a write waits for a locked database, in seconds. database_timeout:
     how long a request waits for the database in all.
     late_days: how many days after a study closes its reports are still taken. upload_rate:
@@ -172,7 +172,7 @@ def _check_token(token: str | None) -> None:
             code="settings.token_not_ascii",
         )
     if len(token) < FEWEST_CHARACTERS:
-        advice = "`ldpkit init` makes one that nobody can guess, and `ldpkit admin token` shows it"
+        advice = "`ldpkit init` makes one that nobody can guess, and `ldpkit token` shows it"
         raise UsageError(
             f"setting token: must have at least {FEWEST_CHARACTERS} characters: {advice}",
             code="settings.token_too_short",
@@ -225,16 +225,6 @@ def settings_with(**changes: Any) -> Settings:
     return replace(Settings.from_environment(), **{k: v for k, v in changes.items() if v is not None})
 
 
-def settings_to_invite(**changes: Any) -> Settings:
-    """`settings_with`, for what binds a database to an invitation_key, for good.
-
-    Raises InputError where that key stands in a file beside the name of another database.
-    """
-    settings = settings_with(**changes)
-    _refuse_foreign_key(settings)
-    return settings
-
-
 def _refuse_foreign_key(settings: Settings) -> None:
     file = _file_named(os.environ)
     if file is None or PREFIX + "INVITATION_KEY" in os.environ:
@@ -276,8 +266,13 @@ def _sqlite_file(url: URL) -> str | None:
 
 
 def server_settings(**changes: Any) -> Settings:
-    """`settings_to_invite`, for a server: refuses a LDPKIT_TOKEN that is not its own token too."""
-    settings = settings_to_invite(**changes)
+    """`settings_with`, for a server, which binds its database to an invitation_key for good.
+
+    Raises InputError where that key stands in a file beside the name of another database, and for a
+    LDPKIT_TOKEN that is not the server's own token.
+    """
+    settings = settings_with(**changes)
+    _refuse_foreign_key(settings)
     found = os.environ.get(TOKEN_VARIABLE)
     if found is not None and changes.get("token") is None and found != settings.token:
         raise InputError(

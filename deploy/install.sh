@@ -163,7 +163,7 @@ upgrade() { # OLD
   done < <(places)
   switch_to "$OPT/releases/$release/bin"
   while read -r place; do
-    as_owner "$place" "$OPT/bin/ldpkit" admin migrate </dev/null || {
+    as_owner "$place" "$OPT/bin/ldpkit" migrate </dev/null || {
       switch_to "$old"
       # A migration that fails leaves its database as it was.
       if [ -z "$is_resumed" ] && ((${#migrated[@]} == 0)); then
@@ -193,7 +193,7 @@ adopt() {
     back_up "$new" "$place" -kept || refuse_kept "no backup of $place could be made, nothing was changed" "$place"
   done < <(places)
   while read -r place; do
-    as_owner "$place" "$new/ldpkit" admin migrate </dev/null ||
+    as_owner "$place" "$new/ldpkit" migrate </dev/null ||
       refuse_kept "$place could not be migrated, its backup is in $BACKUPS" "$place"
   done < <(places)
   switch_to "$new"
@@ -242,7 +242,7 @@ install_all() {
   make_place
   make_units
   say "ldpkit $release is in $OPT, its place is $PLACE; the operator's token:"
-  say "  sudo runuser -u $OWNER -- env --chdir=$PLACE $OPT/bin/ldpkit admin token"
+  say "  sudo runuser -u $OWNER -- env --chdir=$PLACE $OPT/bin/ldpkit token"
 }
 
 command=${1:-}

@@ -55,7 +55,7 @@ def test_every_command_and_option_has_its_place(made):
     sections = dict(zip(parts[1::2], parts[2::2]))
     found = dict(command_line.commands())
     assert sections.keys() == found.keys()
-    assert {"ldpkit fit", "ldpkit serve", "ldpkit answer", "ldpkit admin keys add"} <= found.keys()
+    assert {"ldpkit fit", "ldpkit serve", "ldpkit answer", "ldpkit keys add"} <= found.keys()
     for name, parser in found.items():
         for action in [one for one in parser._actions if one.help != argparse.SUPPRESS]:
             assert all(option in sections[name] for option in action.option_strings), (name, action)

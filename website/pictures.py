@@ -92,7 +92,7 @@ def ldpkit(folder: Path, *words: str, token: str = "") -> str:
 def collector(folder: Path) -> Iterator[tuple[str, str]]:
     """A collector's address and its operator's token, for as long as the block lasts."""
     ldpkit(folder, "init", "place")
-    token = ldpkit(folder / "place", "admin", "token").strip()
+    token = ldpkit(folder / "place", "token").strip()
     ready = folder / "ready"
     command = [sys.executable, "-m", "ldp_client.cli", "serve", "--port", "0", "--ready-file", str(ready)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "LDPKIT_TOKEN": token}

@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 import io
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import date
 from typing import TYPE_CHECKING, Any, Callable
 from urllib.parse import urlsplit
@@ -24,6 +22,7 @@ from collector.operator.links import MOST, new_place, room_for, saying, writer
 from ldp_client.device.policy import LOOPBACK
 from ldp_client.documents.errors import DocumentError, InputError, LdpkitError, UsageError
 from ldp_client.documents.fields import Day
+from ldp_client.files.disk import read_bytes
 from ldp_client.words.text import counted, visible
 
 if TYPE_CHECKING:
@@ -44,8 +43,15 @@ def add_access_commands(subparsers: argparse._SubParsersAction[argparse.Argument
     text = "make invitations to a study, as links and QR codes; from then on only they let a report in"
     invite = add_remote(subparsers, "invite", text, "invite habits --count 500 --out links.csv", run_invite)
     invite.add_argument("study", metavar="STUDY_ID")
-    invite.add_argument("--count", type=int, required=True, metavar="N")
-    add_public_values(invite)
+    action = invite.add_mutually_exclusive_group(required=True)
+    action.add_argument("--count", type=int, metavar="N", help="make so many")
+    text = "at a node of a secure sum: what `ldpkit secure-sum invite` wrote for it"
+    action.add_argument("--file", metavar="LIST", help=text)
+    action.add_argument("--lift", action="store_true", help="forget them and let everybody's reports in")
+    text = "forget them: whoever needs one needs a new one"
+    action.add_argument("--forget", action="store_true", help=text)
+    text = "of a public field that invitations carry, once for each: these invitations are for this value"
+    invite.add_argument("--public", action="append", default=[], metavar="FIELD=VALUE", help=text)
     text = "a new file: links, one a line, or *.csv with numbers, invitations and links (default: print them)"
     invite.add_argument("--out", metavar="FILE", help=text)
     invite.add_argument("--qr", metavar="FOLDER", help="a new folder, with the link of each as an SVG file")
@@ -59,29 +65,18 @@ def add_access_commands(subparsers: argparse._SubParsersAction[argparse.Argument
     text = "make a key and show it, once; needs the operator's token"
     example = "keys add ann --role read --study habits"
     add = add_remote(actions, "add", text, example, run_add_key, is_action=True)
-    add_key_arguments(add)
+    add.add_argument("name", metavar="NAME")
+    text = "publish studies, read exports and pages, or operate: both"
+    add.add_argument("--role", choices=ROLES, required=True, help=text)
+    text = "good for this study only, published or not; once for each"
+    add.add_argument("--study", action="append", metavar="STUDY_ID", help=text)
+    add.add_argument("--expires", metavar="YYYY-MM-DD", help="its last day, in UTC")
     add_json(add, is_action=True)
     text = "make a key useless; needs the operator's token"
     revoke = add_remote(actions, "revoke", text, "keys revoke ann --yes", run_revoke_key, is_action=True)
     revoke.add_argument("name", metavar="NAME")
     add_certainty(revoke)
     add_json(revoke, is_action=True)
-
-
-def add_public_values(parser: argparse.ArgumentParser) -> None:
-    """Register --public."""
-    text = "of a public field that invitations carry, once for each: these invitations are for this value"
-    parser.add_argument("--public", action="append", default=[], metavar="FIELD=VALUE", help=text)
-
-
-def add_key_arguments(parser: argparse.ArgumentParser) -> None:
-    """Register a new key's name, role, studies and last day."""
-    parser.add_argument("name", metavar="NAME")
-    text = "publish studies, read exports and pages, or operate: both"
-    parser.add_argument("--role", choices=ROLES, required=True, help=text)
-    text = "good for this study only, published or not; once for each"
-    parser.add_argument("--study", action="append", metavar="STUDY_ID", help=text)
-    parser.add_argument("--expires", metavar="YYYY-MM-DD", help="its last day, in UTC")
 
 
 def add_log_arguments(parser: argparse.ArgumentParser, condition: str = "") -> None:
@@ -119,20 +114,10 @@ def day_of(option: str, text: str) -> date:
         raise UsageError(f"{option} {text[:64]}: {error.problem}", code="options.wrong_day") from None
 
 
-def expiry_of(arguments: argparse.Namespace) -> date | None:
-    """The last day of a new key. Raises InputError for one that is over."""
-    from collector.storage.upkeep import utc_today
-
-    if arguments.expires is None:
-        return None
-    expires = day_of("--expires", arguments.expires)
-    if expires < utc_today():
-        raise UsageError(f"--expires {expires}: is over", code="ticket.expired")
-    return expires
-
-
 def run_invite(arguments: argparse.Namespace) -> int:
-    """ldpkit invite STUDY_ID --count N [--out FILE] [--qr FOLDER] [--public FIELD=VALUE …] [--json]"""
+    """ldpkit invite STUDY_ID (--count N … | --file LIST | --lift | --forget) [--json]"""
+    if arguments.count is None:
+        return _change_invitations(arguments)
     if not 1 <= arguments.count <= MOST:
         raise UsageError(f"--count {arguments.count}: must be from 1 to {MOST}", code="ticket.wrong_count")
     if arguments.qr and arguments.count > MOST_PICTURES:
@@ -170,6 +155,27 @@ def run_invite(arguments: argparse.Namespace) -> int:
     if arguments.json and kept is None:
         show(_invited(arguments, None), True, lambda _: ())
     print(f"made {made}; they are kept nowhere else", file=sys.stderr)
+    return 0
+
+
+def _change_invitations(arguments: argparse.Namespace) -> int:
+    """Take a node's list, or forget the invitations. Raises UsageError for options of --count."""
+    for_new = (*arguments.public, arguments.out, arguments.qr, arguments.address, arguments.dry_run)
+    if any(for_new):
+        raise UsageError(
+            "--public, --out, --qr, --address and --dry-run go with --count", code="ticket.needs_count"
+        )
+    study_id = arguments.study
+    if arguments.file:
+        text = read_bytes(arguments.file).decode("utf-8", "replace")
+        said = collector_of(arguments, "inviting").take_invitations(study_id, text)
+    elif arguments.lift:
+        collector_of(arguments, "inviting").lift_invitations(study_id)
+        said = f"everybody's reports to {study_id} are let in"
+    else:
+        collector_of(arguments, "inviting").forget_invitations(study_id)
+        said = f"only new invitations let a report to {study_id} in"
+    show({"study": study_id, "done": True}, arguments.json, lambda _: [said])
     return 0
 
 
@@ -230,8 +236,8 @@ def _place_of_links(address: str, study_id: str) -> str:
 def _say_what_undoes(study_id: str, done: int) -> None:
     print(
         f"{counted(done, 'invitation')} written, and no more; others may have been made, which nobody has. "
-        f"At the collector's database `ldpkit admin invite {study_id} --lift` lets everybody in again, and "
-        "after --forget only new ones are good",
+        f"`ldpkit invite {study_id} --lift` lets everybody in again, and after --forget only new ones "
+        "are good",
         file=sys.stderr,
     )
 
@@ -264,28 +270,26 @@ def _make_all(
 
 def run_add_key(arguments: argparse.Namespace) -> int:
     """ldpkit keys add NAME --role ROLE [--study STUDY_ID …] [--expires YYYY-MM-DD] [--json]"""
-    expires = expiry_of(arguments)
+    from collector.storage.upkeep import utc_today
+
+    expires = None if arguments.expires is None else day_of("--expires", arguments.expires)
+    if expires is not None and expires < utc_today():
+        raise UsageError(f"--expires {expires}: is over", code="ticket.expired")
     collector = collector_of(arguments, "making a key")
     until = None if expires is None else expires.isoformat()
     asked = {"name": arguments.name, "role": arguments.role, "studies": arguments.study, "expires": until}
     key, warnings = collector.add_key(**asked)
     for line in warnings:
         print(visible(line), file=sys.stderr)
-    with taking_back(arguments.name, lambda: collector.remove_key(arguments.name)):
-        show({**asked, "key": key}, arguments.json, lambda made: [made["key"]])
-    return 0
-
-
-@contextmanager
-def taking_back(name: str, remove: Callable[[], object]) -> Iterator[None]:
-    """Remove a key that is shown here, once, where nobody could read it. Raises the OSError that says so."""
     try:
-        yield
+        show({**asked, "key": key}, arguments.json, lambda made: [made["key"]])
         sys.stdout.flush()
     except OSError:
-        remove()
-        print(f"nobody read the key {visible(name)}: it is good for nothing", file=sys.stderr)
+        # It is shown this once.
+        collector.remove_key(arguments.name)
+        print(f"nobody read the key {visible(arguments.name)}: it is good for nothing", file=sys.stderr)
         raise
+    return 0
 
 
 def run_list_keys(arguments: argparse.Namespace) -> int:

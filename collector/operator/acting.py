@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date, timedelta
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from sqlalchemy.orm import Session
 
@@ -14,16 +14,20 @@ from collector.operator import inviting
 from collector.operator.days import kept_everywhere, note_deleted
 from collector.operator.retention import delete_reports, delete_study
 from collector.operator.stated_retention import delete_overdue
-from collector.problems import FORBIDDEN, STATEMENT_INVALID, ProblemError, unknown_study
+from collector.problems import FORBIDDEN, STATEMENT_INVALID, UNAVAILABLE, ProblemError, unknown_study
+from collector.reports.running_summary import recount
 from collector.storage import audit_log
+from collector.storage.database import Database
 from collector.storage.keys import TOKEN_KEY, Key, Role, add_key, remove_key, unpublished
-from collector.storage.upkeep import doubt_of
+from collector.storage.rewriting import UnfinishedError
+from collector.storage.upkeep import Upkeep, doubt_of
 from collector.studies import publishing
 from ldp_client.documents.errors import InputError
 
 if TYPE_CHECKING:
     from collector.context import Collector
 
+T = TypeVar("T")
 # Reports that one request deletes: some ten seconds.
 MOST_AT_ONCE = 100_000
 
@@ -72,12 +76,85 @@ def make_invitations(
         made = inviting.invite(session, study_id, count, secret, public, by.name)
         return made, inviting.warnings_of_invitations(session, study_id)
 
+    return _change_invitations(collector, study_id, act)
+
+
+def require_node(collector: Collector) -> None:
+    """Raises ProblemError for a server that takes no lists of invitations."""
+    if collector.node is None:
+        raise ProblemError(STATEMENT_INVALID, "lists of invitations are for nodes of secure sums")
+
+
+def take_invitations(collector: Collector, study_id: str, text: str, by: Key) -> str:
+    """Let in who has the invitations of a list; how many, in words. Raises ProblemError.
+
+    text: what the study's author wrote for this node.
+    """
+    secret = collector.settings.invitation_secret
+    if not secret:
+        raise ProblemError(STATEMENT_INVALID, inviting.NO_KEY)
+    keys = collector.node_part().keys.fragment
+
+    def act(session: Session) -> str:
+        late = timedelta(collector.settings.late_days)
+        inviting.refuse_ended(session, study_id, collector.today(), late)
+        return inviting.take_list(session, study_id, text, secret, keys, by.name)
+
+    return _change_invitations(collector, study_id, act)
+
+
+def forget_invitations(collector: Collector, study_id: str, by: Key) -> None:
+    """Have only new invitations let a report in. Raises ProblemError."""
+    _change_invitations(collector, study_id, partial(inviting.forget, study_id=study_id, by=by.name))
+
+
+def lift_invitations(collector: Collector, study_id: str, by: Key) -> None:
+    """Forget a study's invitations and let everybody's reports in. Raises ProblemError."""
+    _change_invitations(collector, study_id, partial(inviting.lift, study_id=study_id, by=by.name))
+
+
+def _change_invitations(collector: Collector, study_id: str, act: Callable[[Session], T]) -> T:
     if collector.current.find(study_id) is None:
         raise unknown_study(study_id)
     with _refusing_input():
-        made = collector.writer.act(act)
+        done = collector.writer.act(act)
     collector.has_changed(study_id)
-    return made
+    return done
+
+
+def keep_up(collector: Collector, day: date | None) -> None:
+    """Do the daily upkeep now, of all days' reports. Raises ProblemError.
+
+    day: what an operator says that today is, where the clock is in doubt.
+    """
+    today = collector.today()
+    if day not in (None, today):
+        detail = f"this collector's clock says {today} (UTC); set it right first"
+        raise ProblemError(STATEMENT_INVALID, detail, "date")
+    if day is None and (doubt := collector.writer.act(lambda session: doubt_of(session, today))):
+        raise ProblemError(STATEMENT_INVALID, f"{doubt}: where today is {today}, say so with --date {today}")
+    try:
+        with _refusing_input(), _without_hurry(collector) as database:
+            upkeep = Upkeep(database, collector.today, collector.settings.invitation_secret)
+            upkeep.run(today, even_if_done=True)
+    except UnfinishedError as error:
+        raise ProblemError(UNAVAILABLE, f"{error}; run this again") from None
+
+
+def count_again(collector: Collector) -> list[tuple[str, int]]:
+    """Count every stored report anew; the studies and versions whose running summary was wrong."""
+    with _without_hurry(collector) as database:
+        return database.act(recount)
+
+
+@contextmanager
+def _without_hurry(collector: Collector) -> Iterator[Database]:
+    """The database, at connections that end no statement for taking long."""
+    database = Database(collector.settings.database, collector.settings.busy_timeout)
+    try:
+        yield database
+    finally:
+        database.engine.dispose()
 
 
 def count_overdue(collector: Collector, study_id: str) -> int:
@@ -162,9 +239,7 @@ def require_token(key: Key) -> None:
     """Raises ProblemError for any key but the operator's token: who has one could make others, and keep them
     when it is removed."""
     if key != TOKEN_KEY:
-        raise ProblemError(
-            FORBIDDEN, "keys are made and removed with the operator's token, or at the database"
-        )
+        raise ProblemError(FORBIDDEN, "keys are made and removed with the operator's token")
 
 
 @contextmanager

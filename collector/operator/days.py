@@ -90,7 +90,7 @@ def _tell(what: str, error: Exception) -> None:
     """Log that some of the day's work failed."""
     why = one_line(getattr(error, "orig", error))
     if isinstance(error, WrongSumsError):
-        why = f"a running summary is damaged ({why}): stop the server and run `ldpkit admin recount`"
+        why = f"a running summary is damaged ({why}): run `ldpkit upkeep --recount`"
     line = f"the day's {what} failed, and is tried again: {why}"
     log_throttled(logging.WARNING, line, code="day-failed")
 

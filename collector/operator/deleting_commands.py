@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import json
+import sys
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from collector.operator.access_commands import day_of
@@ -22,6 +25,10 @@ from ldp_client.words.text import counted, visible
 if TYPE_CHECKING:
     from collector.remote.operating import RemoteCollector
 
+ENDS_SUM = (
+    "unless `ldpkit secure-sum close` has made its total, nobody can once shares are deleted at this node"
+)
+
 
 def add_deleting_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register them."""
@@ -34,6 +41,26 @@ def add_deleting_commands(subparsers: argparse._SubParsersAction[argparse.Argume
     add_certainty(expire)
     add_json(expire)
     add_study_change(subparsers, "delete", "close a study for good and delete its reports", run_delete)
+    text = "delete used invitations and the order of reports now, as a server does once a day"
+    upkeep = add_remote(subparsers, "upkeep", text, "upkeep --recount", run_upkeep)
+    text = "this day (UTC), where a clock was wrong: reports of days to come are dated today"
+    upkeep.add_argument("--date", metavar="YYYY-MM-DD", help=text)
+    text = "count every stored report again, for the running summaries"
+    upkeep.add_argument("--recount", action="store_true", help=text)
+    add_json(upkeep)
+
+
+def run_upkeep(arguments: argparse.Namespace) -> int:
+    """ldpkit upkeep [--date YYYY-MM-DD] [--recount] [--json]"""
+    day = None if arguments.date is None else day_of("--date", arguments.date).isoformat()
+    wrong = collector_of(arguments, "upkeep").keep_up(day, arguments.recount)
+    lines = [
+        f"{one['study']}\tversion {one['version']}\tthe summary was wrong, and is right now" for one in wrong
+    ]
+    if arguments.recount and not wrong:
+        lines = ["every summary was right"]
+    show({"done": True, "wrong": wrong}, arguments.json, lambda _: lines)
+    return 0
 
 
 def run_expire(arguments: argparse.Namespace) -> int:
@@ -47,6 +74,8 @@ def run_expire(arguments: argparse.Namespace) -> int:
         reports = {arguments.study: sum(day["reports"] for day in days if day["day"] < before)}
     # Another collector's words may move the terminal's cursor.
     what = visible(", ".join(f"{counted(number, 'report')} of {study}" for study, number in reports.items()))
+    for study in filter(partial(_is_summed, collector), reports):
+        print(visible(f"{study} is a secure sum: {ENDS_SUM}"), file=sys.stderr)
     if not reports or arguments.dry_run:
         said = f"would delete {what}" if reports else "nothing is overdue"
         found = {"done": False, "reports": reports, "deleted": {}}
@@ -126,6 +155,8 @@ def run_delete(arguments: argparse.Namespace) -> int:
     reports = collector.status(arguments.study)["reports"]
     what = f"{counted(reports, 'report')} of {arguments.study} at {collector.url}"
     named = {"study": arguments.study, "reports": reports}
+    if _is_summed(collector, arguments.study):
+        print(f"{arguments.study} is a secure sum: {ENDS_SUM}", file=sys.stderr)
     if arguments.dry_run:
         said = f"would delete {what}, and close it for good"
         show({**named, "done": False, "deleted": 0}, arguments.json, lambda _: [said])
@@ -135,3 +166,12 @@ def run_delete(arguments: argparse.Namespace) -> int:
     said = f"{counted(deleted, 'report')} of {arguments.study} deleted, and the study closed for good"
     show({**named, "done": True, "deleted": deleted}, arguments.json, lambda _: [said])
     return 0
+
+
+def _is_summed(collector: RemoteCollector, study_id: str) -> bool:
+    """Whether this is a node, and adds up the study's reports."""
+    try:
+        document = json.loads(collector.published(study_id) or b"{}")
+    except ValueError:
+        return False
+    return isinstance(document, dict) and "route" in document

@@ -18,15 +18,13 @@ from collector.storage import audit_log, queries
 from collector.storage.invitations import (
     add_invitations,
     add_list,
-    count_unused,
-    delete_unused,
     forget_invitations,
     has_values,
     lift_invitations,
 )
 from collector.storage.keys import hash_key, new_word
 from ldp_client.commands.channel_warnings import invitation_notes, names_in_words
-from ldp_client.documents.errors import AnswerError, InputError, UsageError
+from ldp_client.documents.errors import AnswerError, InputError
 from ldp_client.documents.fields import printable
 from ldp_client.documents.public import PublicField
 from ldp_client.files.disk import write_new
@@ -54,17 +52,13 @@ def invite(
     count: int,
     secret: bytes,
     public: Mapping[str, str] | None = None,
-    by: str = audit_log.AT_DATABASE,
+    by: str = audit_log.BY_TOKEN,
 ) -> list[str]:
     """New invitations, and the study is for invited reports only from now on.
 
     secret: of the setting invitation_key. public: the values of the study's public fields that they carry.
     by: the key with which they are made, by name. Raises InputError.
     """
-    if not 1 <= count <= MOST_AT_ONCE:
-        raise UsageError(
-            f"--count {count}: must be from 1 to {MOST_AT_ONCE}", code="ticket.wrong_count_at_once"
-        )
     if _is_summed(session, study_id):
         raise InputError(
             f"study {study_id} is a secure sum: its author makes invitations for all nodes at once, with "
@@ -78,22 +72,6 @@ def invite(
     add_invitations(session, _number(session, study_id), map(hash_key, invitations), secret, carried)
     audit_log.record(session, by, "invite", study_id, counted(count, "invitation"))
     return invitations
-
-
-def take_back(
-    session: Session, study_id: str, invitations: Iterable[str], was_invited: bool, secret: bytes
-) -> int:
-    """Undo `invite`, but for invitations that somebody got and used; how many those are.
-
-    was_invited: whether the study needed invitations before. secret: as `invite` takes it.
-    """
-    number, words = _number(session, study_id), list(invitations)
-    used = delete_unused(session, number, map(hash_key, words), secret)
-    if not was_invited and not count_unused(session, number):
-        lift_invitations(session, number)
-    line = counted(len(words) - used, "invitation")
-    audit_log.record(session, audit_log.AT_DATABASE, "take back", study_id, line)
-    return used
 
 
 def _refuse_over(session: Session, study_id: str) -> None:
@@ -201,11 +179,11 @@ def list_text(study_id: str, node: str, place: int, hashes: Iterable[bytes]) -> 
     return "\n".join(lines) + "\n"
 
 
-def take_list(session: Session, study_id: str, text: str, secret: bytes, keys: str = "") -> str:
+def take_list(session: Session, study_id: str, text: str, secret: bytes, keys: str, by: str) -> str:
     """Let in who has the invitations of a node's list; how many, and at which node, in words.
 
-    secret: as `invite` takes it. keys: this node's, as a study names them. Raises InputError for another
-    study's list or another node's, and for one that was taken in before, whole or in part.
+    secret, by: as `invite` takes them. keys: this node's, as a study names them. Raises InputError for
+    another study's list or another node's, and for one that was taken in before, whole or in part.
     """
     # Line ends as any editor or mail program leaves them.
     text = "\n".join(text.removeprefix("\ufeff").splitlines()) + "\n"
@@ -232,7 +210,7 @@ def take_list(session: Session, study_id: str, text: str, secret: bytes, keys: s
             code="ticket.list_taken_before",
         )
     taken = counted(len(hashes), "invitation")
-    audit_log.record(session, audit_log.AT_DATABASE, "take invitations", study_id, taken)
+    audit_log.record(session, by, "take invitations", study_id, taken)
     return f"{taken} taken, of node {printable(whose['node'], MOST_CHARACTERS)}"
 
 
@@ -244,11 +222,6 @@ def _refuse_other_node(session: Session, study_id: str, named: str, place: int, 
     study = _current(session, study_id)
     if study is None or study.route is None:
         return
-    if not keys:
-        raise InputError(
-            "--file: is one node's list: name this node's key file with --node-key, or the setting node_key",
-            code="ticket.list_needs_node_key",
-        )
     for index, node in enumerate(study.route.nodes):
         if (node.sealing_key + node.signing_key).hex() == keys and node.url == named:
             if index + 1 == place:
@@ -259,13 +232,13 @@ def _refuse_other_node(session: Session, study_id: str, named: str, place: int, 
                 code="ticket.list_of_other_place",
             )
     raise InputError(
-        f"--file: is the list of node {printable(named, MOST_CHARACTERS)}, which has other keys than "
-        "--node-key or the setting node_key: nothing was changed",
+        f"--file: is the list of node {printable(named, MOST_CHARACTERS)}, which has other keys than this "
+        "node: nothing was changed",
         code="ticket.list_of_other_node",
     )
 
 
-def lift(session: Session, study_id: str) -> None:
+def lift(session: Session, study_id: str, by: str) -> None:
     """Forget a study's invitations and let everybody's reports in. Raises InputError.
 
     Where invitations carry public values nothing is changed: no report comes in without them.
@@ -293,10 +266,10 @@ def lift(session: Session, study_id: str) -> None:
             code="ticket.lift_earlier_version",
         )
     lift_invitations(session, number)
-    audit_log.record(session, audit_log.AT_DATABASE, "lift invitations", study_id)
+    audit_log.record(session, by, "lift invitations", study_id)
 
 
-def forget(session: Session, study_id: str) -> None:
+def forget(session: Session, study_id: str, by: str) -> None:
     """Forget a study's invitations, so that only new ones let a report in. Raises InputError.
 
     Those to a secure sum once it is closed: while it is open, its list could be taken in a second time.
@@ -307,11 +280,11 @@ def forget(session: Session, study_id: str) -> None:
             f"study {study_id} is a secure sum: its list of invitations could be taken in a second time, and "
             "each would be good again. Where its invitation_key is lost, put it back from a copy; without "
             "one tell the author, who closes the study (what enough devices sent is summed) or asks anew "
-            f"under another id, after `ldpkit admin delete-study {study_id} --yes` at each node",
+            f"under another id, after `ldpkit delete {study_id}` at each node",
             code="ticket.forget_secure_sum",
         )
     forget_invitations(session, _number(session, study_id))
-    audit_log.record(session, audit_log.AT_DATABASE, "forget invitations", study_id)
+    audit_log.record(session, by, "forget invitations", study_id)
 
 
 def carried_fields(session: Session, study_id: str) -> dict[str, PublicField]:

@@ -15,7 +15,6 @@ from collector.reports.paging import page_limit
 from collector.reports.rules import Rules
 from collector.reports.running_summary import FindRules, require_sums, take_back_reports
 from collector.storage import audit_log, partitions, queries
-from collector.storage.database import Database
 from collector.storage.emptying import empty_reports
 from collector.storage.invitations import lift_invitations
 from collector.storage.models import StudyRow
@@ -26,7 +25,6 @@ from collector.storage.spent_tokens import forget_tokens
 from collector.storage.sums import forget_sums
 from collector.studies import publishing
 from ldp_client.documents.errors import InputError
-from schemas import Study
 
 # Few enough that uploads hardly wait.
 REPORTS_AT_ONCE = 2000
@@ -162,27 +160,6 @@ def is_relayed(rules: Rules) -> bool:
     """Whether reports of a version come through a relay, which can bring them again: no token is spent."""
     channel = rules.study.channel
     return channel is not None and channel.oblivious is not None and rules.tokens is None
-
-
-def count_reports(database: Database, study_id: str) -> int:
-    """How many reports `delete_study` would delete. Raises InputError for an unknown study."""
-    with database.read() as session:
-        return queries.count_reports(session, queries.Chosen(_number(session, study_id), date.max))
-
-
-def ended_by_deleting(database: Database, study_id: str) -> str:
-    """What deleting reports of a study would end beside them, in a sentence; "" where nothing."""
-    with database.read() as session:
-        document = queries.find_document(session, study_id)
-        unfinished = [canonical for canonical, _ in queries.unfinished_documents(session)]
-    if document is None or document.canonical not in unfinished:
-        return ""
-    if Study.from_json(document.canonical).route is None:
-        return ""
-    return (
-        f"{study_id} is a secure sum, and this node has not given its sum yet: once shares are deleted it "
-        "never does, and no other helps; first have its author run `ldpkit secure-sum close`"
-    )
 
 
 def delete_study(act: Act, find: FindRules, study_id: str, by: str, most: int | None = None) -> int:

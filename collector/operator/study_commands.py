@@ -176,10 +176,8 @@ def _earlier(collector: RemoteCollector, study: Study, before: bytes) -> Iterato
 
 def _closed_in_words(study: Study, collector: RemoteCollector) -> str:
     """That a published study takes no reports, and what does something about it."""
-    there = f"`ldpkit open {study.id} --to {collector.url}`"
-    if study.route is not None:
-        there = "`ldpkit admin studies` at the node says more"
-    return f"{study.id} takes no reports, it is closed: {there}"
+    what = "status" if study.route is not None else "open"
+    return f"{study.id} takes no reports, it is closed: `ldpkit {what} {study.id} --to {collector.url}`"
 
 
 def _page_of(study: Study, collector: RemoteCollector) -> str | None:
@@ -188,10 +186,8 @@ def _page_of(study: Study, collector: RemoteCollector) -> str | None:
 
 
 def _links(study: Study, collector: RemoteCollector) -> list[str]:
-    """Where to go on with a published study. A node of a secure sum has neither pages nor these commands."""
+    """Where to go on with a published study. A node of a secure sum has no pages."""
     devices = f"devices fetch     {collector.address_of(study.id)}"
-    if study.route is not None:
-        return [devices, "how it goes       `ldpkit admin studies` at the node"]
     page = _page_of(study, collector)
     people = [f"people answer at  {page}"] if page else []
     return [*people, devices, f"how it goes       ldpkit status {study.id} --to {collector.url}"]

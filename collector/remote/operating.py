@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 JSON = "application/json"
 WHO = "the collector"
 SECONDS = 60.0
+# A large database is written anew.
+UPKEEP_SECONDS = 3600.0
 # Ten thousand invitations, or lines of the audit log.
 MOST_BYTES = 16 << 20
 # Each deletes a hundred thousand reports.
@@ -155,6 +157,30 @@ class RemoteCollector:
         found: tuple[list[str], list[str]] = self._json("POST", path, read, _bytes(asked), False)
         return found
 
+    def take_invitations(self, study_id: str, text: str) -> str:
+        """Let in who has the invitations of a node's list; how many, in words."""
+        path = f"{_path(study_id)}/invitations/list"
+        taken: str = self._json("POST", path, answers.TAKEN, _bytes({"list": text}), False)["taken"]
+        return taken
+
+    def forget_invitations(self, study_id: str) -> None:
+        """Have only new invitations let a report in."""
+        self._json("POST", f"{_path(study_id)}/invitations/forget", lambda body: body["id"], b"{}")
+
+    def lift_invitations(self, study_id: str) -> None:
+        """Forget a study's invitations and let everybody's reports in."""
+        self._json("POST", f"{_path(study_id)}/invitations/lift", lambda body: body["id"], b"{}")
+
+    def keep_up(self, day: str | None, recount: bool) -> list[dict[str, Any]]:
+        """Have the daily upkeep done now; the versions whose summary was wrong, where they are counted anew.
+
+        day: what today is, where the collector's clock is in doubt.
+        """
+        asked = _bytes({"recount": recount} if day is None else {"recount": recount, "date": day})
+        found = self._json("POST", "/v1/upkeep", answers.UPKEEP, asked, False, UPKEEP_SECONDS)
+        wrong: list[dict[str, Any]] = found["wrong"]
+        return wrong
+
     def keys(self) -> list[dict[str, Any]]:
         """Every key, by name."""
         found: list[dict[str, Any]] = self._json("GET", "/v1/keys", answers.KEYS)["keys"]
@@ -186,9 +212,10 @@ class RemoteCollector:
         read: Callable[[Any], Any],
         body: bytes | None = None,
         again: bool = True,
+        seconds: float = SECONDS,
     ) -> Any:
         url = self.url + path
-        answer = ask(url, self._token, WHO, MOST_BYTES, SECONDS, body, JSON, method, again)
+        answer = ask(url, self._token, WHO, MOST_BYTES, seconds, body, JSON, method, again)
         try:
             return read(json.loads(answer.body))
         except (ValueError, TypeError, LookupError, RecursionError):

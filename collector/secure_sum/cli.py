@@ -73,7 +73,7 @@ def run_invite(arguments: argparse.Namespace) -> int:
     places = write_invitations(study, arguments.count, arguments.out)
     print(f"{arguments.count} invitations in {arguments.out}/invitations.txt, one for each person")
     for node, path in places:
-        print(f"for the operator of {node}: ldpkit admin invite {study.id} --file {path} --node-key FILE")
+        print(f"for the operator of {node}: ldpkit invite {study.id} --file {path} --to {node}")
     return 0
 
 

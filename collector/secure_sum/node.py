@@ -49,7 +49,7 @@ MOST_AT_ONCE, BYTES_AT_ONCE = 500, 1 << 24
 MOST_DRAWING_BYTES = 1 << 26
 GONE = (
     "shares of its set were deleted at this node before they were summed: this study has no sum any more "
-    "(`ldpkit admin audit-log` there says why)"
+    "(`ldpkit status --log` there says why)"
 )
 # Runs a function in the one writer's transaction, that all uploads wait for: what takes long stays outside.
 Act = Callable[[Callable[[Session], Any]], Any]

@@ -97,6 +97,6 @@ def _(error: OtherReleaseError) -> ProblemError:
 
 @problem_of.register
 def _(error: WrongSumsError) -> ProblemError:
-    line = f"a running summary has another length ({error}): stop the server and run `ldpkit admin recount`"
+    line = f"a running summary has another length ({error}): run `ldpkit upkeep --recount`"
     log_throttled(logging.ERROR, line, code="summary-damaged")
     return ProblemError(UNAVAILABLE, "the running summary is damaged; nothing was changed")

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, cast
 
-from sqlalchemy import Table, bindparam, delete, func, insert, select, update
+from sqlalchemy import Table, delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
 from collector.storage.models import InvitationListRow, InvitationRow, SpentInvitationRow
@@ -32,7 +32,7 @@ FEWEST_TOGETHER = 10
 NONCE_BYTES = 16
 WRONG_KEY = (
     "setting invitation_key: not the one that this study's invitations are used with; where that is lost, "
-    "`ldpkit admin invite STUDY_ID --forget` forgets them, and new ones can be made. Not of a secure sum: "
+    "`ldpkit invite STUDY_ID --forget` forgets them, and new ones can be made. Not of a secure sum: "
     "put the key back, or have its author close the study, and ask anew under another id"
 )
 
@@ -146,21 +146,6 @@ def forget_invitations(session: Session, study: int) -> None:
     session.connection().execute(update(STUDIES).where(STUDIES.c.number == study).values(spending=None))
     for table in (SPENT, INVITATIONS, LISTS):
         session.connection().execute(delete(table).where(table.c.study == study))
-
-
-def delete_unused(session: Session, study: int, hashes: Iterable[bytes], secret: bytes) -> int:
-    """Let these let nobody in, those that were not used yet; how many of them were.
-
-    The caller holds the study's row. Raises InputError for another secret than they were used with.
-    """
-    spending = Spending.read(_stored_spending(session, study), secret)
-    spent = set(session.connection().execute(select(SPENT.c.tag).where(SPENT.c.study == study)).scalars())
-    wanted = set(hashes)
-    unused = sorted(one for one in wanted if spending.tag(one) not in spent)
-    found = delete(INVITATIONS).where(INVITATIONS.c.study == study, INVITATIONS.c.hash == bindparam("one"))
-    if unused:
-        session.connection().execute(found, [{"one": one} for one in unused])
-    return len(wanted) - len(unused)
 
 
 def has_values(session: Session, study: int) -> bool:

@@ -91,7 +91,7 @@ def add_key(
     role: Role,
     studies: Iterable[str] | None = None,
     expires: date | None = None,
-    by: str = audit_log.AT_DATABASE,
+    by: str = audit_log.BY_TOKEN,
 ) -> str:
     """Make a key and return it, for the only time. by: the key with which it is made, by name.
 
@@ -131,7 +131,7 @@ def _require_id(text: str, what: str) -> None:
         raise InputError(f"{what}: {error.problem}", code="keys.identifier_invalid") from None
 
 
-def remove_key(session: Session, name: str, by: str = audit_log.AT_DATABASE) -> None:
+def remove_key(session: Session, name: str, by: str = audit_log.BY_TOKEN) -> None:
     """Make a key useless from now on. by: as `add_key` takes it. Raises InputError if none has that name."""
     row = session.get(KeyRow, name)
     if row is None:

@@ -19,7 +19,6 @@ from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 from collector.storage.database import Database, one_line
 from collector.storage.models import REVISION
 from collector.storage.queries import OtherReleaseError
-from collector.storage.sums import WrongSumsError
 from collector.storage.wal import COLLECTORS
 from ldp_client.documents.errors import EXIT_NETWORK, InputError
 
@@ -50,7 +49,7 @@ class Schema(NamedTuple):
     table: str
     whose: str
     advice: str
-    command: str = "ldpkit admin migrate"
+    command: str = "ldpkit migrate"
 
 
 COLLECTOR = Schema(SCRIPTS, REVISION, COLLECTORS, "collector's", WHERE_ELSE)
@@ -131,9 +130,6 @@ def opened(url: str, busy_timeout: float, schema: Schema = COLLECTOR) -> Iterato
         yield database
     except SQLAlchemyError as error:
         raise _failed(database, error, "; what was done is kept, run it again") from error
-    except WrongSumsError as error:
-        advice = "stop the server and run `ldpkit admin recount`, then this again"
-        raise _refused(database, f"a running summary is damaged ({error}): {advice}") from error
     except OtherReleaseError as error:
         raise _refused(database, str(error)) from error
     finally:

@@ -94,4 +94,10 @@ OPERATIONS = (
     *gateway.OPERATIONS,
     *HEALTH,
 )
-NODE_OPERATIONS = (*studies.OPERATIONS, *shares.OPERATIONS, *HEALTH)
+NODE_OPERATIONS = (
+    *studies.OPERATIONS,
+    *operating.OPERATIONS,
+    *retaining.OPERATIONS,
+    *shares.OPERATIONS,
+    *HEALTH,
+)

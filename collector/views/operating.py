@@ -21,7 +21,7 @@ from collector.storage import audit_log
 from collector.storage.keys import Role, list_keys
 from collector.storage.overviews import StudyOverview
 from collector.views.auth import acting_key, requires
-from collector.views.bodies import json_body
+from collector.views.bodies import json_body, operators_json
 from collector.views.openapi import (
     JSON,
     KEY,
@@ -33,12 +33,14 @@ from collector.views.openapi import (
 )
 from collector.views.parameters import whole_parameter
 from ldp_client.documents.errors import StatementError
-from ldp_client.documents.fields import Day, Identifier, Integer, ListOf, OneOf, Record, Text
+from ldp_client.documents.fields import Boolean, Day, Identifier, Integer, ListOf, OneOf, Record, Text
 from schemas import Study
 
 operating = Blueprint("operating", __name__, url_prefix="/v1")
-# Each is an answer's line: more are made in several requests, or at the database.
+# Each is an answer's line: more are made in several requests.
 MOST_INVITATIONS = 10_000
+# A node's list of a million invitations.
+MOST_LIST_BYTES = 1 << 26
 MOST_LINES = 10_000
 LINES = 100
 MOST_STUDIES = 1000
@@ -46,6 +48,8 @@ INVITATIONS = Record(
     {"count": Integer(1, MOST_INVITATIONS)},
     {"public": ListOf(Record({"field": Identifier(), "value": Text(200)}), 0, 64, "field")},
 )
+LIST = Record({"list": Text(MOST_LIST_BYTES)}, {})
+UPKEEP = Record({}, {"date": Day(), "recount": Boolean()})
 NEW_KEY = Record(
     {"name": Identifier(), "role": OneOf(tuple(role.value for role in Role))},
     {"studies": ListOf(Identifier(), 1, MOST_STUDIES), "expires": Day()},
@@ -99,6 +103,43 @@ def invite(study_id: str) -> Response:
     made = make_invitations(current_collector(), study_id, asked["count"], public, acting_key())
     invitations, warnings = made
     return jsonify(invitations=invitations, warnings=warnings)
+
+
+@operating.post("/studies/<study_id>/invitations/list")
+@requires(Role.OPERATE)
+def take_invitations(study_id: str) -> Response:
+    """Let in who has the invitations of a node's list."""
+    acting.require_node(current_collector())
+    text = LIST.read(operators_json(MOST_LIST_BYTES), "", StatementError)["list"]
+    return jsonify(
+        id=study_id, taken=acting.take_invitations(current_collector(), study_id, text, acting_key())
+    )
+
+
+@operating.post("/studies/<study_id>/invitations/forget")
+@requires(Role.OPERATE)
+def forget_invitations(study_id: str) -> Response:
+    """Have only new invitations let a report in."""
+    acting.forget_invitations(current_collector(), study_id, acting_key())
+    return jsonify(id=study_id)
+
+
+@operating.post("/studies/<study_id>/invitations/lift")
+@requires(Role.OPERATE)
+def lift_invitations(study_id: str) -> Response:
+    """Forget the invitations and let everybody's reports in."""
+    acting.lift_invitations(current_collector(), study_id, acting_key())
+    return jsonify(id=study_id)
+
+
+@operating.post("/upkeep")
+@requires(Role.OPERATE)
+def keep_up() -> Response:
+    """The daily upkeep, now; with `recount` the running summaries are counted anew too."""
+    asked = UPKEEP.read(json_body(), "", StatementError)
+    acting.keep_up(current_collector(), date.fromisoformat(asked["date"]) if asked["date"] else None)
+    wrong = acting.count_again(current_collector()) if asked["recount"] else []
+    return jsonify(wrong=[{"study": study_id, "version": version} for study_id, version in wrong])
 
 
 @operating.get("/keys")
@@ -181,6 +222,41 @@ OPERATIONS = (
         (*KEY, *REQUEST, problems.STUDY_UNKNOWN, *WRITE),
         (STUDY_ID,),
         {JSON: INVITATIONS.json_schema()},
+    ),
+    Operation(
+        "post",
+        "/v1/studies/{study_id}/invitations/list",
+        "takeInvitations",
+        "At a node of secure sums: let in who has the invitations of a list that was written for it.",
+        {200: ("How many", json_of("TakenInvitations"))},
+        (*KEY, *REQUEST, problems.STUDY_UNKNOWN, *WRITE),
+        (STUDY_ID,),
+        {JSON: LIST.json_schema()},
+    ),
+    *(
+        Operation(
+            "post",
+            f"/v1/studies/{{study_id}}/invitations/{name}",
+            f"{name}Invitations",
+            text,
+            {200: ("Done", json_of("Named"))},
+            (*KEY, problems.STATEMENT_INVALID, problems.STUDY_UNKNOWN, *WRITE),
+            (STUDY_ID,),
+        )
+        for name, text in (
+            ("forget", "Forget the invitations: only new ones let a report in."),
+            ("lift", "Forget the invitations and let everybody's reports in."),
+        )
+    ),
+    Operation(
+        "post",
+        "/v1/upkeep",
+        "keepUp",
+        "Do the daily upkeep now; with `recount`, count the running summaries anew.",
+        {200: ("The versions whose summary was wrong", json_of("Upkeep"))},
+        (*KEY, *REQUEST, *WRITE),
+        (),
+        {JSON: UPKEEP.json_schema()},
     ),
     Operation(
         "get",

@@ -25,10 +25,20 @@ pgpass() {
   printf '*:*:*:ldpkit:%s\n' "$(cat "$secrets/postgresql")"
 }
 
-# A key that was made when nobody could write it down is of no use.
+# Asks a server that runs for a moment. A key that was made when nobody could write it down is of no use.
 metrics_key() {
-  ldpkit admin keys remove prometheus >/dev/null 2>&1 || true
-  ldpkit admin keys add prometheus --role read
+  ready=$(mktemp -d)/ready
+  ldpkit serve --port 0 --ready-file "$ready" >&2 &
+  server=$!
+  while kill -0 "$server" && [ ! -s "$ready" ]; do sleep 0.1; done
+  LDPKIT_TOKEN=$(ldpkit token)
+  export LDPKIT_TOKEN
+  ldpkit keys --to "$(cat "$ready")" revoke prometheus --yes >/dev/null 2>&1 || true
+  made=0
+  ldpkit keys --to "$(cat "$ready")" add prometheus --role read || made=$?
+  kill "$server"
+  wait "$server" || true
+  return "$made"
 }
 
 place() {

@@ -12,11 +12,13 @@ import shutil
 import pytest
 import tomllib
 
+from collector import create_app
 from collector.settings import Settings, settings_with
 from collector.storage import queries
 from collector.storage.database import Database
 from collector.studies import publishing
 from ldp_client.cli import main
+from tests.collector.commands import operate
 from tests.collector.conftest import build_study
 
 
@@ -48,8 +50,7 @@ def test_a_copy_deletes_from_its_own_database(tmp_path, monkeypatch, capsys, nam
     shutil.copytree(prod, copy)
     capsys.readouterr()
     monkeypatch.chdir(copy)
-    assert main(["admin", "delete-study", "habits", "--yes"]) == 0
-    assert capsys.readouterr().out == f"0 reports deleted in database {copy}/ldpkit.sqlite3\n"
+    operate(create_app(), "delete", "habits", "--yes")
     assert is_closed(copy)
     assert not is_closed(prod)
 
@@ -58,10 +59,10 @@ def test_a_moved_place_goes_on(tmp_path, monkeypatch, capsys):
     assert main(["init", "first"]) == 0
     (tmp_path / "first").rename(tmp_path / "second")
     monkeypatch.chdir(tmp_path / "second")
-    assert main(["admin", "studies"]) == 0
+    assert main(["backup", "--out", str(tmp_path / "copy")]) == 0
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("LDPKIT_CONFIG", str(tmp_path / "second" / "ldpkit.toml"))
-    assert main(["admin", "studies"]) == 0
+    assert main(["backup", "--out", str(tmp_path / "other")]) == 0
     capsys.readouterr()
 
 
@@ -71,7 +72,7 @@ def test_a_database_elsewhere_is_named_wholly(tmp_path, monkeypatch, capsys):
     written = tomllib.loads((tmp_path / "place" / "ldpkit.toml").read_text())
     assert written["database"] == f"sqlite:///{tmp_path}/disk/x.sqlite3"
     monkeypatch.chdir(tmp_path / "place")
-    assert main(["admin", "studies"]) == 0
+    assert main(["backup", "--out", str(tmp_path / "copy")]) == 0
     capsys.readouterr()
 
 

@@ -1,7 +1,7 @@
 """Damage the running summary's rows, so that reports are miscounted or a recount cannot mend them.
 
 Defence: The collector: reads no sums of another length, stores nothing for that study meanwhile, all for
-others; deletes and closes nothing (`expire`, `delete`); and `ldpkit admin recount` counts again.
+others; deletes and closes nothing (`expire`, `delete`); and `ldpkit upkeep --recount` counts again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from collector.storage import queries
 from collector.storage.emptying import withdraw_report
 from collector.storage.sums import WrongSumsError
 from tests.collector.answered import problem
-from tests.collector.commands import run
 from tests.collector.conftest import TODAY, build_report, build_study
 
 STUDY = build_study()
@@ -43,7 +42,7 @@ def test_sums_of_another_length_are_never_read_and_counted_again(counted, damage
     late = build_report(STUDY)
     assert problem(counted.summary()) == problem(counted.put(late)) == (503, "unavailable")
     assert len(counted.exported()) == 5
-    run("admin", "recount", "--database", counted.url)
+    counted.operate("upkeep", "--recount")
     assert "habits\tversion 1\tthe summary was wrong, and is right now" in capsys.readouterr().out
     assert counted.summary().text == right
     assert counted.put(late).status_code == 201
@@ -105,9 +104,9 @@ def test_nothing_is_deleted_or_closed_until_damaged_sums_are_counted_again(
         session.execute(text("UPDATE sums SET sums = :damage"), {"damage": bytes(2)})
     assert delete().status_code == 503
     assert "(2 bytes instead of" in caplog.text
-    assert "run `ldpkit admin recount`" in caplog.text
+    assert "run `ldpkit upkeep --recount`" in caplog.text
     assert len(counted.exported()) == 5
     with counted.collector.database.read() as session:
         assert not queries.study_state(session, "habits").closed
-    run("admin", "recount", "--database", counted.url)
+    counted.operate("upkeep", "--recount")
     assert delete().get_json() == {"id": "habits", "deleted": 5, "complete": True}

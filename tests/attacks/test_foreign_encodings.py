@@ -27,7 +27,7 @@ def test_a_database_that_cannot_hold_every_text_is_refused_in_one_line(
     with postgresql._connect() as connection:
         connection.execute(made)
     url = f"postgresql://postgres@/{name}?host={postgresql.folder}"
-    for command in (["init", "place"], ["admin", "studies"], ["admin", "migrate"], ["serve"]):
+    for command in (["init", "place"], ["migrate"], ["serve"]):
         assert main([*command, "--database", url]) == 3
         said = capsys.readouterr().err
         assert f"in the encoding {encoding}" in said

@@ -17,7 +17,6 @@ import pytest
 
 from collector.operator.inviting import forget, invite, lift, refuse_ended
 from ldp_client.answering import perturb_answers
-from ldp_client.cli import main
 from ldp_client.documents.errors import InputError
 from ldp_client.mechanisms import mechanisms_of
 from schemas import Study
@@ -94,9 +93,9 @@ def test_the_page_asks_exactly_where_a_report_is_refused(place):
     agree(PLAIN, needed=False)
     act(place, invite, 1, KEY.encode())
     agree(PLAIN, needed=True)
-    act(place, forget)
+    act(place, forget, "ann")
     agree(PLAIN, needed=True)
-    act(place, lift)
+    act(place, lift, "ann")
     agree(PLAIN, needed=False)
     place.publish(CARRYING)
     agree(CARRYING, needed=True)
@@ -109,7 +108,7 @@ def test_the_page_asks_exactly_where_a_report_is_refused(place):
 def test_a_lift_that_lifts_nothing_is_refused(place, capsys):
     place.publish(CARRYING)
     (word,) = act(place, invite, 1, KEY.encode(), {"stratum": "town"})
-    assert main(["admin", "invite", "habits", "--lift", "--database", place.url]) != 0
+    assert place.exit_code("invite", "habits", "--lift") != 0
     assert "carry stratum, without which no report is taken: nothing was changed" in capsys.readouterr().err
     assert send(place, answered(CARRYING), word).status_code == 201
 
@@ -120,24 +119,22 @@ def test_a_lift_after_a_newer_version_strands_no_good_invitation(place, capsys):
     (word,) = act(place, invite, 1, KEY.encode(), {"stratum": "town"})
     late = answered(CARRYING)
     place.publish(OPEN_AGAIN)
-    lifting = ["admin", "invite", "habits", "--lift", "--database", place.url]
-    assert main(lifting) == 3
+    assert place.exit_code("invite", "habits", "--lift") == 5
     assert "nothing was changed" in capsys.readouterr().err
     assert send(place, answered(OPEN_AGAIN)).status_code == 201
     assert send(place, late, word).status_code == 201
-    assert main(["admin", "invite", "habits", "--forget", "--database", place.url]) == main(lifting) == 0
+    for what in ("--forget", "--lift"):
+        assert place.exit_code("invite", "habits", what) == 0
 
 
-def test_nobody_is_invited_to_a_study_that_takes_nobody(place, capsys, monkeypatch):
-    monkeypatch.setenv("LDPKIT_INVITATION_KEY", KEY)
+def test_nobody_is_invited_to_a_study_that_takes_nobody(place, capsys):
     place.publish(PLAIN)
-    inviting = ["admin", "invite", "habits", "--database", place.url]
-    assert main([*inviting, "--count", "0", "--public", "a=b"]) == 2
+    assert place.exit_code("invite", "habits", "--count", "0", "--public", "a=b") == 2
     assert "--count 0: must be from 1" in capsys.readouterr().err
-    for end in (place.close, lambda: main(["admin", "delete-study", *inviting[2:], "--yes"])):
+    for end in (place.close, lambda: place.operate("delete", "habits", "--yes")):
         end()
         capsys.readouterr()
-        assert main([*inviting, "--count", "2"]) == 3
+        assert place.exit_code("invite", "habits", "--count", "2") == 5
         shown = capsys.readouterr()
         assert ("let nobody in" in shown.err, shown.out) == (True, "")
 
@@ -147,35 +144,31 @@ def test_forgotten_invitations_let_nobody_in_and_new_ones_do(place):
     (old,) = act(place, invite, 1, b"a key that is lost", {"stratum": "town"})
     with pytest.raises(InputError, match="--forget"):
         act(place, invite, 1, KEY.encode(), {"stratum": "town"})
-    assert main(["admin", "invite", "habits", "--forget", "--database", place.url]) == 0
+    assert place.exit_code("invite", "habits", "--forget") == 0
     (new,) = act(place, invite, 1, KEY.encode(), {"stratum": "town"})
     assert problem(send(place, answered(CARRYING), old)) == REFUSED
     assert send(place, answered(CARRYING), new).status_code == 201
 
 
-def test_nobody_is_invited_to_a_study_whose_last_day_is_over(make_harness, database_url, capsys, monkeypatch):
+def test_nobody_is_invited_to_a_study_whose_last_day_is_over(make_harness, database_url, capsys):
     """Which is the last of all versions' last days."""
-    monkeypatch.setenv("LDPKIT_INVITATION_KEY", KEY)
     place = make_harness(database=database_url, invitation_key=KEY, busy_timeout=10)
-    inviting = ["admin", "invite", "habits", "--count", "1", "--database", database_url]
-    for version, days, last, code in ((1, 30, 30, 3), (2, 40, 30, 3), (3, 3, 3, 0)):
-        closes, ended = (date.today() - timedelta(past) for past in (days, last))
+    for version, days, last, code in ((1, 30, 30, 5), (2, 40, 30, 5), (3, 3, 3, 0)):
+        closes, ended = (place.day - timedelta(past) for past in (days, last))
         place.publish(Study({**PLAIN.document, "version": version, "closes": closes.isoformat()}))
-        assert main(inviting) == code
+        assert place.exit_code("invite", "habits", "--count", "1") == code
         shown = capsys.readouterr()
-        assert (shown.out == "", f"ended on {ended}" in shown.err) == (code == 3, code == 3)
-        assert ("publish a version with a later `closes`" in shown.err) == (code == 3)
+        assert (shown.out == "", f"ended on {ended}" in shown.err) == (code == 5, code == 5)
+        assert ("publish a version with a later `closes`" in shown.err) == (code == 5)
 
 
-def test_a_version_that_ended_first_shuts_nobody_out_who_answered_the_one_before(place, capsys, monkeypatch):
-    monkeypatch.setenv("LDPKIT_INVITATION_KEY", KEY)
-    inviting = ["admin", "invite", "habits", "--count", "1", "--database", place.url]
-    late, ended = answered(PLAIN), (date.today() - timedelta(30)).isoformat()
+def test_a_version_that_ended_first_shuts_nobody_out_who_answered_the_one_before(place, capsys):
+    late, ended = answered(PLAIN), (place.day - timedelta(30)).isoformat()
     act(place, invite, 1, KEY.encode())
     place.publish(Study({**PLAIN.document, "version": 2, "closes": ended}))
     capsys.readouterr()
-    assert main(inviting) == 0
-    assert send(place, late, capsys.readouterr().out.strip()).status_code == 201
+    place.operate("invite", "habits", "--count", "1")
+    assert send(place, late, capsys.readouterr().out.strip().partition("=")[2]).status_code == 201
 
 
 def test_a_nodes_operator_is_not_told_to_publish_a_version(network):

@@ -22,7 +22,7 @@ LDPKIT = """#!/bin/bash
 case "$1 $2" in
   "init "*) touch ldpkit.toml; echo {number} > db ;;
   "backup "*) [ ! -e fail-backup ] || exit 1; cp db "$3" ;;
-  "admin migrate")
+  "migrate "*)
     [ ! -e kill-{number} ] || {{ rm kill-{number}; kill -9 $PPID; exit 1; }}
     [ ! -e fail-{number} ] || exit 1
     echo {number} > db ;;

@@ -24,7 +24,7 @@ def take(network, texts):
     """Each at its own node, whatever its place."""
     for node, text in zip(network.nodes, texts, strict=True):
         with node.app.extensions["ldpkit"].database.write() as session:
-            take_list(session, "summed", text, b"", node.keys.fragment)
+            take_list(session, "summed", text, b"", node.keys.fragment, "ann")
 
 
 def test_a_list_for_another_place_is_refused(network, tmp_path):

@@ -1,7 +1,7 @@
 """Lose one study's invitation key, so that nothing hides any more who answered the others before whom.
 
 Defence: The collector: does the upkeep of all others, names that study each day in its log, and `ldpkit
-admin upkeep` fails until its invitations are forgotten.
+upkeep` fails until its invitations are forgotten.
 """
 
 from __future__ import annotations
@@ -12,9 +12,7 @@ import pytest
 from sqlalchemy import text
 
 from collector.operator.inviting import invite
-from collector.storage import upkeep
 from collector.storage.invitations import SPENT
-from ldp_client.cli import main
 from tests.attacks.conftest import KEY
 from tests.collector.conftest import build_report, build_study, count_invitations
 
@@ -81,16 +79,13 @@ def test_the_others_lose_their_order_and_used_invitations(moved, caplog):
         assert [found for found in order_of(moved) if found in old] == sorted(old)
 
 
-def test_the_command_says_so_in_its_exit_code_until_they_are_forgotten(moved, monkeypatch, capsys):
-    monkeypatch.setenv("LDPKIT_INVITATION_KEY", KEY)
-    monkeypatch.setattr(upkeep, "utc_today", lambda: moved.day)
-    place = ["--database", moved.url]
-    assert main(["admin", "upkeep", *place]) != 0
+def test_the_command_says_so_in_its_exit_code_until_they_are_forgotten(moved, capsys):
+    assert moved.exit_code("upkeep") != 0
     said = capsys.readouterr().err
     assert "study lost: setting invitation_key" in said
     assert "all else was done" in said
     assert tags(moved) == USES
-    assert main(["admin", "invite", "lost", "--forget", *place]) == 0
-    assert main(["admin", "upkeep", *place]) == 0
+    assert moved.exit_code("invite", "lost", "--forget") == 0
+    assert moved.exit_code("upkeep") == 0
     with moved.collector.database.read() as session:
         assert count_invitations(session, 1) == 0

@@ -14,9 +14,9 @@ from collector.operator.inviting import invite
 from collector.storage.invitations import Spending
 from collector.storage.models import StudyRow
 from ldp_client import Device
-from ldp_client.cli import main
 from ldp_client.documents.errors import RefusedError
 from tests.attacks.conftest import KEY
+from tests.collector.commands import exit_code
 from tests.collector.conftest import build_report, build_study
 from tests.secure_sum.conftest import TOKEN, close_study
 
@@ -37,7 +37,7 @@ def lost(network):
 
 
 def forget(node):
-    return main(["admin", "invite", "summed", "--forget", "--database", f"sqlite:///{node.database}"])
+    return exit_code(node.app, "invite", "summed", "--forget")
 
 
 def test_no_device_pays_that_asks_this_node(lost, tmp_path, caplog):
@@ -54,10 +54,10 @@ def test_no_device_pays_that_asks_this_node(lost, tmp_path, caplog):
 def test_what_came_before_can_be_summed_and_then_forgotten(lost, capsys):
     """The messages name a way out, and it is one."""
     node = lost.nodes[1]
-    assert forget(node) == 3
+    assert forget(node) == 5
     said = capsys.readouterr().err
     assert "put it back from a copy" in said
-    assert "delete-study summed --yes" in said
+    assert "`ldpkit delete summed` at each node" in said
     assert close_study(lost.study, [TOKEN] * 3)
     assert forget(node) == 0
 

@@ -75,7 +75,7 @@ def test_a_terminal_that_takes_nothing_is_told_what_undoes_it(asked, tmp_path, o
     done = command(*invite, folder=tmp_path, out="/dev/full")
     assert done.returncode != 0
     assert "cannot write standard output: No space left on device" in done.stderr
-    assert "`ldpkit admin invite habits --lift` lets everybody in again" in done.stderr
+    assert "`ldpkit invite habits --lift` lets everybody in again" in done.stderr
 
 
 def test_a_picture_that_cannot_be_drawn_loses_no_link(tmp_path, monkeypatch):
@@ -91,22 +91,18 @@ def test_a_picture_that_cannot_be_drawn_loses_no_link(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_a_key_that_nobody_saw_is_good_for_nothing(asked, tmp_path):
-    at_database = ("--database", f"sqlite:///{asked.database}")
-    for place, lists in ((("admin", "keys"), ("admin", "keys", "list")), (("keys",), ("keys",))):
-        where = at_database if place[0] == "admin" else ("--to", asked.url)
-        add = (*place, "add", "unseen", "--role", "read", *where)
-        done = command(*add, folder=tmp_path, out="/dev/full")
-        assert done.returncode != 0
-        assert "nobody read the key unseen: it is good for nothing" in done.stderr
-        assert "unseen" not in command(*lists, *where, folder=tmp_path).stdout
-        assert command(*add, folder=tmp_path).returncode == 0
-        assert "unseen" in command(*lists, *where, folder=tmp_path).stdout
-        command("admin", "keys", "remove", "unseen", *at_database, folder=tmp_path)
+    where = ("--to", asked.url)
+    add = ("keys", "add", "unseen", "--role", "read", *where)
+    done = command(*add, folder=tmp_path, out="/dev/full")
+    assert done.returncode != 0
+    assert "nobody read the key unseen: it is good for nothing" in done.stderr
+    assert "unseen" not in command("keys", *where, folder=tmp_path).stdout
+    assert command(*add, folder=tmp_path).returncode == 0
+    assert "unseen" in command("keys", *where, folder=tmp_path).stdout
 
 
 @pytest.mark.parametrize("limit", ["0", "-1", "10001", "99999999999999999999", "many"])
-@pytest.mark.parametrize("place", [("admin", "audit-log"), ("status", "--log")])
-def test_lines_of_the_audit_log_are_from_1_to_10000(tmp_path, place, limit):
-    done = command(*place, f"--limit={limit}", folder=tmp_path)
+def test_lines_of_the_audit_log_are_from_1_to_10000(tmp_path, limit):
+    done = command("status", "--log", f"--limit={limit}", folder=tmp_path)
     assert done.returncode == 2
     assert f"must be a whole number from 1 to 10000, is {limit}" in done.stderr

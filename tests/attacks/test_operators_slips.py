@@ -43,9 +43,9 @@ def test_a_place_may_have_any_name(tmp_path, monkeypatch, capsys, name):
     assert sorted(file.name for file in place.iterdir()) == ["ldpkit.sqlite3", "ldpkit.toml", "ohttp.keys"]
     assert tomllib.loads((place / "ldpkit.toml").read_text())["database"] == "sqlite:///ldpkit.sqlite3"
     monkeypatch.setenv("LDPKIT_CONFIG", str(place / "ldpkit.toml"))
-    assert main(["admin", "keys", "add", "ann", "--role", "read"]) == 0
-    with closing(sqlite3.connect(place / "ldpkit.sqlite3")) as connection:
-        assert connection.execute("SELECT count(*) FROM keys").fetchone() == (1,)
+    assert main(["backup", "--out", str(place / "copy")]) == 0
+    with closing(sqlite3.connect(place / "copy")) as connection:
+        assert connection.execute("SELECT count(*) FROM keys").fetchone() == (0,)
     assert [file.name for file in tmp_path.iterdir()] == [name]
     capsys.readouterr()
 
@@ -58,10 +58,10 @@ def test_a_copied_place_of_an_earlier_release_is_refused(tmp_path, monkeypatch, 
     settings.write_text(older)
     shutil.copytree(tmp_path / "prod", tmp_path / "rehearsal")
     monkeypatch.chdir(tmp_path / "prod")
-    assert main(["admin", "studies"]) == 0
+    assert main(["backup", "--out", "copy"]) == 0
     monkeypatch.chdir(tmp_path / "rehearsal")
     capsys.readouterr()
-    assert main(["admin", "studies"]) == 3
+    assert main(["backup", "--out", "copy"]) == 3
     assert 'write database = "sqlite:///ldpkit.sqlite3"' in capsys.readouterr().err
 
 
@@ -74,27 +74,33 @@ def writing(habits):
 @pytest.mark.parametrize("changed", [lambda t: t.replace("\n", "\r\n"), lambda t: "\ufeff" + t, str.rstrip])
 def test_a_list_that_a_mail_program_changed_is_taken(writing, changed):
     text = list_text("habits", NODE, 0, [hash_key(word) for word in "abc"])
-    assert take_list(writing, "habits", changed(text), KEY) == f"3 invitations taken, of node {NODE}"
+    assert (
+        take_list(writing, "habits", changed(text), KEY, "", "ann") == f"3 invitations taken, of node {NODE}"
+    )
     with raises(InputError, "ticket.list_taken_before"):
-        take_list(writing, "habits", text, KEY)
+        take_list(writing, "habits", text, KEY, "", "ann")
 
 
 def test_lists_that_overlap_are_refused_in_words(writing):
-    take_list(writing, "habits", list_text("habits", NODE, 0, [hash_key(word) for word in "abc"]), KEY)
+    take_list(
+        writing, "habits", list_text("habits", NODE, 0, [hash_key(word) for word in "abc"]), KEY, "", "ann"
+    )
     with raises(InputError, "ticket.list_overlaps_another", "1", "2"):
-        take_list(writing, "habits", list_text("habits", NODE, 0, [hash_key(word) for word in "cd"]), KEY)
+        take_list(
+            writing, "habits", list_text("habits", NODE, 0, [hash_key(word) for word in "cd"]), KEY, "", "ann"
+        )
     assert count_invitations(writing, 1) == 3
     add_invitations(writing, 1, [hash_key("d")], KEY)
 
 
 def test_an_earlier_releases_database_can_be_backed_up_before_it_is_migrated(database_url, tmp_path, capsys):
-    """As the message says that refuses it: make a backup, and run `ldpkit admin migrate`."""
+    """As the message says that refuses it: make a backup, and run `ldpkit migrate`."""
     database = Database(database_url, 10)
     make(database)
     with database.writing_connection() as connection:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0000'")
-    assert main(["admin", "studies", "--database", database_url]) == 3
-    assert "make a backup, and run `ldpkit admin migrate`" in capsys.readouterr().err
+    assert main(["serve", "--port", "0", "--database", database_url]) == 3
+    assert "make a backup, and run `ldpkit migrate`" in capsys.readouterr().err
     assert main(["backup", "--database", database_url, "--out", str(tmp_path / "backup")]) == 0
     assert (tmp_path / "backup").stat().st_size > 1000
     with database.writing_connection() as connection:

@@ -24,7 +24,9 @@ from hashlib import sha256
 
 import pytest
 
+from collector import create_app
 from collector.operator.inviting import lift, list_text, node_hashes, take_list
+from collector.remote.client import RefusalError
 from collector.secure_sum.drawing import Drawing
 from collector.secure_sum.statements import Statement, set_digest
 from collector.secure_sum.transcript import Transcript
@@ -34,6 +36,7 @@ from ldp_client import Device
 from ldp_client.cli import main
 from ldp_client.documents.errors import InputError, RefusedError, StatementError
 from ldp_client.secure_sum.messages import node_invitation
+from tests.collector.commands import operate
 from tests.kit.errors import raises
 from tests.secure_sum.conftest import TOKEN, build_study, close_study, shares_of
 from tests.statistics import seed_the_system
@@ -74,13 +77,13 @@ def test_nobody_opens_a_secure_sum_to_everybody(network):
     network.publish("ever")
     with network.nodes[0].app.extensions["ldpkit"].database.write() as session:
         with raises(InputError, "ticket.lift_secure_sum"):
-            lift(session, "summed")
+            lift(session, "summed", "ann")
         whose = "# invitations to summed at https://a, node 1\n"
         for text in ("", "word", "00" * 32, whose, f"{whose}{'00' * 31}", f"{whose}{'00' * 32}\n11"):
             with raises(InputError, "ticket.not_a_list"):
-                take_list(session, "summed", text, b"")
+                take_list(session, "summed", text, b"", "", "ann")
         with raises(InputError, "ticket.list_of_other_study", "summed"):
-            take_list(session, "summed", list_text("other", "https://a", 0, [b"1" * 32]), b"")
+            take_list(session, "summed", list_text("other", "https://a", 0, [b"1" * 32]), b"", "", "ann")
 
 
 def test_a_list_that_is_taken_in_twice_makes_no_used_invitation_good(network):
@@ -91,7 +94,7 @@ def test_a_list_that_is_taken_in_twice_makes_no_used_invitation_good(network):
     words = [f"word-{person}" for person in range(FEWEST_TOGETHER)]
     text = list_text("summed", url, 0, node_hashes(words, 0))
     with database.write() as session:
-        assert take_list(session, "summed", text, b"", keys) == f"10 invitations taken, of node {url}"
+        assert take_list(session, "summed", text, b"", keys, "ann") == f"10 invitations taken, of node {url}"
     for word in words:
         message = network.messages()[0]
         message.invitation = node_invitation(word, 0)
@@ -100,34 +103,34 @@ def test_a_list_that_is_taken_in_twice_makes_no_used_invitation_good(network):
         if settled:
             Upkeep(database, utc_today, b"").run(utc_today(), even_if_done=True)
         with raises(InputError, "ticket.list_taken_before"), database.write() as session:
-            take_list(session, "summed", text, b"", keys)
+            take_list(session, "summed", text, b"", keys, "ann")
     again = network.messages()[0]
     again.invitation = node_invitation(words[0], 0)
     assert kind(node.put(again)) == (403, "invitation-needed")
 
 
-def test_a_node_takes_no_list_of_another(network, tmp_path, capsys, monkeypatch):
+def with_invitation_key(node):
+    """The node's application with the setting that taking a list needs."""
+    settings = {"database": f"sqlite:///{node.database}", "token": TOKEN, "node_key": str(node.key_file)}
+    return create_app({**settings, "invitation_key": "the key of this place"})
+
+
+def test_a_node_takes_no_list_of_another(network, tmp_path):
     """With the other's words nobody would get in here, and whoever has this node's own would be kept out."""
     study = network.publish("ever")
     listed = tmp_path / "node-2.txt"
     listed.write_text(list_text("summed", study.route.nodes[1].url, 1, node_hashes(["word"], 1)))
     node, other = network.nodes[:2]
-    monkeypatch.setenv("LDPKIT_INVITATION_KEY", "the key of this place")
-
-    def take(*options):
-        command = ["admin", "invite", "summed", "--file", str(listed), *options]
-        code = main([*command, "--database", f"sqlite:///{node.database}"])
-        return code, capsys.readouterr().err
-
-    code, error = take("--node-key", str(node.key_file))
-    assert (code, f"of node {study.route.nodes[1].url}" in error) == (3, True)
-    code, error = take()
-    assert (code, "--node-key" in error) == (3, True)
+    with pytest.raises(RefusalError, match="other keys than this node"):
+        operate(with_invitation_key(node), "invite", "summed", "--file", str(listed))
     text = list_text("summed", study.route.nodes[0].url, 0, node_hashes(["word"], 0))
     listed.write_text(text)
-    assert "other keys" in take("--node-key", str(other.key_file))[1]
+    with pytest.raises(RefusalError, match="other keys than this node"):
+        operate(with_invitation_key(other), "invite", "summed", "--file", str(listed))
     with node.app.extensions["ldpkit"].database.write() as session:
-        assert take_list(session, "summed", text, b"", node.keys.fragment).startswith("1 invitation taken")
+        assert take_list(session, "summed", text, b"", node.keys.fragment, "ann").startswith(
+            "1 invitation taken"
+        )
 
 
 def test_a_device_sends_nothing_without_an_invitation(tmp_path):
@@ -236,14 +239,14 @@ def test_invitations_reach_people_and_nodes(network, tmp_path, capsys):
     out = tmp_path / "invited"
     command = ["secure-sum", "invite", str(tmp_path / "study.json"), "--count", "20", "--out", str(out)]
     assert main(command) == 0
-    assert capsys.readouterr().out.count("ldpkit admin invite summed --file") == 3
+    assert capsys.readouterr().out.count("ldpkit invite summed --file") == 3
     assert main(command) == 3
     word = (out / "invitations.txt").read_text().split()[0]
     assert all(word not in (out / f"node-{place}.txt").read_text() for place in (1, 2, 3))
     for place, node in enumerate(network.nodes):
         with node.app.extensions["ldpkit"].database.write() as session:
             text = (out / f"node-{place + 1}.txt").read_text()
-            said = take_list(session, "summed", text, b"", node.keys.fragment)
+            said = take_list(session, "summed", text, b"", node.keys.fragment, "ann")
             assert said == f"20 invitations taken, of node {study.route.nodes[place].url}"
     _, messages = shares_of(study, {"ever": True}, word)
     assert [node.put(message).status_code for node, message in zip(network.nodes, messages)] == [201] * 3

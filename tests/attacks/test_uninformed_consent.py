@@ -9,7 +9,7 @@ Attack: To get consent to what was not shown: another purpose, collector, choice
 answer beyond the bounds is said before consent. Known limit: an app's own words.
 
 Attack: Have invitations carry a number that stands for one person, as a part of the sample: the device: the
-page says which values a field that the invitation carries may have; `ldpkit study check` and `ldpkit admin
+page says which values a field that the invitation carries may have; `ldpkit study check` and `ldpkit
 invite` warn above 1,000, of a field or of all that an invitation carries together. Known limit: which value
 an invitation carries, only the collector knows until it stores the report.
 """

@@ -1,13 +1,13 @@
 """Let a server's clock be wrong once, so that its database keeps the order in which later reports came.
 
 Attack: The same, once a clock was wrong: the collector: says so where it was more than a day, and puts all
-days in order; `ldpkit admin upkeep` does so at any time, today's too.
+days in order; `ldpkit upkeep` does so at any time, today's too.
 
 Attack: The same, so that reports are deleted years late, or at once: the collector: stores nothing on a day
 more than a week before the last upkeep or a year after it, and `ldpkit expire` and stated retention
 delete nothing then; on a day that comes more than a week after the upkeep before, and on a database's
 first, the server deletes nothing, whoever uploads or starts a worker then
-(`tests/collector/test_retention.py`); it names reports of days to come, and `ldpkit admin upkeep` dates
+(`tests/collector/test_retention.py`); it names reports of days to come, and `ldpkit upkeep` dates
 them today. Known limit: a clock that is less wrong.
 """
 
@@ -27,7 +27,6 @@ from collector.operator.stated_retention import Kept, delete_overdue
 from collector.storage import upkeep
 from collector.storage.audit_log import BY_SERVER
 from collector.storage.upkeep import Upkeep
-from ldp_client.cli import main
 from ldp_client.documents.report import report_id_of
 from tests.collector.conftest import TOKEN, build_report
 
@@ -75,7 +74,7 @@ def expire(harness, before):
 
 def test_a_clock_that_cannot_be_right_stores_nothing(habits, study, caplog, capsys, monkeypatch):
     """Of a board that starts in 1970, or years ahead: its days would say for good when reports go."""
-    right, place = habits.day, ["--database", f"sqlite:///{habits.path}"]
+    right = habits.day
     assert habits.put(build_report(study)).status_code == 201
     for wrong in (date(1970, 1, 1), right - timedelta(8), right + timedelta(400)):
         habits.day = wrong
@@ -89,9 +88,9 @@ def test_a_clock_that_cannot_be_right_stores_nothing(habits, study, caplog, caps
     late = build_report(study)
     assert habits.put(late).status_code == 503
     monkeypatch.setattr(upkeep, "utc_today", lambda: right)
-    assert main(["admin", "upkeep", *place]) == main(["admin", "upkeep", "--date", "2026-06-14", *place]) == 3
+    assert habits.exit_code("upkeep") == habits.exit_code("upkeep", "--date", "2026-06-14") == 5
     assert f"--date {right}" in capsys.readouterr().err
-    assert main(["admin", "upkeep", "--date", right.isoformat(), *place]) == 0
+    assert habits.exit_code("upkeep", "--date", right.isoformat()) == 0
     assert habits.put(late).status_code == 201
     habits.day = right + timedelta(1)
     assert expire(habits, habits.day).get_json()["deleted"] == 3
@@ -101,7 +100,6 @@ def test_a_clock_that_cannot_be_right_stores_nothing(habits, study, caplog, caps
 @pytest.mark.parametrize("days", [800, -30])
 def test_a_clock_that_the_server_refuses_deletes_nothing(habits, study, capsys, monkeypatch, days):
     """A nightly `expire --before $(date -d -90days)` would take every report of today, two years ahead."""
-    place = ["--database", f"sqlite:///{habits.path}"]
     assert habits.put(build_report(study)).status_code == 201
     wrong = habits.day = habits.day + timedelta(days)
     monkeypatch.setattr(upkeep, "utc_today", lambda: wrong)
@@ -110,9 +108,9 @@ def test_a_clock_that_the_server_refuses_deletes_nothing(habits, study, capsys, 
     assert f"the clock says {wrong}" in refused.get_json()["detail"]
     assert "nothing was deleted" in refused.get_json()["detail"]
     assert len(habits.exported()) == 1
-    assert main(["admin", "upkeep", "--date", "22.11.2026", *place]) == 2
+    assert habits.exit_code("upkeep", "--date", "22.11.2026") == 2
     assert "YYYY-MM-DD" in capsys.readouterr().err
-    assert main(["admin", "upkeep", "--date", wrong.isoformat(), *place]) == 0
+    assert habits.exit_code("upkeep", "--date", wrong.isoformat()) == 0
     assert expire(habits, wrong - timedelta(90)).status_code == 200
 
 

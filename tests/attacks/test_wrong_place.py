@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import os
 import stat
-from pathlib import Path
 
 import pytest
 import tomllib
 from sqlalchemy import text
 
 from collector import create_app
+from collector.settings import server_settings
 from collector.storage import queries
 from collector.storage.database import Database
 from collector.storage.migrating import REVISION
@@ -31,12 +31,7 @@ from tests.kit.errors import raises
 COMMANDS = [
     ["serve", "--port", "0", "--token", "token-for-the-tests"],
     ["serve", "--port", "0"],
-    ["admin", "keys", "list"],
-    ["admin", "studies"],
-    ["admin", "invite", "habits", "--count", "1"],
-    ["admin", "delete-study", "habits", "--yes"],
-    ["admin", "migrate"],
-    ["admin", "recount"],
+    ["migrate"],
     ["backup", "--out", "copy"],
 ]
 
@@ -105,8 +100,7 @@ def test_another_programs_database_is_neither_used_nor_filled(postgresql, capsys
         connection.execute(text("INSERT INTO alembic_version VALUES ('0003')"))
     database.engine.dispose()
     for arguments in (
-        ["admin", "studies"],
-        ["admin", "migrate"],
+        ["migrate"],
         ["serve", "--port", "0", "--token", "token-for-the-tests"],
     ):
         assert main([*arguments, "--database", url]) == 3
@@ -122,15 +116,13 @@ def test_a_file_that_is_moved_away_does_not_come_back_empty(habits):
     assert not habits.path.exists()
 
 
-@pytest.mark.parametrize(
-    "arguments", [["serve", "--port", "0", "--token", "token-for-the-tests"], ["admin", "studies"]]
-)
-def test_an_earlier_release_is_not_migrated_on_the_way(arguments, database_url, capsys):
+def test_an_earlier_release_is_not_migrated_on_the_way(database_url, capsys):
+    arguments = ["serve", "--port", "0", "--token", "token-for-the-tests"]
     database = Database(ensure_database(database_url), 10)
     with database.writing_connection() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '0000'"))
     assert main([*arguments, "--database", database_url]) == 3
-    assert "`ldpkit admin migrate`" in capsys.readouterr().err
+    assert "`ldpkit migrate`" in capsys.readouterr().err
     with database.engine.connect() as connection:
         assert connection.execute(text("SELECT version_num FROM alembic_version")).scalar() == "0000"
     database.engine.dispose()
@@ -141,12 +133,12 @@ def test_nothing_migrates_under_a_server(database_url, make_harness, capsys):
     assert harness.client.get("/readyz").status_code == 200
     with harness.collector.database.writing_connection() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '0007'"))
-    assert main(["admin", "migrate", "--database", database_url]) == 3
+    assert main(["migrate", "--database", database_url]) == 3
     assert "is in use" in capsys.readouterr().err
 
 
 def test_a_server_stores_nothing_in_another_releases_database(make_harness, database_url, study, make_report):
-    """It was idle, and not connected, when `ldpkit admin migrate` looked for others."""
+    """It was idle, and not connected, when `ldpkit migrate` looked for others."""
     harness = make_harness(database=database_url)
     harness.publish(study)
     before, after = make_report(study), make_report(study)
@@ -169,7 +161,7 @@ def test_init_makes_a_place_once(elsewhere, capsys):
     token = tomllib.loads(settings.read_text())["token"]
     assert "ldpkit serve" in said.err
     assert token not in said.out + said.err
-    assert main(["admin", "token"]) == 0
+    assert main(["token"]) == 0
     assert capsys.readouterr().out == f"{token}\n"
     for again in (["init"], ["serve", "--new", "--port", "0"]):
         before = settings.read_bytes()
@@ -201,14 +193,12 @@ def test_no_study_is_bound_to_the_key_of_another_place(elsewhere, capsys, monkey
         publishing.publish(session, study)
     monkeypatch.chdir(elsewhere / "a")
     capsys.readouterr()
-    invite = ["admin", "invite", study.id, "--count", "1"]
     monkeypatch.setenv("LDPKIT_DATABASE", other)
     with raises(InputError, "settings.invitation_key_of_other_database"):
         create_app()
     monkeypatch.delenv("LDPKIT_DATABASE")
     serve = ["serve", "--port", "0", "--database"]
-    commands = ([*invite, "--database", other], ["admin", "upkeep", "--database", other])
-    for command in (*commands, [*serve, other], [*serve, "sqlite:///new.sqlite3", "--new"]):
+    for command in ([*serve, other], [*serve, "sqlite:///new.sqlite3", "--new"]):
         assert main(command) == 3
         assert (
             "the invitation_key of ldpkit.toml is for the database that it names" in capsys.readouterr().err
@@ -216,15 +206,12 @@ def test_no_study_is_bound_to_the_key_of_another_place(elsewhere, capsys, monkey
     assert sorted(os.listdir()) == ["ldpkit.sqlite3", "ldpkit.toml", "ohttp.keys"]
     with database.read() as session:
         assert queries.study_state(session, study.id).spending is None
-    assert main([*invite[:3], "--lift", "--database", other]) == 0
-    monkeypatch.chdir(elsewhere / "b")
-    assert main([*invite, "--database", "sqlite:///../b/ldpkit.sqlite3"]) == 0
-    monkeypatch.chdir(elsewhere / "a")
-    monkeypatch.setenv(
-        "LDPKIT_INVITATION_KEY", tomllib.loads(Path("../b/ldpkit.toml").read_text())["invitation_key"]
-    )
-    assert main([*invite, "--database", other]) == 0
     database.engine.dispose()
+    monkeypatch.chdir(elsewhere / "b")
+    server_settings(database="sqlite:///../b/ldpkit.sqlite3")
+    monkeypatch.chdir(elsewhere / "a")
+    monkeypatch.setenv("LDPKIT_INVITATION_KEY", "the key of b's servers")
+    server_settings(database=other)
 
 
 def test_revisions_are_read_from_the_files():

@@ -1,20 +1,65 @@
-"""The collector's commands, run as `ldpkit` runs them."""
+"""The collector's commands, run as `ldpkit` runs them, at a collector in this process where they ask one."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from flask import Flask
 
 from collector.cli import add_commands
+from collector.remote import operating
+from collector.remote.client import TEMPORARY, PassingError, RefusalError
+from ldp_client.cli import main
+from ldp_client.device.exchange import Answer
+
+URL = "http://127.0.0.1:1"
+# Of the collectors of these tests.
+TOKEN = "token-of-the-operator"
 
 
-def parsed(*arguments):
+def parsed(*arguments: str) -> argparse.Namespace:
     """What the command line makes of these arguments."""
     parser = argparse.ArgumentParser()
     add_commands(parser.add_subparsers(required=True))
     return parser.parse_args(arguments)
 
 
-def run(*arguments):
+def run(*arguments: str) -> None:
     """Run a command that succeeds."""
     found = parsed(*arguments)
     assert found.run(found) == 0
+
+
+@contextmanager
+def answering(app: Flask) -> Iterator[None]:
+    """Have the commands' requests to URL answered by an application; they send its operator's token."""
+
+    def ask(url, key, who, _most, _seconds, body=None, _type="", method=None, _again=True):  # type: ignore[no-untyped-def]
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        given = {"data": body, "content_type": "application/json"} if body is not None else {}
+        path, method = url.removeprefix(URL), method or ("GET" if body is None else "POST")
+        response = app.test_client().open(path, method=method, headers=headers, **given)
+        if not 200 <= response.status_code < 300:
+            kind = PassingError if response.status_code in TEMPORARY else RefusalError
+            raise kind(f"{who}: {response.get_json()['detail']}", response.status_code)
+        return Answer(response.status_code, response.headers, response.data)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(operating, "ask", ask)
+        patch.setenv("LDPKIT_TOKEN", app.extensions["ldpkit"].settings.token)
+        yield
+
+
+def operate(app: Flask, *arguments: str) -> None:
+    """Run an operator's command at an application; it succeeds, or raises what it refuses with."""
+    with answering(app):
+        run(*arguments, "--to", URL)
+
+
+def exit_code(app: Flask, *arguments: str) -> int:
+    """The exit code of an operator's command at an application."""
+    with answering(app):
+        return main([*arguments, "--to", URL])

@@ -33,10 +33,10 @@ from ldp_client import mechanism_for
 from ldp_client.documents.errors import InputError
 from ldp_client.documents.report import report_id_of
 from schemas import Report, Study
+from tests.collector.commands import TOKEN, exit_code, operate
 from tests.collector.postgresql import Postgresql
 from tests.ports import held_port
 
-TOKEN = "token-of-the-operator"
 INVITATION_KEY = "the invitation key"
 TODAY = date(2026, 6, 15)
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -151,6 +151,14 @@ class Harness:
         self.client = self.app.test_client()
         self.operator = {"Authorization": f"Bearer {TOKEN}"}
 
+    def operate(self, *arguments: str) -> None:
+        """Run an operator's command here; it succeeds, or raises what it refuses with."""
+        operate(self.app, *arguments)
+
+    def exit_code(self, *arguments: str) -> int:
+        """The exit code of an operator's command here."""
+        return exit_code(self.app, *arguments)
+
     def publish(self, study: Study) -> TestResponse:
         return self.client.post("/v1/studies", json=study.document, headers=self.operator)
 
@@ -234,6 +242,16 @@ class Server:
             response.read()
             status: int = response.status
             return status
+
+    def invitations(self, study_id: str, count: int, **public: str) -> list[str]:
+        """So many new invitations, without which the study takes no more reports."""
+        asked = {"count": count, "public": [{"field": name, "value": public[name]} for name in public]}
+        fields = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
+        path = f"{self.url}/v1/studies/{study_id}/invitations"
+        request = urllib.request.Request(path, json.dumps(asked).encode(), fields)
+        with urllib.request.urlopen(request, timeout=30) as response:
+            words: list[str] = json.load(response)["invitations"]
+            return words
 
     def read(self, path: str) -> str:
         """The text of a page for the operator."""

@@ -1,26 +1,25 @@
-"""`ldpkit admin` and `ldpkit backup`, on SQLite and PostgreSQL."""
+"""Keys, deletion, recounting and `ldpkit backup`, on SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
 import argparse
 import hashlib
 import io
-import sqlite3
 import subprocess
 import threading
-from contextlib import closing
 from datetime import timedelta
 
 import pytest
 from sqlalchemy import event, text
-from sqlalchemy.exc import OperationalError
 
+from collector import create_app
 from collector.cli import _serve_settings, add_commands
 from collector.operator import retention
+from collector.remote.client import RefusalError
 from collector.storage import backup
 from collector.storage.database import Database
 from ldp_client.documents.errors import InputError
-from tests.collector.commands import run
+from tests.collector.commands import TOKEN, operate, run
 from tests.collector.conftest import ensure_database
 from tests.collector.postgresql import restore
 from tests.kit.deleting import delete_reports
@@ -41,7 +40,7 @@ def either(make_harness, database_url, study):
 
 
 def make_key(harness, capsys, name, role):
-    run("admin", "keys", "add", name, "--role", role, "--database", harness.url)
+    harness.operate("keys", "add", name, "--role", role)
     return capsys.readouterr().out.strip()
 
 
@@ -55,10 +54,10 @@ def test_a_key_does_what_its_role_says_until_it_is_removed(either, capsys, role)
     for needed, routes in ROUTES.items():
         for method, path in routes:
             assert (status(either, key, method, path) == 403) == (role not in (needed, "operate"))
-    run("admin", "keys", "list", "--database", either.url)
+    either.operate("keys")
     used = f"used on {either.day}"
     assert capsys.readouterr().out == f"someone\t{role}\tall studies\tno last day\t{used}\n"
-    run("admin", "keys", "remove", "someone", "--database", either.url)
+    either.operate("keys", "revoke", "someone", "--yes")
     assert status(either, key, "GET", "/metrics") == 401
 
 
@@ -73,9 +72,9 @@ def test_a_key_is_kept_as_a_hash_only(either, capsys):
 def test_key_names_are_checked(either, capsys):
     make_key(either, capsys, "someone", "read")
     for arguments in (("add", "someone", "--role", "read"), ("add", "Some One", "--role", "read"),
-                      ("remove", "nobody")):  # fmt: skip
-        with pytest.raises(InputError, match="key"):
-            run("admin", "keys", *arguments, "--database", either.url)
+                      ("revoke", "nobody", "--yes")):  # fmt: skip
+        with pytest.raises((InputError, RefusalError), match=r"key|must be 1 to 64"):
+            either.operate("keys", *arguments)
 
 
 def test_studies_are_listed(either, make_study, study, make_report, capsys):
@@ -84,7 +83,7 @@ def test_studies_are_listed(either, make_study, study, make_report, capsys):
     either.post([make_report(study).to_document() for _ in range(3)] + [gone.to_document()])
     either.withdraw(gone.id)
     either.close()
-    run("admin", "studies", "--database", either.url)
+    either.operate("status")
     assert capsys.readouterr().out.splitlines() == [
         "habits\tversion 1\tclosed\t3 reports",
         "other\tversion 1\t2026-07-01 to …\t0 reports",
@@ -118,7 +117,7 @@ def test_a_wrong_summary_is_counted_again(either, study, make_report, capsys):
         connection.execute(text("DELETE FROM sums"))
     assert either.summary().text != right
     for said in ("habits\tversion 1\tthe summary was wrong, and is right now\n", "every summary was right\n"):
-        run("admin", "recount", "--database", either.url)
+        either.operate("upkeep", "--recount")
         assert capsys.readouterr().out == said
         assert either.summary().text == right
 
@@ -127,10 +126,10 @@ def test_a_deleted_study_keeps_its_id_and_document(either, study, make_study, ma
     report = make_report(study)
     either.put(report)
     with raises(InputError, "options.needs_yes"):
-        run("admin", "delete-study", "habits", "--database", either.url)
+        either.operate("delete", "habits")
     assert either.exported() == [report]
-    run("admin", "delete-study", "habits", "--yes", "--database", either.url)
-    assert capsys.readouterr().out == f"1 report deleted in {either.collector.database.shown}\n"
+    either.operate("delete", "habits", "--yes")
+    assert "1 report of habits deleted" in capsys.readouterr().out
     assert either.exported() == []
     assert either.put(report).status_code == 410
     assert either.client.get("/v1/studies/habits?version=1").data == study.canonical()
@@ -289,30 +288,6 @@ def test_a_backup_that_cannot_be_made_leaves_nothing(tmp_path, postgresql):
     assert [file.name for file in tmp_path.iterdir()] == ["text"]
 
 
-def test_a_made_database_is_enough_for_admin(database_url, capsys):
-    ensure_database(database_url)
-    run("admin", "keys", "add", "first", "--role", "operate", "--database", database_url)
-    assert len(capsys.readouterr().out.strip()) >= 40
-
-
-def test_a_locked_database_is_one_clear_line(habits, monkeypatch):
-    monkeypatch.setenv("LDPKIT_BUSY_TIMEOUT", "0.1")
-    for arguments in (("keys", "remove", "ann"), ("delete-study", "habits", "--yes")):
-        with closing(sqlite3.connect(habits.path)) as other:
-            other.execute("BEGIN IMMEDIATE")
-            with pytest.raises(InputError, match="locked"):
-                run("admin", *arguments, "--database", f"sqlite:///{habits.path}")
-
-
-def test_what_a_database_refuses_in_the_middle_says_what_to_do(habits, monkeypatch):
-    def locked(*_arguments, **_named):
-        raise OperationalError("DELETE", {}, sqlite3.OperationalError("database is locked"))
-
-    monkeypatch.setattr(retention.queries, "delete_reports", locked)
-    with pytest.raises(InputError, match="database is locked; what was done is kept, run it again"):
-        run("admin", "delete-study", "habits", "--yes", "--database", f"sqlite:///{habits.path}")
-
-
 def test_a_token_is_made_only_where_no_key_can_operate(database_url, capsys, monkeypatch):
     """Else each start would write a token that may do everything into the log."""
     monkeypatch.delenv("LDPKIT_TOKEN", raising=False)
@@ -320,12 +295,13 @@ def test_a_token_is_made_only_where_no_key_can_operate(database_url, capsys, mon
     parser = argparse.ArgumentParser()
     add_commands(parser.add_subparsers(required=True))
     serve = parser.parse_args(["serve", "--database", database_url])
-    run("admin", "keys", "add", "reader", "--role", "read", "--database", database_url)
+    app = create_app({"database": database_url, "token": TOKEN})
+    operate(app, "keys", "add", "reader", "--role", "read")
     capsys.readouterr()
     made = _serve_settings(serve).token
     assert made
     assert f"operator's token: {made}" in capsys.readouterr().err
-    run("admin", "keys", "add", "chief", "--role", "operate", "--database", database_url)
+    operate(app, "keys", "add", "chief", "--role", "operate")
     capsys.readouterr()
     assert _serve_settings(serve).token is None
     assert "no token is set" in capsys.readouterr().err

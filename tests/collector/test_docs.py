@@ -48,7 +48,7 @@ def test_every_command_is_one(command):
 
 
 def test_there_are_commands_to_test():
-    assert {line.split()[0] for line in commands()} >= {"serve", "admin", "backup", "export"}
+    assert {line.split()[0] for line in commands()} >= {"serve", "keys", "backup", "export"}
 
 
 SIZES = {"k": 1 << 10, "m": 1 << 20}
@@ -94,7 +94,7 @@ SHIM = """#!/bin/sh
 case "$1" in
   serve) set -- "$@" --port {port} ;;
   export) set -- "$@" --from http://127.0.0.1:{port} ;;
-  publish|status|close|open|invite|expire|delete|keys) set -- "$@" --to http://127.0.0.1:{port} ;;
+  publish|status|close|open|invite|expire|delete|keys|upkeep) set -- "$@" --to http://127.0.0.1:{port} ;;
   answer) set -- "$@" --yes ;;
 esac
 exec {python} -m ldp_client.cli "$@"
@@ -140,12 +140,17 @@ def test_the_session_works_word_for_word(tmp_path, port):
     (database,) = (file for file in place.glob("*.sqlite3") if not file.name.startswith("backup"))
     shutil.copy(place / "backup-1.sqlite3", database)
     (place / "ldpkit.toml").unlink()
-    lost = session_lines("If `ldpkit.toml` is lost")
-    done = subprocess.run(
-        ["sh", "-exc", lost + "ldpkit admin studies"], capture_output=True, check=False, **options
-    )
+    making, inviting = session_lines("If `ldpkit.toml` is lost").split("export ")
+    subprocess.run(["sh", "-exc", making], capture_output=True, check=True, **options)
+    with subprocess.Popen(["sh", "-c", "exec ldpkit serve"], stderr=subprocess.PIPE, **options) as server:
+        try:
+            assert "listens on" in server.stderr.readline()
+            lines = f"export {inviting}ldpkit status"
+            done = subprocess.run(["sh", "-exc", lines], capture_output=True, check=False, **options)
+        finally:
+            server.terminate()
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("\n") == 501
+    assert done.stdout.count("\n") == 502
     assert "habits\tversion 1\t… to …\t1 report\n" in done.stdout
     assert (place / "ldpkit.toml").stat().st_mode & 0o077 == 0
     assert (place / "backup-1.sqlite3").stat().st_mode & 0o077 == 0

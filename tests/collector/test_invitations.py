@@ -11,12 +11,12 @@ import pytest
 from sqlalchemy import inspect, text
 
 from collector.operator.inviting import invite
+from collector.remote.client import RefusalError
 from collector.reports.writer import Upload
 from collector.storage import keys
 from collector.storage.keys import hash_key
 from ldp_client.documents.errors import InputError
 from tests.collector.answered import AwayError, Pair, problem
-from tests.collector.commands import run
 from tests.collector.conftest import build_report, build_study, count_invitations
 from tests.kit.deleting import delete_study
 
@@ -193,12 +193,11 @@ def test_the_fast_layer_reads_the_header_too(make_harness, study):
         assert answer[0].startswith(status)
 
 
-def test_no_study_is_bound_to_a_missing_key(either, study, monkeypatch):
+def test_no_study_is_bound_to_a_missing_key(habits, study):
     """Servers that have the key would refuse every report, and nobody could invite again."""
-    monkeypatch.delenv("LDPKIT_INVITATION_KEY", raising=False)
-    with pytest.raises(InputError, match=r"no invitation_key is set.*ldpkit\.toml"):
-        run("admin", "invite", "habits", "--count", "3", "--database", either.url)
-    assert put(either, build_report(study)).status_code == 201
+    with pytest.raises(RefusalError, match=r"no invitation_key is set.*ldpkit\.toml"):
+        habits.operate("invite", "habits", "--count", "3")
+    assert put(habits, build_report(study)).status_code == 201
 
 
 def test_no_word_looks_like_an_option(monkeypatch):
@@ -207,21 +206,20 @@ def test_no_word_looks_like_an_option(monkeypatch):
     assert keys.new_key() == "c-"
 
 
-def test_the_command(make_harness, database_url, study, capsys, monkeypatch):
-    monkeypatch.setenv("LDPKIT_INVITATION_KEY", "the one of its own")
+def test_the_command(make_harness, database_url, study, capsys):
     either = make_harness(database=database_url, busy_timeout=10, invitation_key="the one of its own")
     either.url = database_url
     either.publish(study)
-    run("admin", "invite", "habits", "--count", "3", "--database", either.url)
-    invitations = capsys.readouterr().out.split()
+    either.operate("invite", "habits", "--count", "3")
+    invitations = [link.partition("=")[2] for link in capsys.readouterr().out.split()]
     assert len(set(invitations)) == 3
     assert put(either, build_report(study), invitations[2]).status_code == 201
-    run("admin", "invite", "habits", "--lift", "--database", either.url)
+    either.operate("invite", "habits", "--lift")
     assert left(either) == 0
     assert put(either, build_report(study)).status_code == 201
     for wrong in (["nosuch", "--count", "1"], ["habits", "--count", "0"], ["nosuch", "--lift"]):
-        with pytest.raises(InputError):
-            run("admin", "invite", *wrong, "--database", either.url)
+        with pytest.raises((InputError, RefusalError)):
+            either.operate("invite", *wrong)
 
 
 def test_a_deleted_study_keeps_no_invitation(either):

@@ -5,21 +5,16 @@ from __future__ import annotations
 import pytest
 
 from ldp_client import Device
-from ldp_client.cli import main
-from tests.collector.conftest import ANSWERS, INVITATION_KEY, build_study
+from tests.collector.conftest import ANSWERS, build_study
 
 
 @pytest.fixture
-def invited(start_server, capsys, monkeypatch):
+def invited(start_server):
     """A server with an invited study; two invitations."""
-    monkeypatch.setenv("LDPKIT_INVITATION_KEY", INVITATION_KEY)
     server = start_server()
     study = build_study()
     assert server.request("POST", "/v1/studies", study.document) == 201
-    database = f"sqlite:///{server.database}"
-    capsys.readouterr()
-    assert main(["admin", "invite", study.id, "--count", "2", "--database", database]) == 0
-    return server, study, capsys.readouterr().out.split()
+    return server, study, server.invitations(study.id, 2)
 
 
 def answered(server, study, folder, invitation):

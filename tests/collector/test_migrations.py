@@ -90,7 +90,7 @@ def test_an_earlier_revision_is_upgraded_once_it_is_asked_for(database, database
     make(database)
     with database.writing_connection() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '0000'"))
-    with pytest.raises(InputError, match="run `ldpkit admin migrate`"):
+    with pytest.raises(InputError, match="run `ldpkit migrate`"):
         create_app({"database": database_url})
     database.engine.dispose()
     monkeypatch.setattr(command, "upgrade", upgrade)

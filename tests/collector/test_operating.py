@@ -8,6 +8,7 @@ import json
 import re
 import stat
 import sys
+from contextlib import ExitStack
 from datetime import date, timedelta
 
 import pytest
@@ -17,17 +18,14 @@ from sqlalchemy.exc import DatabaseError
 from collector.operator import access_commands, links
 from collector.operator.overview import in_lines
 from collector.remote import operating as remote
-from collector.remote.client import TEMPORARY, PassingError, RefusalError
+from collector.remote.client import RefusalError
 from collector.storage.audit_log import entries
 from ldp_client.cli import build_parser
-from ldp_client.device.exchange import Answer
 from ldp_client.documents.errors import InputError, LdpkitError, UsageError
-from tests.collector.commands import parsed, run
-from tests.collector.conftest import INVITATION_KEY, TOKEN
+from tests.collector.commands import URL, answering, parsed, run
+from tests.collector.conftest import INVITATION_KEY
 from tests.kit.errors import raises
 from tests.ldp_client.issuers import channel_of
-
-URL = "http://127.0.0.1:1"
 
 
 @pytest.fixture
@@ -39,26 +37,15 @@ def either(make_harness, database_url, study):
 
 
 @pytest.fixture
-def asked(monkeypatch):
+def asked():
     """Has the commands' requests answered by a harness, and counts them."""
-    monkeypatch.setenv("LDPKIT_TOKEN", TOKEN)
+    with ExitStack() as stack:
 
-    def connect(harness):
-        def ask(url, token, who, _most, _seconds, body=None, _type="", method=None, _again=True):
-            headers = {"Authorization": f"Bearer {token}"} if token else {}
-            method = method or ("GET" if body is None else "POST")
-            path = url.removeprefix(URL)
-            given = {"data": body, "content_type": "application/json"} if body is not None else {}
-            response = harness.app.test_client().open(path, method=method, headers=headers, **given)
-            if not 200 <= response.status_code < 300:
-                kind = PassingError if response.status_code in TEMPORARY else RefusalError
-                raise kind(f"{who}: {response.get_json()['detail']}", response.status_code)
-            return Answer(response.status_code, response.headers, response.data)
+        def connect(harness):
+            stack.enter_context(answering(harness.app))
+            return harness
 
-        monkeypatch.setattr(remote, "ask", ask)
-        return harness
-
-    return connect
+        yield connect
 
 
 def at(*arguments):
@@ -312,21 +299,6 @@ def test_nothing_is_left_of_invitations_that_were_not_made(asked, either, tmp_pa
     assert not list(tmp_path.glob("-"))
 
 
-def test_invitations_that_nobody_reads_let_nobody_in(either, study, make_report, monkeypatch, capsys):
-    """Down a pipe whose reader has gone: the study takes everybody's reports, as before."""
-    monkeypatch.setenv("LDPKIT_INVITATION_KEY", INVITATION_KEY)
-
-    def gone(*_words):
-        raise BrokenPipeError
-
-    with monkeypatch.context() as pipe:
-        pipe.setattr(sys.stdout, "write", gone)
-        with pytest.raises(BrokenPipeError):
-            run("admin", "invite", "habits", "--count", "3", "--database", either.url)
-    assert "none of them is good" in capsys.readouterr().err
-    assert either.put(make_report(study)).status_code == 201
-
-
 def test_a_key_that_gets_anothers_name_is_noted_too(asked, either, capsys):
     asked(either)
     for _ in range(2):
@@ -378,11 +350,9 @@ def test_keys_are_bound_and_end(asked, either, make_study, capsys):
     for day in ("20990101", "2099-W01-1", "2099-02-30"):
         with pytest.raises(InputError, match="must be a day, YYYY-MM-DD"):
             at("keys", "add", "eve", "--role", "read", "--expires", day)
-    for where in ((at, "keys", "add"), (run, "admin", "keys", "add", "--database", either.url)):
-        where[0](*where[1:], f"b{len(where)}", "--role", "read", "--study", "habbits", "--study", "other")
-        told = capsys.readouterr()
-        assert told.err == "study habbits is not published here: the key is for it once it is\n"
-        run("admin", "keys", "remove", f"b{len(where)}", "--database", either.url)
+    at("keys", "add", "eve", "--role", "read", "--study", "habbits", "--study", "other")
+    assert capsys.readouterr().err == "study habbits is not published here: the key is for it once it is\n"
+    at("keys", "revoke", "eve", "--yes")
     with raises(InputError, "options.needs_yes"):
         at("keys", "revoke", "ann")
     at("keys", "revoke", "ann", "--dry-run")
@@ -453,7 +423,7 @@ def test_the_audit_log_says_who_did_what_on_which_day(asked, either, study, make
         at("open", "habits", "--yes")
     for _ in range(3):
         at("close", "habits", "--yes")
-    run("admin", "keys", "add", "ann", "--role", "read", "--database", either.url)
+    at("keys", "add", "ann", "--role", "read")
     capsys.readouterr()
     at("status", "--log")
     found = [line.split("\t") for line in lines(capsys)]
@@ -462,7 +432,7 @@ def test_the_audit_log_says_who_did_what_on_which_day(asked, either, study, make
         ("(token)", "delete reports", "habits"),
         ("(token)", "export", "habits"),
         ("(token)", "close", "habits"),
-        ("(database)", "add key", ""),
+        ("(token)", "add key", ""),
     }
     assert len(found) == 5
     assert all(re.fullmatch(r"\d{4}-\d\d-\d\d", day) for day, *_ in found)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 from tests.deploy.composed import Machine
@@ -32,7 +31,7 @@ def try_nodes(machine: Machine, certificate: Path) -> None:
     folder.mkdir()
     nodes = [node_address(machine, name) for name in NAMES]
     (folder / "study.json").write_text(json.dumps(study_at(nodes)))
-    tokens = [machine.call(name, "ldpkit", "admin", "token").strip() for name in NAMES]
+    tokens = [machine.call(name, "ldpkit", "token").strip() for name in NAMES]
     here = Inside(
         environment={
             "PATH": "/opt/ldpkit/bin:/usr/bin:/bin",
@@ -52,8 +51,9 @@ def try_nodes(machine: Machine, certificate: Path) -> None:
         ["ldpkit", "secure-sum", "invite", "study.json", "--count", str(PEOPLE), "--out", "invited"],
         here,
     )
-    for number, name in enumerate(NAMES, 1):
-        take_invitations(machine, name, folder / f"invited/node-{number}.txt")
+    for number, (node, token) in enumerate(zip(nodes, tokens, strict=True), 1):
+        where = ["--to", node.partition("#")[0], "--token", token]
+        call(root, ["ldpkit", "invite", "commute", "--file", f"invited/node-{number}.txt", *where], here)
     call(root, ["python", "-c", DEVICES, *nodes, "invited/invitations.txt"], here)
     call(root, ["ldpkit", "secure-sum", "close", "study.json", "--out", "total.json"], here)
     call(root, ["ldpkit", "secure-sum", "verify", "study.json", "total.transcript.json"], here)
@@ -78,13 +78,3 @@ def study_at(nodes: list[str]) -> dict[str, object]:
     route = {"name": "secure_sum", "clients": PEOPLE, "tolerate": 1, "nodes": nodes}
     shared = {"format": "ldpkit.study/1", "id": "commute", "version": 1, "title": "Commuting"}
     return {**shared, "route": route, "questions": [question]}
-
-
-def take_invitations(machine: Machine, name: str, written: Path) -> None:
-    """Give a node its list, as its operator would, and have it taken in."""
-    there = machine.state / "volumes" / name / written.name
-    there.write_bytes(written.read_bytes())
-    os.chown(there, 10001, 10001)
-    taken = ["ldpkit", "admin", "invite", "commute", "--file", written.name, "--node-key", "node.key"]
-    machine.call(name, *taken)
-    there.unlink()

@@ -49,7 +49,7 @@ def posterior_by_way_of(machine: Machine, certificate: Path, out: Path) -> str:
     out.mkdir()
     (out / "study.json").write_text(json.dumps(STUDY))
     url = f"https://collector.example.org:{PORT}"
-    token = machine.call("collector", "ldpkit", "admin", "token").strip()
+    token = machine.call("collector", "ldpkit", "token").strip()
     here = Inside(
         environment={
             "PATH": "/opt/ldpkit/bin:/usr/bin:/bin",
@@ -89,7 +89,7 @@ def try_proxy(machine: Machine, certificate: Path) -> None:
     expect(node.ask("GET", "/healthz"), 200, "application/json")
     large = json.dumps({"x": "y" * (2 << 20)}).encode()
     # With its key, as a node that refuses a stranger does not read the rest.
-    key = machine.call("node-a", "ldpkit", "admin", "token").strip()
+    key = machine.call("node-a", "ldpkit", "token").strip()
     asked_to_sum = node.ask("POST", "/v1/studies/habits/set", large, Authorization=f"Bearer {key}")
     expect(asked_to_sum, None, "application/problem+json")
     stranger = Client(machine.address("proxy"), "collector.example.org", context)

@@ -7,11 +7,9 @@ from selenium.webdriver.common.by import By
 
 from collector.studies.publishing import LIFETIME
 from ldp_client import mechanism_for
-from ldp_client.cli import main
 from ldp_client.describing import odds
 from schemas import Report
 from tests import studies
-from tests.collector.conftest import INVITATION_KEY
 from tests.portable import chromium
 from tests.portable.participant import ANSWERS, Participant
 
@@ -202,17 +200,9 @@ def test_of_several_questions_one_is_drawn_and_the_page_says_so(meet):
 
 
 @pytest.fixture
-def invitations(server, capsys, monkeypatch):
+def invitations(server):
     """A function study id, count → so many new invitations, without which it takes no more reports."""
-
-    def invite(study_id, count):
-        database = f"sqlite:///{server.database}"
-        monkeypatch.setenv("LDPKIT_INVITATION_KEY", INVITATION_KEY)
-        capsys.readouterr()
-        assert main(["admin", "invite", study_id, "--count", str(count), "--database", database]) == 0
-        return capsys.readouterr().out.split()
-
-    return invite
+    return server.invitations
 
 
 def test_an_invitation_in_the_address_lets_one_report_in(meet, invitations):

@@ -2,9 +2,7 @@
 
 import json
 
-from ldp_client.cli import main
 from tests import studies
-from tests.collector.conftest import INVITATION_KEY
 from tests.portable.participant import TEXT
 
 REGIONS = [f"region {number}" for number in range(9)]
@@ -51,7 +49,7 @@ def test_a_value_off_the_grid_is_taken_back_to_the_person(meet):
     assert person.ledger() == ([], [])
 
 
-def test_the_invitations_field_is_said_and_not_asked(meet, server, capsys, monkeypatch):
+def test_the_invitations_field_is_said_and_not_asked(meet, server):
     """The collector adds what the invitation carries; without one the report waits."""
     stratum = {
         "id": "stratum",
@@ -67,11 +65,8 @@ def test_the_invitations_field_is_said_and_not_asked(meet, server, capsys, monke
     assert "public" not in json.loads(person.body)
     person.send()
     person.until_says("This study takes reports from invited people only")
-    monkeypatch.setenv("LDPKIT_INVITATION_KEY", INVITATION_KEY)
-    made = ["admin", "invite", person.study.id, "--count", "1", "--public", "stratum=b"]
-    capsys.readouterr()
-    assert main([*made, "--database", f"sqlite:///{server.database}"]) == 0
-    person.find("#invite .invitation").send_keys(capsys.readouterr().out.strip())
+    (invitation,) = server.invitations(person.study.id, 1, stratum="b")
+    person.find("#invite .invitation").send_keys(invitation)
     person.click("#invite button")
     person.until_says("This was sent")
     assert [stored.public for stored in person.stored()] == [{"stratum": "b"}]

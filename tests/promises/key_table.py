@@ -49,6 +49,11 @@ ANSWERS = {
     f"GET {DO}/invite":                           "401 401 401 403 403 200 403 403 200 200",
     f"POST {DO}/invite":                          "401 401 401 403 403 200 403 403 200 200",
     f"POST {STUDY}/invitations":                  "401 401 401 403 403 200 403 403 200 200",
+    # Only a node of a secure sum takes a list.
+    f"POST {STUDY}/invitations/list":             "401 401 401 403 403 422 403 403 422 422",
+    f"POST {STUDY}/invitations/forget":           "401 401 401 403 403 200 403 403 200 200",
+    f"POST {STUDY}/invitations/lift":             "401 401 401 403 403 200 403 403 200 200",
+    "POST /v1/upkeep":                            "401 401 401 403 403 403 403 403 200 200",
     # Last, as no report is taken after it.
     f"DELETE {STUDY}":                            "401 401 401 403 403 200 403 403 200 200",
 }
@@ -69,6 +74,8 @@ BODIES: dict[str, Callable[[str], Any]] = {
     f"POST {STUDY}/invitations": lambda _kind: {"count": 1},
     "POST /v1/keys": lambda kind: {"name": f"new-{kind}", "role": "read"},
     f"POST {STUDY}/expire": lambda _kind: {},
+    f"POST {STUDY}/invitations/list": lambda _kind: {"list": "a list"},
+    "POST /v1/upkeep": lambda _kind: {"recount": True},
     f"POST {STUDY}/reports": lambda _kind: {"reports": []},
 }
 # What the operator's page can do to a study.

@@ -19,7 +19,6 @@ import pytest
 from sqlalchemy import text
 
 from collector.reports import running_summary, withdrawing
-from ldp_client.cli import main
 from schemas import Report, Study
 from tests.collector import conftest
 from tests.collector.conftest import QUESTIONS, TODAY, Harness, build_report, build_study
@@ -60,8 +59,7 @@ def delete(harness: Harness, way: str, reports: list[Report]) -> list[Report]:
             assert harness.withdraw(report.id, secret=secret).status_code == 200
         return gone
     if way == DELETED:
-        url = harness.collector.database.url.render_as_string(hide_password=False)
-        assert main(["admin", "delete-study", "habits", "--yes", "--database", url]) == 0
+        harness.operate("delete", "habits", "--yes")
         return reports
     harness.day += timedelta(40)
     response = harness.client.post("/v1/studies/habits/expire", json={}, headers=harness.operator)

@@ -10,7 +10,6 @@ import pytest
 
 from collector.operator.inviting import list_text, node_hashes
 from collector.storage.node_keys import NodeKeys
-from ldp_client.cli import main
 from ldp_client.device.upload import put_share
 from ldp_client.documents.errors import TransferError
 from tests.collector.conftest import INVITATION_KEY, TOKEN, Server
@@ -54,25 +53,9 @@ class Process:
         self.start()
 
     def invite(self, place, hashes):
-        """As its operator does, on the database."""
-        listed = self.folder / "invited.txt"
-        listed.write_text(list_text("summed", self.address.partition("#")[0], place, hashes))
-        assert (
-            main(
-                [
-                    "admin",
-                    "invite",
-                    "summed",
-                    "--file",
-                    str(listed),
-                    "--node-key",
-                    str(self.folder / "node.key"),
-                    "--database",
-                    f"sqlite:///{self.server.database}",
-                ]
-            )
-            == 0
-        )
+        """As its operator does."""
+        text = list_text("summed", self.address.partition("#")[0], place, hashes)
+        assert self.server.request("POST", "/v1/studies/summed/invitations/list", {"list": text}) == 200
 
     @property
     def address(self):

@@ -21,9 +21,9 @@ from collector.secure_sum.statements import Statement, set_digest
 from collector.secure_sum.summing import Opener
 from collector.storage.node_keys import NodeKeys
 from collector.views.health import NODE_OPERATIONS
-from ldp_client.cli import main
 from ldp_client.documents.errors import InputError, StatementError
 from schemas import Study
+from tests.collector.commands import operate
 from tests.collector.conftest import build_study as ordinary_study
 from tests.collector.conftest import ensure_database
 from tests.kit.errors import raises
@@ -129,7 +129,7 @@ def test_the_openapi_document_of_a_node_is_its_own(network):
     document = node.app.test_client().get("/openapi.json").get_json()
     assert "/v1/studies/{study_id}/sum" in document["paths"]
     for operation in NODE_OPERATIONS:
-        path = operation.path.format(study_id="summed", report_id="0" * 32)
+        path = operation.path.format(study_id="summed", report_id="0" * 32, name="ann")
         status = node.app.test_client().open(path, method=operation.method.upper()).status_code
         assert (status == 401) == operation.needs_key, operation.name
         assert str(status) in document["paths"][operation.path][operation.method]["responses"]
@@ -168,7 +168,7 @@ def test_no_server_starts_where_it_would_refuse_every_share(network, tmp_path):
         create_app({**settings, "node_key": str(other)})
     with raises(InputError, "settings.node_key_missing", "summed", "start a node"):
         create_app(settings)
-    assert main(["admin", "delete-study", "summed", "--yes", "--database", settings["database"]]) == 0
+    operate(create_app({**settings, "node_key": str(node.key_file)}), "delete", "summed", "--yes")
     for ended in (settings, {**settings, "node_key": str(other)}):
         create_app(ended).extensions["ldpkit"].close()
 

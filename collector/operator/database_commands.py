@@ -1,0 +1,64 @@
+"""The commands `ldpkit token`, `migrate` and `backup`: what needs no running collector."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from collector.settings import FILE_NAME, Settings, settings_with
+from ldp_client.commands.parsers import add_command
+from ldp_client.documents.errors import InputError
+
+
+def add_database_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Register them."""
+    text = "show the operator's token that ldpkit init made"
+    add_command(subparsers, "token", text, "token").set_defaults(run=run_token)
+    text = "bring an earlier release's database to this one; no server may run on it"
+    migrate = add_command(subparsers, "migrate", text, "migrate")
+    _add_database(migrate)
+    migrate.set_defaults(run=run_migrate)
+    text = "copy the collector's database while it is in use"
+    backup = add_command(subparsers, "backup", text, "backup --out backup.sqlite3")
+    _add_database(backup)
+    backup.add_argument("--out", required=True, type=Path, metavar="FILE")
+    backup.set_defaults(run=run_backup)
+
+
+def _add_database(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--database", metavar="URL", help=f"default {Settings.database}")
+
+
+def run_token(_arguments: argparse.Namespace) -> int:
+    """ldpkit token"""
+    token = settings_with().token
+    if token is None:
+        raise InputError(
+            f"no token is set: start in the folder that has {FILE_NAME}", code="keys.no_token_set"
+        )
+    print(token)
+    return 0
+
+
+def run_migrate(arguments: argparse.Namespace) -> int:
+    """ldpkit migrate [--database URL]"""
+    from collector.storage.database import Database
+    from collector.storage.migrating import migrate
+
+    settings = settings_with(database=arguments.database)
+    database = Database(settings.database, settings.busy_timeout)
+    migrate(database)
+    print(f"{database.shown} is this release's")
+    return 0
+
+
+def run_backup(arguments: argparse.Namespace) -> int:
+    """ldpkit backup --out FILE [--database URL]"""
+    from collector.storage.backup import back_up
+    from collector.storage.database import Database
+
+    settings = settings_with(database=arguments.database)
+    database = Database(settings.database, settings.busy_timeout)
+    back_up(database, arguments.out)
+    print(f"{arguments.out} has everything up to now")
+    return 0
