@@ -32,7 +32,7 @@ TOO_LARGE = 413
 NO_SUCH_ADDRESS = (404, 405)
 # Types of problems: the address is none of that server's, whatever study it is about.
 UNROUTED = (None, "urn:ldpkit:problem:not-found", "urn:ldpkit:problem:method-not-allowed")
-NO_ROUTE = "no such address there: is the URL the collector's own, without /s/ID? A node of secure sums has no exports"
+NO_ROUTE = "no such address there: is the URL the collector's own, without /s/ID? Nodes have no exports"
 TEMPORARY = (408, 425, 429, 500, 502, 503, 504, 507)
 MOST_WAITING_SECONDS = 120.0
 SILENCE_SECONDS = 60.0
