@@ -30,12 +30,16 @@ from collector.views.studies import studies
 
 
 def create_app(
-    config: Settings | Mapping[str, object] | None = None, *, today: Callable[[], date] = utc_today
+    config: Settings | Mapping[str, object] | None = None,
+    *,
+    node_key: str | None = None,
+    today: Callable[[], date] = utc_today,
 ) -> Flask:
     """Build a collector as a WSGI application, on a database that `ldpkit init` made.
 
     Args:
         config: Settings, or a mapping of their names; None reads LDPKIT_* from the environment.
+        node_key: a file of a node's keys; with it the server is a node of secure sums, and nothing else.
         today: the clock, which gives the day in UTC; for tests.
 
     Returns:
@@ -46,7 +50,7 @@ def create_app(
     """
     settings = _settings(config)
     app = Flask("collector", static_folder=None, template_folder="templates")
-    collector = Collector.of(settings, today)
+    collector = Collector.of(settings, today, node_key)
     app.extensions[EXTENSION] = collector
     handling.install(app, collector.identity)
     app.url_value_preprocessor(check_study_id)

