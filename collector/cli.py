@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 REPORTS_BETWEEN_LINES = 1000
 Fetched = TypeVar("Fetched")
+SEVERAL = (
+    "%d processes on one SQLite file wait for each other's commits: one alone is faster, or take PostgreSQL"
+)
 IN_CLEAR = (
     "--host {host} without https: what is sent here, tokens too, is read by all on the way. "
     "Put a proxy with TLS in front, or name --certificate and --key"
@@ -115,9 +118,9 @@ def run_serve(arguments: argparse.Namespace) -> int:
     from collector.logs import log_event, refuse_ready, write_logs
     from collector.serving.certificates import certificate_of
     from collector.serving.granian_server import serve
-    from collector.serving.place import Place, saying_second
+    from collector.serving.place import Place
     from collector.storage.database import sqlite_file
-    from collector.storage.wal import folding_wal
+    from collector.storage.wal import LOGGER, served_alone
 
     refuse_ready(arguments.ready_file)
     certificate = certificate_of(arguments.certificate, arguments.key)
@@ -129,8 +132,10 @@ def run_serve(arguments: argparse.Namespace) -> int:
     file, master = sqlite_file(settings.database), os.getpid()
     write_logs(settings.log)
     log_event("start", "the server starts", workers=place.workers)
+    if file is not None and place.workers > 1:
+        LOGGER.warning(SEVERAL, place.workers, extra={"code": "several-processes"})
     try:
-        with saying_second(file, place.workers), folding_wal(file):
+        with served_alone(file):
             announce = partial(_announce, settings, ready_file=arguments.ready_file)
             serve(settings, place, announce, arguments.node_key)
     finally:

@@ -127,7 +127,7 @@ def run_serve(arguments: argparse.Namespace) -> int:
     from collector.serving.granian_server import serve_plain
     from collector.serving.place import Place
     from collector.storage.database import sqlite_file
-    from collector.storage.wal import folding_wal
+    from collector.storage.wal import served_alone
 
     refuse_ready(arguments.ready_file)
     certificate = certificate_of(arguments.certificate, arguments.key)
@@ -139,7 +139,7 @@ def run_serve(arguments: argparse.Namespace) -> int:
         print(f"ldpkit issuer listens on {url}", file=sys.stderr, flush=True)
         write_ready(arguments.ready_file, url)
 
-    with folding_wal(sqlite_file(arguments.database)), forgetting(arguments.database):
+    with served_alone(sqlite_file(arguments.database)), forgetting(arguments.database):
         serve_plain(partial(create_issuer, arguments.database), place, announce, "text")
     return 0
 

@@ -1,4 +1,4 @@
-"""The commands `ldpkit token`, `migrate` and `backup`: what needs no running collector."""
+"""The commands `ldpkit token`, `migrate`, `backup` and `restore`: what needs no running collector."""
 
 from __future__ import annotations
 
@@ -23,6 +23,11 @@ def add_database_commands(subparsers: argparse._SubParsersAction[argparse.Argume
     _add_database(backup)
     backup.add_argument("--out", required=True, type=Path, metavar="FILE")
     backup.set_defaults(run=run_backup)
+    text = "put a backup in the place of the database; no server may run on it"
+    restore = add_command(subparsers, "restore", text, "restore backup.sqlite3")
+    restore.add_argument("backup", type=Path, metavar="BACKUP")
+    _add_database(restore)
+    restore.set_defaults(run=run_restore)
 
 
 def _add_database(parser: argparse.ArgumentParser) -> None:
@@ -61,4 +66,17 @@ def run_backup(arguments: argparse.Namespace) -> int:
     database = Database(settings.database, settings.busy_timeout)
     back_up(database, arguments.out)
     print(f"{arguments.out} has everything up to now")
+    return 0
+
+
+def run_restore(arguments: argparse.Namespace) -> int:
+    """ldpkit restore BACKUP [--database URL]"""
+    from collector.storage.database import Database
+    from collector.storage.restoring import restore
+
+    settings = settings_with(database=arguments.database)
+    database = Database(settings.database, settings.busy_timeout)
+    replaced = restore(database, arguments.backup)
+    kept = "" if replaced is None else f"; what was there is {replaced} now"
+    print(f"{database.shown} is {arguments.backup} now{kept}")
     return 0

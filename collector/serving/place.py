@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from collector.bounding import LOGGER
 from collector.serving.certificates import HTTP, HTTPS, Certificate
 from collector.settings import METRICS_FOLDER
 from ldp_client.documents.errors import InputError
@@ -23,10 +22,6 @@ from ldp_client.documents.errors import InputError
 BACKLOG = 2048
 POLL_SECONDS = 0.02
 START_SECONDS = 60.0
-SECOND = "another server works on %s already: they wait for each other's commits; one alone is faster"
-SEVERAL = (
-    "%d processes on one SQLite file wait for each other's commits: one alone is faster, or take PostgreSQL"
-)
 METRICS_PREFIX = ".ldpkit-metrics-"
 
 
@@ -141,38 +136,6 @@ def shared_metrics(workers: int, database: Path | None) -> Iterator[None]:
             os.environ.pop(METRICS_FOLDER, None)
             shutil.rmtree(folder, ignore_errors=True)
             os.close(lock)
-
-
-@contextmanager
-def saying_second(file: Path | None, workers: int) -> Iterator[None]:
-    """Say where another server works on the same SQLite file, or this one with several processes: each waits
-    for the others' commits. file: None for a database that is no file."""
-    if file is None:
-        yield
-        return
-    if workers > 1:
-        LOGGER.warning(SEVERAL, workers, extra={"code": "several-processes"})
-    # By the name that every server comes to, links followed.
-    whole = file.resolve()
-    mark, master = whole.with_name(f".{whole.name}.served"), os.getpid()
-    try:
-        handle = os.open(mark, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-    except OSError:
-        # No such folder, or not ours to write to: the database will say that better.
-        yield
-        return
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        is_first = True
-    except OSError:
-        is_first = False
-        LOGGER.warning(SECOND, file, extra={"code": "second-process"})
-    try:
-        yield
-    finally:
-        if is_first and os.getpid() == master:
-            mark.unlink(missing_ok=True)
-        os.close(handle)
 
 
 def _remove_left_over(parent: Path) -> None:

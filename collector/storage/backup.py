@@ -57,9 +57,9 @@ def back_up(database: Database, path: Path, schema: Schema = COLLECTOR, mark: st
             made = Path(folder) / path.name
             copy(database, made, mark)
             made.chmod(OWNER_ONLY)
-            _flush(made)
+            flush(made)
             name_new(str(made), path)
-        _flush(path.parent)
+        flush(path.parent)
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}", code="backup.not_writable") from None
 
@@ -152,11 +152,23 @@ def _rows_of(path: Path, tables: Sequence[str]) -> list[int]:
 
 def _pg_dump(url: URL, file: BinaryIO, *options: str) -> None:
     """Append what pg_dump says. Raises InputError."""
-    program = shutil.which("pg_dump")
+    # Whoever restores it need not have this database's roles. In UTF-8 are the rows between.
+    roles = ["--no-owner", "--no-privileges", "--encoding=UTF8"]
+    command, environment = postgresql_call("pg_dump", url, *roles, *options)
+    file.flush()
+    done = subprocess.run(
+        command, env=environment, stdout=file, stderr=subprocess.PIPE, text=True, check=False
+    )
+    if done.returncode:
+        raise InputError(f"pg_dump failed: {one_line(Exception(done.stderr))}", code="backup.pg_dump_failed")
+
+
+def postgresql_call(name: str, url: URL, *options: str) -> tuple[list[str], dict[str, str] | None]:
+    """The command line of one of PostgreSQL's programs, and its environment. Raises InputError."""
+    program = shutil.which(name)
     if program is None:
         raise InputError(
-            "a backup of PostgreSQL needs pg_dump: install PostgreSQL's client programs",
-            code="backup.needs_pg_dump",
+            f"this needs {name}: install PostgreSQL's client programs", code="backup.needs_postgresql_program"
         )
     from psycopg.conninfo import make_conninfo
 
@@ -166,22 +178,15 @@ def _pg_dump(url: URL, file: BinaryIO, *options: str) -> None:
     if "sslpassword" in parameters:
         advice = "libpq takes it from no environment: name a private key that has none (`openssl pkey`)"
         raise InputError(
-            f"sslpassword would be an argument of pg_dump, which all users can read; {advice}",
+            f"sslpassword would be an argument of {name}, which all users can read; {advice}",
             code="backup.password_exposed",
         )
     environment = {**os.environ, "PGPASSWORD": password} if password else None
-    # Whoever restores it need not have this database's roles. In UTF-8 are the rows between.
-    roles = ["--no-owner", "--no-privileges", "--encoding=UTF8"]
-    command = [program, "--no-password", f"--dbname={make_conninfo(**parameters)}", *roles, *options]
-    file.flush()
-    done = subprocess.run(
-        command, env=environment, stdout=file, stderr=subprocess.PIPE, text=True, check=False
-    )
-    if done.returncode:
-        raise InputError(f"pg_dump failed: {one_line(Exception(done.stderr))}", code="backup.pg_dump_failed")
+    return [program, "--no-password", f"--dbname={make_conninfo(**parameters)}", *options], environment
 
 
-def _flush(path: Path) -> None:
+def flush(path: Path) -> None:
+    """Have what a file holds, or the names in a folder, on the disk. Raises OSError."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from collector.bounding import Room
 from collector.storage.same_file import SameFile
-from collector.storage.wal import beside, has_foreign_log, may_be_own_log
+from collector.storage.wal import beside, has_foreign_log
 from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.files.disk import write_new
 
@@ -100,16 +100,10 @@ class Database:
     def _refuse_foreign_log(self) -> None:
         if self._file is None or not has_foreign_log(self._file):
             return
-        log = beside(self._file, "-wal")
-        advice = f"move the log away (mv {log} {log}.replaced)"
-        if note := may_be_own_log(self._file):
-            advice = (
-                "where file and log were put here together, as rsync -a does with a whole folder, say so "
-                f"(cp {note} {note}.new && mv {note}.new {note}); where the file alone was, {advice}"
-            )
+        log, lock = beside(self._file, "-wal"), beside(self._file, ".lock")
         raise InputError(
-            f"{self.shown}: the log beside it is another file's, which it replaced; stop every server and "
-            f"command that uses it; {advice}",
+            f"{self.shown}: the log beside it is another file's. With every server stopped, put the backup "
+            f"back with `ldpkit restore`, or delete {lock} if {log.name} is this file's",
             code="database.foreign_log",
         )
 

@@ -104,7 +104,7 @@ class SameFile:
         if code is None or code & KIND not in DAMAGED:
             return
         if self._serves and not self._is_damaged:
-            advice = "stop the server, put a backup in the file's place, and start again"
+            advice = "stop the server, put a backup back with `ldpkit restore`, and start again"
             LOGGER.error("%s is damaged (%s): nothing more is read or stored; %s", self._path, error, advice)
         self._is_damaged = True
 

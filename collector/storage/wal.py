@@ -1,8 +1,8 @@
 """SQLite's write-ahead log: folded into its file when a server stops, and never into another's.
 
 SQLite goes by names alone, and would write the pages of whatever log it finds into the file. So each new log
-is bound to its file: a mark drawn for it stands in the file's header (`user_version`), and in a note beside
-the log that says also which file it was.
+is bound to its file: a mark drawn for it stands in the file's header (`user_version`), and in FILE.lock
+beside it, with the number of the file. A server holds a lock on FILE.lock for as long as it runs.
 """
 
 from __future__ import annotations
@@ -19,44 +19,61 @@ from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
+from ldp_client.documents.errors import InputError
+
 LOGGER = logging.getLogger("collector")
 # Where an SQLite file says how it is written and read, and what one says that has a log.
 MODE_AT, WITH_LOG = 18, b"\2\2"
-# Where its header has `user_version`, of 32 bits with a sign.
+# Where its header has `user_version`, of 32 bits with a sign. A backup has 0: no log is its own.
 MARK_AT, MARK_BYTES, MARKS = 60, 4, 2**31
-NOTE = "-wal.of"
+NO_MARK = bytes(MARK_BYTES)
 # Of each kind of server one table: a file that has none of them is another program's.
 TABLES = COLLECTORS, ISSUERS = "studies", "token_keys"
 # How long a server that stops waits for somebody who reads the file, twice.
 BUSY_SECONDS = 2.0
 # How often a log is begun anew where others begin one at the same moment.
 MOST_TURNS = 20
-# The byte of the index beside a log that every connection holds a shared lock on.
-USERS_AT = 128
 # Kept open: closing any handle of a file drops the locks that SQLite holds on it in this process.
 _looked_at: dict[tuple[int, int], int] = {}
 
 
 @contextmanager
-def folding_wal(file: Path | None) -> Iterator[None]:
-    """Fold SQLite's log into its file on exit, so that copying one file loses nothing.
+def served_alone(file: Path | None) -> Iterator[None]:
+    """Hold a database for one server; on exit fold SQLite's log into its file.
 
     Else whoever moved that file alone would leave acknowledged reports behind, and withdrawn ones in the log.
     Where another file has taken its place meanwhile, such as a backup, the log is put aside instead; one that
     was another's from the start is left to whoever reads why nothing started.
-    file: None for a database that is no file.
+    file: None for a database that is no file. Raises InputError where another server holds it.
     """
-    if file is None:
+    if file is None or not file.parent.is_dir():
         yield
         return
     process, served, was_foreign = os.getpid(), _identity(file), has_foreign_log(file)
-    try:
+    with locked(file):
+        try:
+            yield
+        finally:
+            # A worker leaves through here too, while the others still write.
+            if os.getpid() == process and has_foreign_log(file) and not was_foreign:
+                _put_aside(file)
+            elif os.getpid() == process and served is not None and _identity(file) == served:
+                _fold(file)
+
+
+@contextmanager
+def locked(file: Path) -> Iterator[None]:
+    """Keep servers away from an SQLite file. Raises InputError where one works on it."""
+    with open(_open_lock(file), "rb", buffering=0) as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise InputError(
+                f"a server works on database {file}: stop that one first", code="database.served_already"
+            ) from None
+        # Workers would keep the lock for as long as they live.
+        os.register_at_fork(after_in_child=lock.close)
         yield
-    finally:
-        # A worker leaves through here too, while the others still write.
-        is_left = os.getpid() != process or (was_foreign and has_foreign_log(file))
-        if served is not None and not is_left:
-            _fold(file, served)
 
 
 def take_log(connection: sqlite3.Connection, file: Path) -> None:
@@ -83,26 +100,10 @@ def beside(file: Path, ending: str) -> Path:
 
 
 def has_foreign_log(file: Path) -> bool:
-    """Whether the log beside an SQLite file is another file's, such as the one that a backup replaced.
-
-    SQLite itself does not look, and would write the log's pages into the file.
-    """
+    """Whether the log beside an SQLite file is another file's, such as the one that a backup replaced."""
     log = beside(file, "-wal")
     # The log first: a file says that it has one before that is made, and until it is deleted.
     return _size(log) > 0 and (_header(file).mode != WITH_LOG or not _fits(file)) and _size(log) > 0
-
-
-def may_be_own_log(file: Path) -> Path | None:
-    """The note of a foreign log whose mark is the file's all the same; None where the mark differs too.
-
-    So it is where somebody restores a folder over itself file by file, and leaves what did not change, as
-    rsync does; and where the file alone was copied while it was served.
-    """
-    note = beside(file, NOTE)
-    try:
-        return note if note.read_text().split()[0] == mark_of(file).hex() else None
-    except (OSError, IndexError):
-        return None
 
 
 def is_overwritten(file: Path, mark: bytes) -> bool:
@@ -121,10 +122,10 @@ def save_log(file: Path) -> None:
     SQLite writes the log's pages into whatever the file is by then as soon as its last connection is closed.
     """
     log = beside(file, "-wal")
-    # One that a note says to be this file's holds what another process acknowledged.
-    if not _size(log) or (beside(file, NOTE).exists() and not has_foreign_log(file)):
+    # One that is noted as this file's holds what another process acknowledged.
+    if not _size(log) or (beside(file, ".lock").exists() and not has_foreign_log(file)):
         return
-    aside = _name_aside(file)
+    aside = free_name(log)
     try:
         # Nobody beyond those who may read the log, even for a moment.
         os.close(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
@@ -136,26 +137,19 @@ def save_log(file: Path) -> None:
         LOGGER.error("%s was overwritten while it was served; its log is now %s", file, aside)
 
 
-def _name_aside(file: Path) -> Path:
-    names = (beside(file, f"-wal.replaced-{number}") for number in count(1))
+def free_name(path: Path) -> Path:
+    """A name beside a file's, for what is replaced, that nothing has."""
+    names = (path.with_name(f"{path.name}.replaced-{number}") for number in count(1))
     return next(name for name in names if not name.exists())
 
 
-def _fold(file: Path, served: tuple[int, int]) -> None:
-    now = _identity(file)
-    if now is None:
-        LOGGER.error("%s is gone; its log stays where it is", file)
-    elif has_foreign_log(file) or (now != served and not _is_used(file)):
-        _put_aside(file)
-    elif now == served:
-        _empty(file)
-
-
-def _empty(file: Path) -> None:
+def _fold(file: Path) -> None:
     """Write the log's pages into the file; the last connection that is closed deletes the log then.
 
     Waits for others twice as long as a connection waits for a lock; what stays in the log is said.
     """
+    if has_foreign_log(file):
+        return
     try:
         with closing(sqlite3.connect(file, BUSY_SECONDS)) as connection:
             for _ in range(2):
@@ -173,27 +167,10 @@ def _empty(file: Path) -> None:
 def _put_aside(file: Path) -> None:
     """Give the log of a file that was replaced another name, so that nothing takes it in."""
     log = beside(file, "-wal")
-    if not _size(log):
-        return
-    aside = _name_aside(file)
+    aside = free_name(log)
     log.rename(aside)
     beside(file, "-shm").unlink(missing_ok=True)
-    advice = "with the replaced file it reads what was stored last, delete it where that is not wanted"
-    LOGGER.error(
-        "%s was replaced while it was served; the replaced file's log is now %s: %s", file, aside, advice
-    )
-
-
-def _is_used(file: Path) -> bool:
-    """Whether another process has the database open by this name."""
-    try:
-        with beside(file, "-shm").open("r+b") as index:
-            fcntl.lockf(index, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, USERS_AT)
-    except FileNotFoundError:
-        return False
-    except OSError:
-        return True
-    return False
+    LOGGER.error("%s was replaced while it was served; the replaced file's log is now %s", file, aside)
 
 
 def _mark_anew(connection: sqlite3.Connection, file: Path) -> None:
@@ -214,25 +191,34 @@ def _mark_anew(connection: sqlite3.Connection, file: Path) -> None:
             connection.execute("ROLLBACK")
 
 
-def _note(file: Path, mark: bytes) -> None:
-    """Write beside the log whose it is: the mark, the file's number in its file system, and the note's own.
-
-    Raises OSError. With the rights of the file, as SQLite does it for the log: root may have been here.
-    """
-    note, rights = beside(file, NOTE), os.stat(file)
-    new = note.with_name(f"{note.name}.{secrets.token_hex(8)}")
-    handle = os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL, rights.st_mode & 0o666)
+def _open_lock(file: Path) -> int:
+    """A handle of FILE.lock, made with the rights of the file: root may have been here. Raises OSError."""
+    lock = beside(file, ".lock")
     try:
-        if os.geteuid() == 0:
-            os.fchown(handle, rights.st_uid, rights.st_gid)
-        text = f"{mark.hex()} {rights.st_ino} {os.fstat(handle).st_ino}\n"
+        return os.open(lock, os.O_RDWR | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        pass
+    handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    if os.geteuid() == 0 and file.exists():
+        rights = os.stat(file)
+        os.fchown(handle, rights.st_uid, rights.st_gid)
+        os.fchmod(handle, rights.st_mode & 0o666)
+    return handle
+
+
+def _note(file: Path, mark: bytes) -> None:
+    """Write whose the next log is: the mark, the file's number in its file system, and the note's own.
+
+    In one write of one sector, on the disk before the file says the same. Raises OSError.
+    """
+    handle = _open_lock(file)
+    try:
+        text = f"{mark.hex()} {os.stat(file).st_ino:20} {os.fstat(handle).st_ino:20}\n"
         os.pwrite(handle, text.encode(), 0)
         os.fsync(handle)
     finally:
         os.close(handle)
-    new.replace(note)
-    # Its name too, before the file says the same: power may fail at any time.
-    folder = os.open(note.parent, os.O_RDONLY)
+    folder = os.open(file.resolve().parent, os.O_RDONLY)
     try:
         os.fsync(folder)
     finally:
@@ -240,19 +226,17 @@ def _note(file: Path, mark: bytes) -> None:
 
 
 def _fits(file: Path) -> bool:
-    """Whether a log is this file's by the note beside it; one without a note is an earlier release's.
+    """Whether a log is this file's by the note, where there is one; a backup has no log of its own.
 
     A note that is not the file it was written as was copied, and the others with it: then its mark tells.
     """
-    note = beside(file, NOTE)
+    note, mark = beside(file, ".lock"), mark_of(file)
     try:
-        mark, number, own = note.read_text().split()
-        is_moved = os.stat(note).st_ino != int(own)
-        return mark == mark_of(file).hex() and (is_moved or int(number) == os.stat(file).st_ino)
-    except FileNotFoundError:
-        return True
+        noted, number, own = note.read_text().split()
+        is_copied = os.stat(note).st_ino != int(own)
+        return noted == mark.hex() and (is_copied or int(number) == os.stat(file).st_ino)
     except (OSError, ValueError):
-        return False
+        return mark != NO_MARK
 
 
 class _Header(NamedTuple):

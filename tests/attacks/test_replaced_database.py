@@ -3,22 +3,20 @@
 Attack: Putting a backup in the place of a running server's database, or moving it away, so that what is
 acknowledged is lost: collector and issuer: 503 until it is started again on the file that is there.
 
-Attack: Putting a backup there before the server is stopped, or after it was killed, so that the old file's
-log is written into it: collector and issuer: each puts that log aside, and starts nothing beside another
-file's log: a mark drawn for each log stands in its file and beside it, with the file's number, so also for
-a backup that was looked at or used and for a file that was served before. Also where it is written over the
-file with `cp`. A server that meets a damaged file acknowledges nothing more. Known limit: a copy made with
-another program while the log was in use, written over the file with `cp`.
+Attack: Putting a backup there without `ldpkit restore`, before the server is stopped or after it was killed,
+so that the old file's log is written into it: collector and issuer: nothing starts beside another file's log.
+A mark drawn for each log stands in its file and in FILE.lock, with the file's number, so also for a backup
+that was used and for a file that was served before. Also where it is written over the file with `cp`. A
+server that meets a damaged file acknowledges nothing more. Known limit: a copy made with another program
+while the log was in use, written over the file with `cp`.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import signal
 import sqlite3
-import subprocess
 from contextlib import closing
 from urllib.error import HTTPError
 
@@ -33,6 +31,7 @@ from collector.storage.migrating import check, make, migrate
 from ldp_client.documents.errors import InputError
 from tests.collector.answered import problem
 from tests.collector.conftest import START_SECONDS, build_report, build_study
+from tests.kit.errors import raises
 
 
 def beside(path):
@@ -144,17 +143,16 @@ def test_a_file_that_was_overwritten_is_left_alone_too(start_server, tmp_path, s
 
 
 def test_a_foreign_log_is_named_and_left_where_it_is(tmp_path, caplog):
-    """The advice named a log beside a link, where none is; and a server that was refused moved the log."""
+    """The advice named a log beside a link, where none is."""
     real, link = tmp_path / "disk" / "real.sqlite3", tmp_path / "reports.sqlite3"
     real.parent.mkdir()
     make(beside(real))
     link.symlink_to(real)
     log_of(real).write_bytes(b"another's")
-    real.with_name("real.sqlite3-wal.of").write_text("00000001 1 1")
-    advice = re.escape(f"(mv {log_of(real)} {log_of(real)}.replaced)")
-    with pytest.raises(InputError, match=advice) as said, wal.folding_wal(link):
+    lock = real.with_name("real.sqlite3.lock")
+    lock.write_text("00000001 1 1")
+    with pytest.raises(InputError, match=f"`ldpkit restore`, or delete {lock}"), wal.served_alone(link):
         check(beside(link))
-    assert str(log_of(link)) not in str(said.value)
     assert log_of(real).read_bytes() == b"another's"
     assert not caplog.text
 
@@ -210,19 +208,21 @@ def test_a_log_that_a_reader_keeps_is_said(tmp_path, monkeypatch, caplog):
     with closing(sqlite3.connect(path)) as writer, closing(sqlite3.connect(path)) as reader:
         writer.execute("PRAGMA journal_mode = wal")
         writer.execute("CREATE TABLE reports (id)")
+        writer.execute("PRAGMA user_version = 1")
         writer.commit()
+        writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         reader.execute("BEGIN")
         reader.execute("SELECT * FROM reports").fetchall()
         writer.execute("INSERT INTO reports VALUES (1)")
         writer.commit()
-        with wal.folding_wal(path):
+        with wal.served_alone(path):
             pass
         assert (
             "reports.sqlite3 keeps what was stored last in its log, as somebody still reads it" in caplog.text
         )
         caplog.clear()
         reader.rollback()
-        with wal.folding_wal(path):
+        with wal.served_alone(path):
             pass
         assert not caplog.text
         assert log_of(path).stat().st_size == 0
@@ -235,7 +235,7 @@ def look(path):
 
 
 def killed(harness, folder):
-    """What a killed server leaves: its file, the log and the note beside it, in another folder."""
+    """What a killed server leaves: its file, the log and FILE.lock beside it, in another folder."""
     folder.mkdir()
     for file in harness.path.parent.glob(harness.path.name + "*"):
         shutil.copyfile(file, folder / file.name)
@@ -302,20 +302,32 @@ def test_a_place_that_was_copied_with_its_log_goes_on(habits, study, tmp_path):
     assert ids_in(path) == {report.id}
 
 
-def test_a_place_that_rsync_restored_over_itself_says_how_it_goes_on(habits, study, tmp_path):
-    """It gives new files to what changed, and leaves the note; the log holds what was acknowledged."""
+def test_a_place_that_rsync_restored_over_itself_goes_on_as_the_refusal_says(habits, study):
+    """It gives new files to what changed, and leaves FILE.lock; the log holds what was acknowledged."""
     report = build_report(study)
     habits.put(report)
     path = habits.path
     for file in (path, log_of(path)):
-        shutil.copyfile(file, tmp_path / "new")
-        os.replace(tmp_path / "new", file)
-    with pytest.raises(InputError, match="rsync -a does with a whole folder") as refused:
+        shutil.copyfile(file, file.with_name("new"))
+        os.replace(file.with_name("new"), file)
+    with pytest.raises(InputError, match=r"or delete .*lock"):
         check(beside(path))
-    (command,) = re.findall(r"say so \((cp [^)]*)\)", str(refused.value))
-    subprocess.run(command, shell=True, check=True)
+    path.with_name(f"{path.name}.lock").unlink()
     check(beside(path))
     assert ids_in(path) == {report.id}
+
+
+def test_one_server_alone_works_on_a_file(tmp_path):
+    """By whatever name it comes to the file."""
+    file, link = tmp_path / "real.sqlite3", tmp_path / "link" / "reports.sqlite3"
+    link.parent.mkdir()
+    link.symlink_to(file)
+    refused = raises(InputError, "database.served_already")
+    with wal.served_alone(file), refused, wal.served_alone(link):
+        pass
+    with wal.served_alone(link):
+        pass
+    assert not list(link.parent.glob("*.lock"))
 
 
 def test_a_served_file_over_a_running_servers_is_noticed(habits, study):

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import csv
 import os
-import re
 import shutil
 import sqlite3
-import subprocess
 from contextlib import closing
 from pathlib import Path
 
@@ -85,7 +83,7 @@ def change(path):
 
 
 def killed(tmp_path):
-    """What a killed issuer leaves: its file, the log and the note beside it, in another folder."""
+    """What a killed issuer leaves: its file, the log and FILE.lock beside it, in another folder."""
     dead = tmp_path / "dead"
     dead.mkdir()
     for file in tmp_path.glob(f"{HERE}*"):
@@ -96,7 +94,7 @@ def killed(tmp_path):
 def refused(path):
     before, log = path.read_bytes(), path.with_name(f"{HERE}-wal")
     # As a server that does not start there: the log stays, as the refusal says.
-    with pytest.raises(InputError, match=FOREIGN), wal.folding_wal(path):
+    with pytest.raises(InputError, match=FOREIGN), wal.served_alone(path):
         see(path)
     assert path.read_bytes() == before
     log.rename(path.with_name("aside"))
@@ -167,25 +165,13 @@ def test_a_killed_issuers_own_log_is_taken_in(tmp_path):
     assert tokens_in(dead) == 1
 
 
-@pytest.mark.usefixtures("serving")
-def test_a_place_that_rsync_restored_over_itself_says_how_it_goes_on(tmp_path):
-    for file in (HERE, f"{HERE}-wal"):
-        os.replace(shutil.copyfile(file, tmp_path / "new"), file)
-    with pytest.raises(InputError, match="rsync -a does with a whole folder") as said:
-        see(tmp_path / HERE)
-    (command,) = re.findall(r"say so \((cp [^)]*)\)", str(said.value))
-    subprocess.run(command, shell=True, check=True)
-    see(tmp_path / HERE)
-    assert tokens_in(HERE) == 1
-
-
 @pytest.mark.parametrize("put", [os.replace, shutil.copyfile])
 def test_a_running_issuer_gives_nothing_that_would_be_lost(serving, put):
     """Also beside a copy that had a log of its own since: its header says as much as the file's did."""
     run("issuer", "backup", "--out", "copy.sqlite3")
     change("copy.sqlite3")
     client, database = serving.test_client(), serving.extensions["issuer"]
-    with wal.folding_wal(Path(HERE)):
+    with wal.served_alone(Path(HERE)):
         put("copy.sqlite3", HERE)
         assert client.get("/readyz").status_code == 503
         request = TYPE + bytes(REQUEST_BYTES - len(TYPE))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 from argparse import ArgumentParser
@@ -137,8 +136,9 @@ def test_the_session_works_word_for_word(tmp_path, port):
     assert "\nreports\t1\n" in done.stdout
     assert "1 report of habits deleted" in done.stdout
     # The session ends with the study's deletion: nobody is invited to that.
-    (database,) = (file for file in place.glob("*.sqlite3") if not file.name.startswith("backup"))
-    shutil.copy(place / "backup-1.sqlite3", database)
+    restore = "ldpkit restore backup-1.sqlite3"
+    assert f"\n{restore}\n" in TEXT
+    subprocess.run(["sh", "-ec", restore], check=True, capture_output=True, **options)
     (place / "ldpkit.toml").unlink()
     making, inviting = session_lines("If `ldpkit.toml` is lost").split("export ")
     subprocess.run(["sh", "-exc", making], capture_output=True, check=True, **options)

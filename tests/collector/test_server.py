@@ -77,9 +77,9 @@ def test_a_server_that_was_stopped_leaves_one_file(start_server, study, make_rep
     assert server.request("DELETE", f"/v1/studies/habits/reports/{gone.id}") == 200
     server.process.send_signal(signal.SIGTERM)
     assert server.process.wait(timeout=60) == 0
-    # And the note whose log there was, which nothing needs.
+    # And the lock, which nothing needs.
     left = {file.name for file in server.database.parent.glob("collector.sqlite3*")}
-    assert left == {"collector.sqlite3", "collector.sqlite3-wal.of"}
+    assert left == {"collector.sqlite3", "collector.sqlite3.lock"}
     content = server.database.read_bytes()
     assert bytes.fromhex(kept.id) in content
     assert payloads["hours"] not in content

@@ -1,0 +1,140 @@
+"""`ldpkit restore`, on SQLite and PostgreSQL."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from collector.storage import restoring, wal
+from collector.storage.database import Database
+from collector.storage.migrating import check
+from ldp_client.cli import main
+from ldp_client.documents.errors import InputError
+from tests.collector.conftest import build_report, build_study
+from tests.kit.errors import raises
+
+
+def test_a_backup_takes_the_place_of_the_database(make_harness, database_url, postgresql, study, tmp_path):
+    """With the reports up to the backup, and none that came later."""
+    first = make_harness(database=database_url)
+    first.publish(study)
+    before = build_report(study)
+    first.put(before)
+    copy, url = tmp_path / "copy", database_url
+    assert main(["backup", "--out", str(copy), "--database", database_url]) == 0
+    assert first.put(build_report(study)).status_code == 201
+    first.collector.close()
+    if database_url.startswith("postgresql"):
+        url = postgresql.new_database()
+    assert main(["restore", str(copy), "--database", url]) == 0
+    again = make_harness(database=url)
+    assert again.exported() == [before]
+    assert again.put(build_report(study)).status_code == 201
+
+
+def killed(habits, study, tmp_path):
+    """A place whose server was killed with reports in its log, and an earlier backup: (file, backup)."""
+    copy, path = tmp_path / "copy.sqlite3", tmp_path / "dead" / "reports.sqlite3"
+    habits.put(build_report(study))
+    main(["backup", "--out", str(copy), "--database", f"sqlite:///{habits.path}"])
+    habits.put(build_report(study))
+    path.parent.mkdir()
+    for ending in ("", "-wal", ".lock"):
+        shutil.copyfile(wal.beside(habits.path, ending), wal.beside(path, ending))
+    return path, copy
+
+
+def count(path):
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute("SELECT count(*) FROM reports").fetchone()[0]
+
+
+def test_a_killed_servers_log_goes_away_with_its_file(habits, study, tmp_path, capsys):
+    """Each has its own reports: the backup those of its day, the replaced file all of them."""
+    path, copy = killed(habits, study, tmp_path)
+    capsys.readouterr()
+    assert main(["restore", str(copy), "--database", f"sqlite:///{path}"]) == 0
+    replaced = path.with_name("reports.sqlite3.replaced-1")
+    assert f"what was there is {replaced} now" in capsys.readouterr().out
+    check(Database(f"sqlite:///{path}", 1))
+    assert path.stat().st_mode & 0o077 == 0
+    assert (count(path), count(replaced)) == (1, 2)
+
+
+def test_a_crash_in_the_middle_mixes_nothing(habits, study, tmp_path, monkeypatch):
+    """After each rename: there is no database, or the restored one; and the same command ends it."""
+    path, copy = killed(habits, study, tmp_path)
+    command = ["restore", str(copy), "--database", f"sqlite:///{path}"]
+    renamed, replace = [], os.replace
+
+    def crash(source, target):
+        replace(source, target)
+        renamed.append(target)
+        raise KeyboardInterrupt
+
+    for _ in range(3):
+        monkeypatch.setattr(restoring.os, "replace", crash)
+        assert main(command) == 130
+        assert not path.exists() or (count(path) == 1 and not wal.beside(path, "-wal").exists())
+        monkeypatch.undo()
+    assert len(renamed) == 3
+    assert main(command) == 0
+    assert count(path) == 1
+
+
+def test_nothing_is_restored_under_a_server(habits, study, tmp_path):
+    path, copy = killed(habits, study, tmp_path)
+    before = path.read_bytes()
+    with wal.served_alone(path), raises(InputError, "database.served_already"):
+        restoring.restore(Database(f"sqlite:///{path}", 1), copy)
+    # Served, its log was folded into it.
+    assert len(path.read_bytes()) >= len(before)
+    assert count(path) == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [
+        (b"a text, not a database " * 100, "restore.not_database"),
+        (b"", "restore.not_ours"),
+        (None, "restore.no_file"),
+    ],
+)
+def test_what_is_no_backup_replaces_nothing(habits, study, tmp_path, content, code):
+    path, _copy = killed(habits, study, tmp_path)
+    before, other = path.read_bytes(), tmp_path / "other"
+    if content is not None:
+        other.write_bytes(content)
+    with raises(InputError, code):
+        restoring.restore(Database(f"sqlite:///{path}", 1), other)
+    assert path.read_bytes() == before
+    assert not list(path.parent.glob("*.new*"))
+
+
+def test_a_damaged_backup_replaces_nothing(habits, study, tmp_path):
+    path, copy = killed(habits, study, tmp_path)
+    with closing(sqlite3.connect(copy)) as connection:
+        (page,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'reports'").fetchone()
+        (size,) = connection.execute("PRAGMA page_size").fetchone()
+    with copy.open("r+b") as file:
+        file.seek((page - 1) * size)
+        file.write(b"\7" * size)
+    with raises(InputError, "restore.damaged"):
+        restoring.restore(Database(f"sqlite:///{path}", 1), copy)
+    assert not list(path.parent.glob("*.replaced-*"))
+
+
+def test_postgresql_takes_a_backup_into_an_empty_database_alone(postgresql, make_harness, tmp_path):
+    url = postgresql.new_database()
+    make_harness(database=url).publish(build_study())
+    copy = tmp_path / "copy.sql"
+    assert main(["backup", "--out", str(copy), "--database", url]) == 0
+    with raises(InputError, "restore.has_tables"):
+        restoring.restore(Database(url, 1), copy)
+    copy.write_text("SELECT nonsense;")
+    with raises(InputError, "restore.psql_failed", "nonsense"):
+        restoring.restore(Database(postgresql.new_database(), 1), copy)
