@@ -202,7 +202,7 @@ def _rooms(body_limit: int) -> tuple[Room, Room, Room]:
     return (
         Room(BODIES_IN_PARSING * body_limit, PARSING_PATIENCE, full("too much is being read")),
         Room(MOST_EXPORTS, 0.0, full(f"{MOST_EXPORTS} exports are being read")),
-        Room(1, 0.0, full("another summary is being counted")),
+        Room(1, 0.0, full("another summary is being counted, or the upkeep is under way")),
     )
 
 
@@ -228,9 +228,9 @@ def _check_token(token: str | None, database: Database) -> None:
         found = find_key(session, token)
         removed = was_removed(session, token)
     if found is not None:
-        what = f"for {found.role.value} (`ldpkit keys`)"
+        what = f"for {found.role.value}"
     elif removed:
-        what = "that was removed (`ldpkit keys revoke`)"
+        what = "that was removed"
     else:
         return
     raise InputError(
@@ -271,7 +271,7 @@ def _check_studies(database: Database, node: Node | None, keys: GatewayKeys) -> 
         elif study.route is not None:
             advice = (
                 "start a node, with --node-key FILE, or name another database; "
-                "`ldpkit delete` at that node ends one that nobody will sum"
+                "without that file nobody reads its shares: make a new place with `ldpkit init`"
             )
             raise InputError(
                 f"study {study.id} of this database is a secure sum: {advice}",
@@ -317,7 +317,7 @@ def _check_node(node: Node, study: Study) -> None:
     try:
         node.place(study)
     except StudyError as error:
-        wanted = "name the key file that it was published with"
+        wanted = "name the key file that it was published with; without it nobody reads its shares"
         raise InputError(
             f"--node-key: study {study.id} of this database: {error}; {wanted}",
             code="settings.wrong_node_key",

@@ -8,6 +8,7 @@ from datetime import date, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from collector.operator import inviting
@@ -90,6 +91,7 @@ def take_invitations(collector: Collector, study_id: str, text: str, by: Key) ->
 
     text: what the study's author wrote for this node.
     """
+    _require_nodes_operator(collector, by)
     secret = collector.settings.invitation_secret
     if not secret:
         raise ProblemError(STATEMENT_INVALID, inviting.NO_KEY)
@@ -105,6 +107,7 @@ def take_invitations(collector: Collector, study_id: str, text: str, by: Key) ->
 
 def forget_invitations(collector: Collector, study_id: str, by: Key) -> None:
     """Have only new invitations let a report in. Raises ProblemError."""
+    _require_nodes_operator(collector, by)
     _change_invitations(collector, study_id, partial(inviting.forget, study_id=study_id, by=by.name))
 
 
@@ -116,43 +119,59 @@ def lift_invitations(collector: Collector, study_id: str, by: Key) -> None:
 def _change_invitations(collector: Collector, study_id: str, act: Callable[[Session], T]) -> T:
     if collector.current.find(study_id) is None:
         raise unknown_study(study_id)
-    with _refusing_input():
-        done = collector.writer.act(act)
+    with _refusing_input(), _without_hurry(collector) as database:
+        done = database.act(act)
     collector.has_changed(study_id)
     return done
 
 
-def keep_up(collector: Collector, day: date | None) -> None:
+def keep_up(collector: Collector, day: date | None, by: Key) -> None:
     """Do the daily upkeep now, of all days' reports. Raises ProblemError.
 
     day: what an operator says that today is, where the clock is in doubt.
     """
     today = collector.today()
-    if day not in (None, today):
-        detail = f"this collector's clock says {today} (UTC); set it right first"
-        raise ProblemError(STATEMENT_INVALID, detail, "date")
-    if day is None and (doubt := collector.writer.act(lambda session: doubt_of(session, today))):
-        raise ProblemError(STATEMENT_INVALID, f"{doubt}: where today is {today}, say so with --date {today}")
-    try:
-        with _refusing_input(), _without_hurry(collector) as database:
-            upkeep = Upkeep(database, collector.today, collector.settings.invitation_secret)
-            upkeep.run(today, even_if_done=True)
-    except UnfinishedError as error:
-        raise ProblemError(UNAVAILABLE, f"{error}; run this again") from None
+
+    def begin(session: Session) -> None:
+        if day not in (None, today):
+            detail = f"this collector's clock says {today} (UTC); set it right first"
+            raise ProblemError(STATEMENT_INVALID, detail, "date")
+        if day is None and (doubt := doubt_of(session, today)):
+            advice = f"where today is {today}, say so with --date {today}"
+            raise ProblemError(STATEMENT_INVALID, f"{doubt}: {advice}")
+        stated = "" if day is None else f"as of {day}, which the operator stated"
+        audit_log.record(session, by.name, "upkeep", detail=stated)
+
+    with collector.counting.hold():
+        collector.writer.act(begin)
+        try:
+            with _refusing_input(), _without_hurry(collector) as database:
+                upkeep = Upkeep(database, collector.today, collector.settings.invitation_secret)
+                upkeep.run(today, even_if_done=True)
+        except UnfinishedError as error:
+            raise ProblemError(UNAVAILABLE, f"{error}; run this again") from None
+        finally:
+            collector.arrivals.forget()
 
 
-def count_again(collector: Collector) -> list[tuple[str, int]]:
+def count_again(collector: Collector, by: Key) -> list[tuple[str, int]]:
     """Count every stored report anew; the studies and versions whose running summary was wrong."""
-    with _without_hurry(collector) as database:
-        return database.act(recount)
+    with collector.counting.hold():
+        collector.writer.act(lambda session: audit_log.record(session, by.name, "recount"))
+        with _without_hurry(collector) as database:
+            return database.act(recount)
 
 
 @contextmanager
 def _without_hurry(collector: Collector) -> Iterator[Database]:
-    """The database, at connections that end no statement for taking long."""
+    """The database, at connections that end no statement for taking long, beside the one that writes."""
     database = Database(collector.settings.database, collector.settings.busy_timeout)
     try:
         yield database
+    except (DBAPIError, UnfinishedError) as error:
+        # What says that the file is damaged stops the server, too.
+        collector.database.note(error.orig if isinstance(error, DBAPIError) else error.__cause__)
+        raise
     finally:
         database.engine.dispose()
 
@@ -166,6 +185,7 @@ def count_overdue(collector: Collector, study_id: str) -> int:
 
 def delete_overdue_of(collector: Collector, study_id: str, by: Key) -> int:
     """Delete what is overdue of a study, or about MOST_AT_ONCE of it; how many. Raises ProblemError."""
+    _require_nodes_operator(collector, by)
     if collector.current.find(study_id) is None:
         raise unknown_study(study_id)
     find, deleted = partial(collector.rules.find, reserved=True), 0
@@ -185,6 +205,7 @@ def expire_reports(collector: Collector, study_id: str, before: date, by: Key) -
 
     Raises ProblemError for a day to come, and where this day is in doubt.
     """
+    _require_nodes_operator(collector, by)
     today = collector.today()
     if before > today:
         raise ProblemError(STATEMENT_INVALID, "is still to come: today's reports would go too", "before")
@@ -198,6 +219,7 @@ def delete_study_of(collector: Collector, study_id: str, by: Key) -> int:
 
     Raises ProblemError.
     """
+    _require_nodes_operator(collector, by)
     return _delete(collector, study_id, partial(delete_study, by=by.name))
 
 
@@ -233,6 +255,17 @@ def drop_key(collector: Collector, name: str, by: Key) -> None:
     require_token(by)
     with _refusing_input():
         collector.writer.act(lambda session: remove_key(session, name, by.name))
+
+
+def _require_nodes_operator(collector: Collector, by: Key) -> None:
+    """Raises ProblemError at a node for any key but its operator's token.
+
+    Who closes a sum has a key of every node: whoever could choose at all of them who is in it could learn one
+    person's answer.
+    """
+    if collector.node is not None and by != TOKEN_KEY:
+        detail = "at a node of secure sums, invitations and deletions need the operator's token"
+        raise ProblemError(FORBIDDEN, detail)
 
 
 def require_token(key: Key) -> None:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Iterable, Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from collector.operator.access_commands import day_of
@@ -45,7 +43,7 @@ def add_deleting_commands(subparsers: argparse._SubParsersAction[argparse.Argume
     upkeep = add_remote(subparsers, "upkeep", text, "upkeep --recount", run_upkeep)
     text = "this day (UTC), where a clock was wrong: reports of days to come are dated today"
     upkeep.add_argument("--date", metavar="YYYY-MM-DD", help=text)
-    text = "count every stored report again, for the running summaries"
+    text = "instead, count every stored report again, for the running summaries"
     upkeep.add_argument("--recount", action="store_true", help=text)
     add_json(upkeep)
 
@@ -74,7 +72,7 @@ def run_expire(arguments: argparse.Namespace) -> int:
         reports = {arguments.study: sum(day["reports"] for day in days if day["day"] < before)}
     # Another collector's words may move the terminal's cursor.
     what = visible(", ".join(f"{counted(number, 'report')} of {study}" for study, number in reports.items()))
-    for study in filter(partial(_is_summed, collector), reports):
+    for study in [one["id"] for one in collector.studies() if one["summed"] and one["id"] in reports]:
         print(visible(f"{study} is a secure sum: {ENDS_SUM}"), file=sys.stderr)
     if not reports or arguments.dry_run:
         said = f"would delete {what}" if reports else "nothing is overdue"
@@ -152,10 +150,11 @@ def _overdue(found: Iterable[Mapping[str, Any]], study: str | None) -> dict[str,
 def run_delete(arguments: argparse.Namespace) -> int:
     """ldpkit delete STUDY_ID (--yes | --dry-run) [--json]"""
     collector = collector_of(arguments, "deleting a study")
-    reports = collector.status(arguments.study)["reports"]
+    status = collector.status(arguments.study)
+    reports = status["reports"]
     what = f"{counted(reports, 'report')} of {arguments.study} at {collector.url}"
     named = {"study": arguments.study, "reports": reports}
-    if _is_summed(collector, arguments.study):
+    if status["summed"]:
         print(f"{arguments.study} is a secure sum: {ENDS_SUM}", file=sys.stderr)
     if arguments.dry_run:
         said = f"would delete {what}, and close it for good"
@@ -166,12 +165,3 @@ def run_delete(arguments: argparse.Namespace) -> int:
     said = f"{counted(deleted, 'report')} of {arguments.study} deleted, and the study closed for good"
     show({**named, "done": True, "deleted": deleted}, arguments.json, lambda _: [said])
     return 0
-
-
-def _is_summed(collector: RemoteCollector, study_id: str) -> bool:
-    """Whether this is a node, and adds up the study's reports."""
-    try:
-        document = json.loads(collector.published(study_id) or b"{}")
-    except ValueError:
-        return False
-    return isinstance(document, dict) and "route" in document

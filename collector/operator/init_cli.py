@@ -33,7 +33,7 @@ NEXT = """\
 made {settings} and {database}
 next, in {folder}:
   ldpkit serve                                   # start it; in another terminal of this folder:
-  export LDPKIT_TOKEN="$(ldpkit token)"    # the operator's token, to publish and export with
+  export LDPKIT_TOKEN="$(ldpkit token)"          # the operator's token, to publish and export with
 """
 
 

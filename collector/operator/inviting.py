@@ -42,7 +42,7 @@ LIST_OF = re.compile(r"# invitations to (?P<study>\S+) at (?P<node>\S+), node (?
 
 NO_KEY = (
     "no invitation_key is set, and the database's log would tell which invitation sent which report: start"
-    " in the folder that has ldpkit.toml, or set LDPKIT_INVITATION_KEY to what this database's servers have"
+    " the server in the folder that has ldpkit.toml, or set LDPKIT_INVITATION_KEY"
 )
 
 

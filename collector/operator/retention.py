@@ -135,7 +135,7 @@ def delete_reports(
 ) -> int:
     """Delete the reports that came before a day (UTC), or all, as `delete_doomed` does; how many.
 
-    by: a key's name, or AT_DATABASE. Raises InputError for an unknown study.
+    by: a key's name. Raises InputError for an unknown study.
     """
     number, versions = act(partial(_begin, study_id=study_id, before=before, by=by))
     rules = [find(study_id, version) for version in versions]

@@ -85,6 +85,7 @@ LISTED = {
     "closes": maybe(text),
     "days_left": maybe(number),
     "reports": number,
+    "summed": truth,
 }
 KEPT = {
     "study": text,

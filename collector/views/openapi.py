@@ -38,6 +38,7 @@ LISTED = {
     "days_left": {"type": ["integer", "null"]},
     "reports": COUNT,
     "reports_now": COUNT,
+    "summed": {"type": "boolean"},
 }
 
 

@@ -135,10 +135,13 @@ def lift_invitations(study_id: str) -> Response:
 @operating.post("/upkeep")
 @requires(Role.OPERATE)
 def keep_up() -> Response:
-    """The daily upkeep, now; with `recount` the running summaries are counted anew too."""
-    asked = UPKEEP.read(json_body(), "", StatementError)
-    acting.keep_up(current_collector(), date.fromisoformat(asked["date"]) if asked["date"] else None)
-    wrong = acting.count_again(current_collector()) if asked["recount"] else []
+    """The daily upkeep, now; or with `recount` the running summaries are counted anew."""
+    asked, wrong = UPKEEP.read(json_body(), "", StatementError), []
+    if asked["recount"]:
+        wrong = acting.count_again(current_collector(), acting_key())
+    else:
+        day = date.fromisoformat(asked["date"]) if asked["date"] else None
+        acting.keep_up(current_collector(), day, acting_key())
     return jsonify(wrong=[{"study": study_id, "version": version} for study_id, version in wrong])
 
 
@@ -252,7 +255,7 @@ OPERATIONS = (
         "post",
         "/v1/upkeep",
         "keepUp",
-        "Do the daily upkeep now; with `recount`, count the running summaries anew.",
+        "Do the daily upkeep now; or, with `recount`, count the running summaries anew.",
         {200: ("The versions whose summary was wrong", json_of("Upkeep"))},
         (*KEY, *REQUEST, *WRITE),
         (),

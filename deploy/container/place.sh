@@ -30,7 +30,8 @@ metrics_key() {
   ready=$(mktemp -d)/ready
   ldpkit serve --port 0 --ready-file "$ready" >&2 &
   server=$!
-  while kill -0 "$server" && [ ! -s "$ready" ]; do sleep 0.1; done
+  while kill -0 "$server" 2>/dev/null && [ ! -s "$ready" ]; do sleep 0.1; done
+  [ -s "$ready" ] || return 1
   LDPKIT_TOKEN=$(ldpkit token)
   export LDPKIT_TOKEN
   ldpkit keys --to "$(cat "$ready")" revoke prometheus --yes >/dev/null 2>&1 || true

@@ -29,6 +29,7 @@ STATUS = {
     "closes": None,
     "days_left": None,
     "reports": 0,
+    "summed": False,
     "by_day": [],
     "versions": [],
     "invitations_left": None,
@@ -128,11 +129,11 @@ def test_a_deletion_has_an_end(says, monkeypatch, capsys):
     """A server that says each time that it has deleted nothing, or some, and not all."""
     monkeypatch.setattr(operating, "MOST_REQUESTS", 100)
     for deleted, said in ((0, "is no answer of a collector"), (1, "without end")):
-        says({"retention": [KEPT], "deleted": deleted, "complete": False})
+        says({"retention": [KEPT], "studies": [], "deleted": deleted, "complete": False})
         assert main(["expire", "--yes", "--to", URL]) == 5
         told = capsys.readouterr()
         assert (told.out, said in told.err) == ("", True)
-    says({"retention": [{**KEPT, "study": CLEAR}], "deleted": 1, "complete": True})
+    says({"retention": [{**KEPT, "study": CLEAR}], "studies": [], "deleted": 1, "complete": True})
     for how in ("--yes", "--dry-run"):
         assert main(["expire", how, "--to", URL]) == 0
         assert "\x1b" not in capsys.readouterr().out

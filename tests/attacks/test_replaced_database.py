@@ -18,15 +18,18 @@ import shutil
 import signal
 import sqlite3
 from contextlib import closing
+from unittest.mock import patch
 from urllib.error import HTTPError
 
 import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DatabaseError
 
+from collector.operator.acting import count_again
 from collector.storage import queries, wal
 from collector.storage.backup import back_up
 from collector.storage.database import Bounds, Database
+from collector.storage.keys import TOKEN_KEY
 from collector.storage.migrating import check, make, migrate
 from ldp_client.documents.errors import InputError
 from tests.collector.answered import problem
@@ -384,8 +387,9 @@ def test_a_damaged_file_takes_nothing_more(habits, study, caplog):
     assert caplog.text.count("is damaged (database disk image is malformed)") == 1
 
 
-def test_a_damaged_page_of_reports_is_noticed_where_it_is_read(habits, study):
-    """Rows are read past SQLAlchemy: a server went on."""
+@pytest.mark.parametrize("way", ["page", "recount"])
+def test_a_damaged_page_of_reports_is_noticed_where_it_is_read(habits, study, way):
+    """Rows are read past SQLAlchemy: a server went on. A recount notes it at a connection of its own."""
     reports = [build_report(study).to_document() for _ in range(400)]
     assert habits.post(reports).status_code == 200
     habits.collector.close()
@@ -395,6 +399,14 @@ def test_a_damaged_page_of_reports_is_noticed_where_it_is_read(habits, study):
     with habits.path.open("r+b") as file:
         file.seek(-size, os.SEEK_END)
         file.write(b"\7" * size)
-    with pytest.raises(DatabaseError), habits.collector.database.read() as session:
-        queries.report_page(session, 1, 1, b"", None, 1000)
+    if way == "page":
+        with pytest.raises(DatabaseError), habits.collector.database.read() as session:
+            queries.report_page(session, 1, 1, b"", None, 1000)
+    else:
+        collector, key = habits.collector, TOKEN_KEY
+        with (
+            patch.object(collector.writer, "act", collector.database.act),
+            pytest.raises(DatabaseError),
+        ):
+            count_again(collector, key)
     assert habits.client.get("/readyz").status_code == 503

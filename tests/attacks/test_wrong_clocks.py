@@ -91,6 +91,8 @@ def test_a_clock_that_cannot_be_right_stores_nothing(habits, study, caplog, caps
     assert habits.exit_code("upkeep") == habits.exit_code("upkeep", "--date", "2026-06-14") == 5
     assert f"--date {right}" in capsys.readouterr().err
     assert habits.exit_code("upkeep", "--date", right.isoformat()) == 0
+    habits.operate("status", "--log")
+    assert f"(token)\tupkeep\t\tas of {right}, which the operator stated" in capsys.readouterr().out
     assert habits.put(late).status_code == 201
     habits.day = right + timedelta(1)
     assert expire(habits, habits.day).get_json()["deleted"] == 3

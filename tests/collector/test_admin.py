@@ -117,6 +117,8 @@ def test_a_wrong_summary_is_counted_again(either, study, make_report, capsys):
         connection.execute(text("DELETE FROM sums"))
     assert either.summary().text != right
     for said in ("habits\tversion 1\tthe summary was wrong, and is right now\n", "every summary was right\n"):
+        # Also where the upkeep would be refused.
+        either.day += timedelta(800)
         either.operate("upkeep", "--recount")
         assert capsys.readouterr().out == said
         assert either.summary().text == right
@@ -130,6 +132,9 @@ def test_a_deleted_study_keeps_its_id_and_document(either, study, make_study, ma
     assert either.exported() == [report]
     either.operate("delete", "habits", "--yes")
     assert "1 report of habits deleted" in capsys.readouterr().out
+    # As the message says of a deletion that broke off.
+    either.operate("delete", "habits", "--yes")
+    assert "0 reports of habits deleted" in capsys.readouterr().out
     assert either.exported() == []
     assert either.put(report).status_code == 410
     assert either.client.get("/v1/studies/habits?version=1").data == study.canonical()

@@ -136,10 +136,9 @@ def invite(nodes: list[Node], capsys) -> list[str]:
     made[made.index("--count") + 1] = str(INVITED)
     done(capsys, made)
     for place, node in enumerate(nodes, 1):
-        there = {"KEY1": node.token, "https://a.example": node.url}
-        there["invited/node-1.txt"] = f"invited/node-{place}.txt"
+        there = {"TOKEN1": node.token, "invited/node-1.txt": f"invited/node-{place}.txt"}
         assert there.keys() <= set(taken)
-        done(capsys, [there.get(word, word) for word in taken])
+        done(capsys, [*(there.get(word, word) for word in taken), "--to", node.url])
     (words,) = set(Path("invited").iterdir()) - set(Path("invited").glob("node-*.txt"))
     return words.read_text().split()
 

@@ -19,6 +19,7 @@ from collector.problems import ProblemError
 from collector.reports.running_summary import summary_text
 from collector.secure_sum.statements import Statement, set_digest
 from collector.secure_sum.summing import Opener
+from collector.storage.keys import Role, add_key
 from collector.storage.node_keys import NodeKeys
 from collector.views.health import NODE_OPERATIONS
 from ldp_client.documents.errors import InputError, StatementError
@@ -133,6 +134,28 @@ def test_the_openapi_document_of_a_node_is_its_own(network):
         status = node.app.test_client().open(path, method=operation.method.upper()).status_code
         assert (status == 401) == operation.needs_key, operation.name
         assert str(status) in document["paths"][operation.path][operation.method]["responses"]
+
+
+def test_a_key_of_a_node_neither_lets_in_nor_deletes(network):
+    """Who closes a sum has one of every node: he could choose who is in it, until one answer is alone."""
+    network.publish("ever")
+    node = network.nodes[0]
+    with node.app.extensions["ldpkit"].database.write() as session:
+        keys = [add_key(session, role.value, role, ["summed"]) for role in Role]
+        keys.append(add_key(session, "all", Role.OPERATE))
+    changes = {
+        ("POST", "/invitations/list"): {"list": "of nobody"},
+        ("POST", "/invitations/forget"): {},
+        ("POST", "/expire"): {"before": "2026-01-01"},
+        ("DELETE", ""): None,
+    }
+    for (method, path), body in changes.items():
+        for key in keys:
+            headers = {"Authorization": f"Bearer {key}"}
+            client = node.app.test_client()
+            answer = client.open(f"/v1/studies/summed{path}", method=method, json=body, headers=headers)
+            assert answer.status_code == 403, (method, path)
+    assert node.app.test_client().get("/v1/studies/summed").status_code == 200
 
 
 @pytest.mark.slow
