@@ -73,10 +73,11 @@ def run_restore(arguments: argparse.Namespace) -> int:
     """ldpkit restore BACKUP [--database URL]"""
     from collector.storage.database import Database
     from collector.storage.restoring import restore
+    from collector.storage.wal import COLLECTORS
 
     settings = settings_with(database=arguments.database)
     database = Database(settings.database, settings.busy_timeout)
-    replaced = restore(database, arguments.backup)
-    kept = "" if replaced is None else f"; what was there is {replaced} now"
+    replaced = restore(database, arguments.backup, COLLECTORS if arguments.database is None else None)
+    kept = "" if replaced is None else f"; what was there is {replaced} now: delete it once all is well"
     print(f"{database.shown} is {arguments.backup} now{kept}")
     return 0

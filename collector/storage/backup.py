@@ -29,6 +29,8 @@ ORDERED = {
     "codes": "hash",
 }
 COMPLETE = b"-- PostgreSQL database dump complete"
+# Before the rows, and after them.
+PARTS = 2
 
 
 def back_up(database: Database, path: Path, schema: Schema = COLLECTOR, mark: str = "") -> None:
@@ -51,11 +53,13 @@ def back_up(database: Database, path: Path, schema: Schema = COLLECTOR, mark: st
             f"{path} is there already: a backup never takes the place of another", code="backup.file_exists"
         )
     check(database, or_earlier=not mark, schema=schema)
-    copy = _copy_sqlite if database.engine.dialect.name == "sqlite" else _dump_postgresql
     try:
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=".ldpkit-") as folder:
             made = Path(folder) / path.name
-            copy(database, made, mark)
+            if database.engine.dialect.name == "sqlite":
+                copy_sqlite(Path(str(database.url.database)), made, mark)
+            else:
+                _dump_postgresql(database, made, mark)
             made.chmod(OWNER_ONLY)
             flush(made)
             name_new(str(made), path)
@@ -64,8 +68,11 @@ def back_up(database: Database, path: Path, schema: Schema = COLLECTOR, mark: st
         raise InputError(f"cannot write {path}: {error.strerror}", code="backup.not_writable") from None
 
 
-def _copy_sqlite(database: Database, path: Path, mark: str) -> None:
-    source = Path(str(database.url.database))
+def copy_sqlite(source: Path, path: Path, mark: str = "") -> None:
+    """Copy an SQLite database at one moment, and check the copy. Raises InputError.
+
+    mark: a statement that the copy alone gets.
+    """
     try:
         with closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=rw", uri=True)) as connection:
             # Reads one snapshot, however long it takes, and leaves deleted contents behind.
@@ -148,6 +155,20 @@ def _rows_of(path: Path, tables: Sequence[str]) -> list[int]:
                 counts[table] += 1
             last = line if line.startswith(b"-- ") else last
     return list(counts.values()) if last.strip() == COMPLETE else []
+
+
+def is_whole_dump(path: Path) -> bool:
+    """Whether a file has both parts of a dump to their ends: psql takes a cut one for whole."""
+    complete, is_rows = 0, False
+    with path.open("rb") as file:
+        for line in file:
+            if is_rows:
+                is_rows = line != b"\\.\n"
+            elif line.startswith(b"COPY ") and line.endswith(b"FROM stdin;\n"):
+                is_rows = True
+            else:
+                complete += line.strip() == COMPLETE
+    return complete == PARTS and not is_rows
 
 
 def _pg_dump(url: URL, file: BinaryIO, *options: str) -> None:

@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from collector.bounding import Room
 from collector.storage.same_file import SameFile
-from collector.storage.wal import beside, has_foreign_log
+from collector.storage.wal import MARK_FILE, beside, has_foreign_log
 from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.files.disk import write_new
 
@@ -100,10 +100,10 @@ class Database:
     def _refuse_foreign_log(self) -> None:
         if self._file is None or not has_foreign_log(self._file):
             return
-        log, lock = beside(self._file, "-wal"), beside(self._file, ".lock")
+        log, mark = beside(self._file, "-wal"), beside(self._file, MARK_FILE)
         raise InputError(
             f"{self.shown}: the log beside it is another file's. With every server stopped, put the backup "
-            f"back with `ldpkit restore`, or delete {lock} if {log.name} is this file's",
+            f"back with `ldpkit restore`, or delete {mark} if {log.name} is this file's",
             code="database.foreign_log",
         )
 

@@ -12,77 +12,121 @@ from pathlib import Path
 from sqlalchemy import inspect
 from sqlalchemy.exc import SQLAlchemyError
 
-from collector.storage.backup import flush, postgresql_call
+from collector.storage.backup import copy_sqlite, flush, is_whole_dump, postgresql_call
 from collector.storage.database import OWNER_ONLY, Database, one_line
-from collector.storage.wal import TABLES, beside, free_name, locked
+from collector.storage.wal import (
+    COLLECTORS,
+    TABLES,
+    beside,
+    fold,
+    free_name,
+    has_foreign_log,
+    locked,
+    owned_as,
+    size,
+)
 from ldp_client.documents.errors import InputError
 
-# What a database's file, and each that SQLite keeps beside it, may be called; the log's index is made anew.
-ENDINGS = ("", "-wal", "-journal")
+WHOSE = {name: f"{whose}'s" for name, whose in zip(TABLES, ("a collector", "an issuer"), strict=True)}
+# What SQLite keeps beside a file, and would write into another one of its name.
+LOGS = ("-wal", "-journal")
 
 
-def restore(database: Database, backup: Path) -> Path | None:
+def restore(database: Database, backup: Path, kind: str | None = COLLECTORS) -> Path | None:
     """Put a backup in the place of a database, whole or not at all; the new name of the file that was there.
 
-    An SQLite file keeps its log under its new name, so nothing is lost. PostgreSQL's database must be empty.
-    Raises InputError for what is no backup, and while a server works on the file.
+    The SQLite file that was there takes in its own log first; another's log gets another name. PostgreSQL's
+    database must be empty. kind: the backup has this table, of TABLES; None for what the file has that is
+    there. Raises InputError for what is no such backup, and while a server works on the file.
     """
     if not backup.is_file():
         raise InputError(f"there is no file {backup}", code="restore.no_file")
     if database.engine.dialect.name == "postgresql":
         _run_psql(database, backup)
         return None
-    file = Path(str(database.url.database)).absolute()
-    if not file.parent.is_dir():
-        raise InputError(f"cannot write {file}: no such folder", code="restore.no_folder")
+    for ending in LOGS:
+        if size(beside(backup, ending)):
+            raise InputError(
+                f"{backup} has a log beside it, {beside(backup, ending).name}: make a backup of both with "
+                "`ldpkit backup --database`, and restore that",
+                code="restore.has_log",
+            )
+    file = Path(str(database.url.database)).resolve()
+    if not file.parent.is_dir() or (file.exists() and not file.is_file()):
+        raise InputError(f"cannot write {file}: no such folder, or no file", code="restore.no_folder")
     with locked(file):
-        return _take_place(backup, file.resolve())
+        return _take_place(backup, file, kind)
 
 
-def _take_place(backup: Path, file: Path) -> Path | None:
-    new = free_name(file.with_name(f"{file.name}.new"))
+def _take_place(backup: Path, file: Path, kind: str | None) -> Path | None:
+    folder = file.with_name(f"{file.name}.restoring")
     try:
-        shutil.copyfile(backup, new)
+        # Of a restore that was killed.
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(mode=0o700)
+        new = folder / file.name
+        copy_sqlite(backup, new)
+        _require_kind(new, backup, kind or _kind_of(file))
         new.chmod(OWNER_ONLY)
-        _require_database(new, backup)
+        owned_as(new, file)
         flush(new)
         replaced = _move_away(file)
-        os.replace(new, file)
+        try:
+            os.replace(new, file)
+        except OSError:
+            if replaced is not None:
+                os.replace(replaced, file)
+            raise
         flush(file.parent)
     except OSError as error:
         raise InputError(f"cannot write {file}: {error.strerror}", code="restore.not_writable") from None
     finally:
-        new.unlink(missing_ok=True)
+        shutil.rmtree(folder, ignore_errors=True)
     return replaced
 
 
-def _require_database(copy: Path, backup: Path) -> None:
-    """Raises InputError for a copy of what is no whole database of a collector or an issuer."""
+def _kind_of(file: Path) -> str | None:
+    """The table that tells what a database is; None for another program's, or none."""
+    if not file.exists():
+        return None
     try:
-        with closing(sqlite3.connect(f"{copy.as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
-            ours = "SELECT 1 FROM sqlite_master WHERE name IN (?, ?)"
-            is_ours = connection.execute(ours, TABLES).fetchone() is not None
-            (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
-    except sqlite3.Error as error:
-        raise InputError(f"{backup} is no backup: {error}", code="restore.not_database") from None
-    if not is_ours:
+        with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
+            ours = "SELECT name FROM sqlite_master WHERE name IN (?, ?)"
+            found = connection.execute(ours, TABLES).fetchone()
+    except sqlite3.Error:
+        return None
+    return None if found is None else str(found[0])
+
+
+def _require_kind(copy: Path, backup: Path, wanted: str | None) -> None:
+    found = _kind_of(copy)
+    if found is None:
         raise InputError(f"{backup} is no backup of ldpkit's", code="restore.not_ours")
-    if verdict != "ok":
-        raise InputError(f"{backup} is damaged: {verdict}", code="restore.damaged")
+    if wanted not in (None, found):
+        raise InputError(
+            f"{backup} is {WHOSE[found]}: name the database that it is for with --database",
+            code="restore.other_kind",
+        )
 
 
 def _move_away(file: Path) -> Path | None:
-    """Give a database another name, and its log with it: SQLite goes by names. None where there is none."""
-    replaced = free_name(file)
-    # The file first: after a crash between there is no database, rather than one without its log.
-    for ending in ENDINGS:
-        if beside(file, ending).exists():
-            os.replace(beside(file, ending), replaced.with_name(replaced.name + ending))
+    """Give a database's file another name, with no log beside it: SQLite goes by names. None without one."""
+    if file.exists() and not has_foreign_log(file) and (why := fold(file)):
+        raise InputError(f"{file} cannot take in its log: {why}", code="restore.log_in_use")
+    for log in [beside(file, ending) for ending in LOGS]:
+        if size(log):
+            os.replace(log, free_name(log))
     beside(file, "-shm").unlink(missing_ok=True)
-    return replaced if replaced.exists() else None
+    if not file.exists():
+        return None
+    replaced = free_name(file)
+    os.replace(file, replaced)
+    return replaced
 
 
 def _run_psql(database: Database, backup: Path) -> None:
+    if not is_whole_dump(backup):
+        raise InputError(f"{backup} is no whole backup of PostgreSQL", code="restore.dump_cut")
     try:
         with database.engine.connect() as connection:
             tables = inspect(connection).get_table_names()
@@ -98,7 +142,7 @@ def _run_psql(database: Database, backup: Path) -> None:
             f"{database.shown} has tables: name an empty database, or empty this one first",
             code="restore.has_tables",
         )
-    options = ["--quiet", "--single-transaction", "--set=ON_ERROR_STOP=1", f"--file={backup}"]
+    options = ["--no-psqlrc", "--quiet", "--single-transaction", "--set=ON_ERROR_STOP=1", f"--file={backup}"]
     command, environment = postgresql_call("psql", database.url, *options)
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:

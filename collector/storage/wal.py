@@ -1,8 +1,8 @@
 """SQLite's write-ahead log: folded into its file when a server stops, and never into another's.
 
 SQLite goes by names alone, and would write the pages of whatever log it finds into the file. So each new log
-is bound to its file: a mark drawn for it stands in the file's header (`user_version`), and in FILE.lock
-beside it, with the number of the file. A server holds a lock on FILE.lock for as long as it runs.
+is bound to its file: a mark drawn for it stands in the file's header (`user_version`), and in FILE-mark
+beside it, with the number of the file. A server holds a lock on FILE-mark for as long as it runs.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ MODE_AT, WITH_LOG = 18, b"\2\2"
 # Where its header has `user_version`, of 32 bits with a sign. A backup has 0: no log is its own.
 MARK_AT, MARK_BYTES, MARKS = 60, 4, 2**31
 NO_MARK = bytes(MARK_BYTES)
+MARK_FILE = "-mark"
 # Of each kind of server one table: a file that has none of them is another program's.
 TABLES = COLLECTORS, ISSUERS = "studies", "token_keys"
 # How long a server that stops waits for somebody who reads the file, twice.
@@ -46,31 +47,36 @@ def served_alone(file: Path | None) -> Iterator[None]:
     was another's from the start is left to whoever reads why nothing started.
     file: None for a database that is no file. Raises InputError where another server holds it.
     """
-    if file is None or not file.parent.is_dir():
+    if file is None or not file.resolve().parent.is_dir():
         yield
         return
-    process, served, was_foreign = os.getpid(), _identity(file), has_foreign_log(file)
     with locked(file):
+        process, served, was_foreign = os.getpid(), _identity(file), has_foreign_log(file)
         try:
             yield
         finally:
             # A worker leaves through here too, while the others still write.
-            if os.getpid() == process and has_foreign_log(file) and not was_foreign:
-                _put_aside(file)
-            elif os.getpid() == process and served is not None and _identity(file) == served:
-                _fold(file)
+            if os.getpid() == process:
+                _leave(file, served, was_foreign)
 
 
 @contextmanager
 def locked(file: Path) -> Iterator[None]:
     """Keep servers away from an SQLite file. Raises InputError where one works on it."""
-    with open(_open_lock(file), "rb", buffering=0) as lock:
+    name = beside(file, MARK_FILE)
+    try:
+        handle = _open_lock(file)
+    except OSError as error:
+        raise InputError(f"cannot write {name}: {error.strerror}", code="database.no_lock") from None
+    with open(handle, "rb", buffering=0) as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             raise InputError(
                 f"a server works on database {file}: stop that one first", code="database.served_already"
             ) from None
+        except OSError as error:
+            raise InputError(f"cannot lock {name}: {error.strerror}", code="database.no_lock") from None
         # Workers would keep the lock for as long as they live.
         os.register_at_fork(after_in_child=lock.close)
         yield
@@ -79,7 +85,7 @@ def locked(file: Path) -> Iterator[None]:
 def take_log(connection: sqlite3.Connection, file: Path) -> None:
     """Put an SQLite file into WAL mode; a log that is made now is bound to it. Raises sqlite3.Error."""
     for _ in range(MOST_TURNS):
-        if not _size(beside(file, "-wal")):
+        if not size(beside(file, "-wal")):
             _mark_anew(connection, file)
         connection.execute("PRAGMA journal_mode = WAL")
         # Only what reads opens the log: until then another process may draw another mark, and has it.
@@ -89,7 +95,7 @@ def take_log(connection: sqlite3.Connection, file: Path) -> None:
     else:
         raise sqlite3.OperationalError("database is locked")
     # From here on this connection keeps others from drawing another mark.
-    if not _size(beside(file, "-wal")) and not _fits(file):
+    if not size(beside(file, "-wal")) and not _fits(file):
         _note(file, mark_of(file))
 
 
@@ -103,7 +109,7 @@ def has_foreign_log(file: Path) -> bool:
     """Whether the log beside an SQLite file is another file's, such as the one that a backup replaced."""
     log = beside(file, "-wal")
     # The log first: a file says that it has one before that is made, and until it is deleted.
-    return _size(log) > 0 and (_header(file).mode != WITH_LOG or not _fits(file)) and _size(log) > 0
+    return size(log) > 0 and (_header(file).mode != WITH_LOG or not _fits(file)) and size(log) > 0
 
 
 def is_overwritten(file: Path, mark: bytes) -> bool:
@@ -123,7 +129,7 @@ def save_log(file: Path) -> None:
     """
     log = beside(file, "-wal")
     # One that is noted as this file's holds what another process acknowledged.
-    if not _size(log) or (beside(file, ".lock").exists() and not has_foreign_log(file)):
+    if not size(log) or (beside(file, MARK_FILE).exists() and not has_foreign_log(file)):
         return
     aside = free_name(log)
     try:
@@ -143,25 +149,33 @@ def free_name(path: Path) -> Path:
     return next(name for name in names if not name.exists())
 
 
-def _fold(file: Path) -> None:
-    """Write the log's pages into the file; the last connection that is closed deletes the log then.
+def fold(file: Path) -> str:
+    """Write a log's pages into its file; the last connection that is closed deletes the log then.
 
-    Waits for others twice as long as a connection waits for a lock; what stays in the log is said.
+    Waits for others twice as long as a connection waits for a lock. Returns why something stays in the log,
+    "" where nothing does.
     """
-    if has_foreign_log(file):
-        return
     try:
         with closing(sqlite3.connect(file, BUSY_SECONDS)) as connection:
             for _ in range(2):
                 (busy, _frames, _moved) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
                 if not busy:
-                    return
-        why = "somebody still reads it"
+                    return ""
+        return "somebody still reads it"
     except sqlite3.Error as error:
-        why = str(error)
-    LOGGER.error(
-        "%s keeps what was stored last in its log, as %s: copy both, never the file alone", file, why
-    )
+        return str(error)
+
+
+def _leave(file: Path, served: tuple[int, int] | None, was_foreign: bool) -> None:
+    """What a server does with the log as it ends. served: which file it was then."""
+    if not file.exists():
+        LOGGER.error("%s is gone; its log stays where it is", file)
+    elif has_foreign_log(file):
+        if not was_foreign:
+            _put_aside(file)
+    elif _identity(file) == served and (why := fold(file)):
+        line = "%s keeps what was stored last in its log, as %s: copy both, never the file alone"
+        LOGGER.error(line, file, why)
 
 
 def _put_aside(file: Path) -> None:
@@ -192,18 +206,24 @@ def _mark_anew(connection: sqlite3.Connection, file: Path) -> None:
 
 
 def _open_lock(file: Path) -> int:
-    """A handle of FILE.lock, made with the rights of the file: root may have been here. Raises OSError."""
-    lock = beside(file, ".lock")
+    """A handle of FILE-mark, made with the rights of the file. Raises OSError."""
+    lock = beside(file, MARK_FILE)
     try:
         return os.open(lock, os.O_RDWR | os.O_NOFOLLOW)
     except FileNotFoundError:
         pass
     handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-    if os.geteuid() == 0 and file.exists():
-        rights = os.stat(file)
-        os.fchown(handle, rights.st_uid, rights.st_gid)
-        os.fchmod(handle, rights.st_mode & 0o666)
+    if file.exists():
+        os.fchmod(handle, os.stat(file).st_mode & 0o666)
+    owned_as(lock, file)
     return handle
+
+
+def owned_as(path: Path, file: Path) -> None:
+    """Give what root has made to the owner of a file, or else of its folder. Raises OSError."""
+    if os.geteuid() == 0:
+        rights = os.stat(file if file.exists() else file.resolve().parent)
+        os.chown(path, rights.st_uid, rights.st_gid)
 
 
 def _note(file: Path, mark: bytes) -> None:
@@ -230,13 +250,18 @@ def _fits(file: Path) -> bool:
 
     A note that is not the file it was written as was copied, and the others with it: then its mark tells.
     """
-    note, mark = beside(file, ".lock"), mark_of(file)
+    note, mark = beside(file, MARK_FILE), mark_of(file)
     try:
-        noted, number, own = note.read_text().split()
+        words = note.read_text().split()
+        if not words:
+            raise FileNotFoundError
+        noted, number, own = words
         is_copied = os.stat(note).st_ino != int(own)
         return noted == mark.hex() and (is_copied or int(number) == os.stat(file).st_ino)
-    except (OSError, ValueError):
+    except FileNotFoundError:
         return mark != NO_MARK
+    except (OSError, ValueError):
+        return False
 
 
 class _Header(NamedTuple):
@@ -264,7 +289,8 @@ def _identity(file: Path) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-def _size(path: Path) -> int:
+def size(path: Path) -> int:
+    """Of a file in bytes; 0 where there is none."""
     try:
         return path.stat().st_size
     except OSError:

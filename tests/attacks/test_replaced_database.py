@@ -5,7 +5,7 @@ acknowledged is lost: collector and issuer: 503 until it is started again on the
 
 Attack: Putting a backup there without `ldpkit restore`, before the server is stopped or after it was killed,
 so that the old file's log is written into it: collector and issuer: nothing starts beside another file's log.
-A mark drawn for each log stands in its file and in FILE.lock, with the file's number, so also for a backup
+A mark drawn for each log stands in its file and in FILE-mark, with the file's number, so also for a backup
 that was used and for a file that was served before. Also where it is written over the file with `cp`. A
 server that meets a damaged file acknowledges nothing more. Known limit: a copy made with another program
 while the log was in use, written over the file with `cp`.
@@ -17,6 +17,8 @@ import os
 import shutil
 import signal
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from unittest.mock import patch
 from urllib.error import HTTPError
@@ -33,7 +35,7 @@ from collector.storage.keys import TOKEN_KEY
 from collector.storage.migrating import check, make, migrate
 from ldp_client.documents.errors import InputError
 from tests.collector.answered import problem
-from tests.collector.conftest import START_SECONDS, build_report, build_study
+from tests.collector.conftest import START_SECONDS, TOKEN, build_report, build_study
 from tests.kit.errors import raises
 
 
@@ -152,9 +154,9 @@ def test_a_foreign_log_is_named_and_left_where_it_is(tmp_path, caplog):
     make(beside(real))
     link.symlink_to(real)
     log_of(real).write_bytes(b"another's")
-    lock = real.with_name("real.sqlite3.lock")
-    lock.write_text("00000001 1 1")
-    with pytest.raises(InputError, match=f"`ldpkit restore`, or delete {lock}"), wal.served_alone(link):
+    mark = real.with_name("real.sqlite3-mark")
+    mark.write_text("00000001 1 1")
+    with pytest.raises(InputError, match=f"`ldpkit restore`, or delete {mark}"), wal.served_alone(link):
         check(beside(link))
     assert log_of(real).read_bytes() == b"another's"
     assert not caplog.text
@@ -238,7 +240,7 @@ def look(path):
 
 
 def killed(harness, folder):
-    """What a killed server leaves: its file, the log and FILE.lock beside it, in another folder."""
+    """What a killed server leaves: its file, the log and FILE-mark beside it, in another folder."""
     folder.mkdir()
     for file in harness.path.parent.glob(harness.path.name + "*"):
         shutil.copyfile(file, folder / file.name)
@@ -306,18 +308,47 @@ def test_a_place_that_was_copied_with_its_log_goes_on(habits, study, tmp_path):
 
 
 def test_a_place_that_rsync_restored_over_itself_goes_on_as_the_refusal_says(habits, study):
-    """It gives new files to what changed, and leaves FILE.lock; the log holds what was acknowledged."""
+    """It gives new files to what changed, and leaves FILE-mark; the log holds what was acknowledged."""
     report = build_report(study)
     habits.put(report)
     path = habits.path
     for file in (path, log_of(path)):
         shutil.copyfile(file, file.with_name("new"))
         os.replace(file.with_name("new"), file)
-    with pytest.raises(InputError, match=r"or delete .*lock"):
+    with pytest.raises(InputError, match=r"or delete .*mark"):
         check(beside(path))
-    path.with_name(f"{path.name}.lock").unlink()
+    path.with_name(f"{path.name}-mark").unlink()
     check(beside(path))
     assert ids_in(path) == {report.id}
+
+
+def test_a_file_that_comes_back_has_its_log(habits, study, caplog):
+    """It was moved away under a server, which stopped, and moved back."""
+    report = build_report(study)
+    habits.put(report)
+    away = habits.path.with_name("away")
+    with wal.served_alone(habits.path):
+        habits.path.rename(away)
+    assert "is gone; its log stays where it is" in caplog.text
+    away.rename(habits.path)
+    check(beside(habits.path))
+    assert ids_in(habits.path) == {report.id}
+
+
+@pytest.mark.slow
+def test_a_second_server_does_not_start(start_server, study):
+    server = start_server()
+    place = ["--database", f"sqlite:///{server.database}", "--port", "0", "--token", TOKEN]
+    done = subprocess.run(
+        [sys.executable, "-m", "ldp_client.cli", "serve", *place], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, "a server works on database" in done.stderr) == (3, True)
+    server.request("POST", "/v1/studies", study.document)
+    # As systemd does, at once.
+    os.kill(server.process.pid, signal.SIGKILL)
+    server.process.wait()
+    again = start_server()
+    assert again.put(build_report(study)) == 201
 
 
 def test_one_server_alone_works_on_a_file(tmp_path):
@@ -330,7 +361,7 @@ def test_one_server_alone_works_on_a_file(tmp_path):
         pass
     with wal.served_alone(link):
         pass
-    assert not list(link.parent.glob("*.lock"))
+    assert not list(link.parent.glob("*-mark"))
 
 
 def test_a_served_file_over_a_running_servers_is_noticed(habits, study):

@@ -83,7 +83,7 @@ def change(path):
 
 
 def killed(tmp_path):
-    """What a killed issuer leaves: its file, the log and FILE.lock beside it, in another folder."""
+    """What a killed issuer leaves: its file, the log and FILE-mark beside it, in another folder."""
     dead = tmp_path / "dead"
     dead.mkdir()
     for file in tmp_path.glob(f"{HERE}*"):

@@ -43,7 +43,7 @@ def killed(habits, study, tmp_path):
     main(["backup", "--out", str(copy), "--database", f"sqlite:///{habits.path}"])
     habits.put(build_report(study))
     path.parent.mkdir()
-    for ending in ("", "-wal", ".lock"):
+    for ending in ("", "-wal", wal.MARK_FILE):
         shutil.copyfile(wal.beside(habits.path, ending), wal.beside(path, ending))
     return path, copy
 
@@ -69,37 +69,77 @@ def test_a_crash_in_the_middle_mixes_nothing(habits, study, tmp_path, monkeypatc
     """After each rename: there is no database, or the restored one; and the same command ends it."""
     path, copy = killed(habits, study, tmp_path)
     command = ["restore", str(copy), "--database", f"sqlite:///{path}"]
-    renamed, replace = [], os.replace
+    replace = os.replace
 
     def crash(source, target):
         replace(source, target)
-        renamed.append(target)
         raise KeyboardInterrupt
 
-    for _ in range(3):
+    for is_there in (False, True):
         monkeypatch.setattr(restoring.os, "replace", crash)
         assert main(command) == 130
-        assert not path.exists() or (count(path) == 1 and not wal.beside(path, "-wal").exists())
+        assert path.exists() == is_there
         monkeypatch.undo()
-    assert len(renamed) == 3
     assert main(command) == 0
-    assert count(path) == 1
+    assert sorted(file.name for file in path.parent.iterdir()) == [
+        "reports.sqlite3",
+        "reports.sqlite3-mark",
+        "reports.sqlite3.replaced-1",
+        "reports.sqlite3.replaced-2",
+    ]
+    replaced = path.with_name("reports.sqlite3.replaced-1")
+    assert (count(path), count(replaced)) == (1, 2)
+
+
+def test_anothers_log_is_put_beside_no_file(habits, study, tmp_path):
+    """As the refusal says that it meets: a file of another log is there, by `mv`."""
+    path, copy = killed(habits, study, tmp_path)
+    shutil.copyfile(copy, path)
+    with raises(InputError, "database.foreign_log"):
+        check(Database(f"sqlite:///{path}", 1))
+    restoring.restore(Database(f"sqlite:///{path}", 1), copy)
+    check(Database(f"sqlite:///{path}", 1))
+    assert (count(path), count(path.with_name("reports.sqlite3.replaced-1"))) == (1, 1)
+    assert path.with_name("reports.sqlite3-wal.replaced-1").stat().st_size
+
+
+def test_a_restore_can_be_undone(habits, study, tmp_path):
+    """With the name that the command prints; a file with a log beside it is refused."""
+    path, copy = killed(habits, study, tmp_path)
+    database = Database(f"sqlite:///{path}", 1)
+    with raises(InputError, "restore.has_log"):
+        restoring.restore(database, path)
+    replaced = restoring.restore(database, copy)
+    restoring.restore(database, replaced)
+    assert count(path) == 2
+
+
+def test_an_issuers_backup_takes_no_collectors_place(habits, study, tmp_path):
+    path, _copy = killed(habits, study, tmp_path)
+    issuer = tmp_path / "issuer.sqlite3"
+    with closing(sqlite3.connect(issuer)) as connection:
+        connection.execute("CREATE TABLE token_keys (number INTEGER)")
+    with raises(InputError, "restore.other_kind"):
+        restoring.restore(Database(f"sqlite:///{path}", 1), issuer, None)
+    other = tmp_path / "new.sqlite3"
+    with raises(InputError, "restore.other_kind"):
+        restoring.restore(Database(f"sqlite:///{other}", 1), issuer)
+    restoring.restore(Database(f"sqlite:///{other}", 1), issuer, None)
+    assert other.exists()
 
 
 def test_nothing_is_restored_under_a_server(habits, study, tmp_path):
     path, copy = killed(habits, study, tmp_path)
-    before = path.read_bytes()
     with wal.served_alone(path), raises(InputError, "database.served_already"):
         restoring.restore(Database(f"sqlite:///{path}", 1), copy)
-    # Served, its log was folded into it.
-    assert len(path.read_bytes()) >= len(before)
+    # A server that ends has its log folded in.
     assert count(path) == 2
 
 
 @pytest.mark.parametrize(
     ("content", "code"),
     [
-        (b"a text, not a database " * 100, "restore.not_database"),
+        (b"a text, not a database " * 100, "backup.copy_failed"),
         (b"", "restore.not_ours"),
         (None, "restore.no_file"),
     ],
@@ -112,7 +152,7 @@ def test_what_is_no_backup_replaces_nothing(habits, study, tmp_path, content, co
     with raises(InputError, code):
         restoring.restore(Database(f"sqlite:///{path}", 1), other)
     assert path.read_bytes() == before
-    assert not list(path.parent.glob("*.new*"))
+    assert not list(path.parent.glob("*.restoring"))
 
 
 def test_a_damaged_backup_replaces_nothing(habits, study, tmp_path):
@@ -123,7 +163,7 @@ def test_a_damaged_backup_replaces_nothing(habits, study, tmp_path):
     with copy.open("r+b") as file:
         file.seek((page - 1) * size)
         file.write(b"\7" * size)
-    with raises(InputError, "restore.damaged"):
+    with pytest.raises(InputError, match=r"malformed|damaged"):
         restoring.restore(Database(f"sqlite:///{path}", 1), copy)
     assert not list(path.parent.glob("*.replaced-*"))
 
@@ -135,6 +175,11 @@ def test_postgresql_takes_a_backup_into_an_empty_database_alone(postgresql, make
     assert main(["backup", "--out", str(copy), "--database", url]) == 0
     with raises(InputError, "restore.has_tables"):
         restoring.restore(Database(url, 1), copy)
-    copy.write_text("SELECT nonsense;")
+    whole, database = copy.read_bytes(), Database(postgresql.new_database(), 1)
+    for cut in (whole[: whole.index(b"FROM stdin;\n") + 20], whole[: whole.rindex(b"-- PostgreSQL")]):
+        copy.write_bytes(cut)
+        with raises(InputError, "restore.dump_cut"):
+            restoring.restore(database, copy)
+    copy.write_bytes(b"SELECT nonsense;\n" + whole)
     with raises(InputError, "restore.psql_failed", "nonsense"):
-        restoring.restore(Database(postgresql.new_database(), 1), copy)
+        restoring.restore(database, copy)

@@ -79,7 +79,7 @@ def test_a_server_that_was_stopped_leaves_one_file(start_server, study, make_rep
     assert server.process.wait(timeout=60) == 0
     # And the lock, which nothing needs.
     left = {file.name for file in server.database.parent.glob("collector.sqlite3*")}
-    assert left == {"collector.sqlite3", "collector.sqlite3.lock"}
+    assert left == {"collector.sqlite3", "collector.sqlite3-mark"}
     content = server.database.read_bytes()
     assert bytes.fromhex(kept.id) in content
     assert payloads["hours"] not in content
