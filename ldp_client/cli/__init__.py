@@ -173,7 +173,7 @@ def _command_groups() -> "list[EntryPoint]":
 
 
 def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Register study check, digest, keygen and sign, perturb, audit, answer and withdraw."""
+    """Register study check, keygen and sign, perturb, audit, answer and withdraw."""
     study = add_command(subparsers, "study", say("cli.help.study"))
     actions = study.add_subparsers(required=True, metavar="ACTION")
     text = say("cli.help.check")
@@ -182,10 +182,6 @@ def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
     add_people(check)
     add_output(check)
     check.set_defaults(run=run_study_check)
-    text = say("cli.help.digest")
-    digest = add_command(actions, "digest", text, "study digest study.json")
-    digest.add_argument("study", metavar="STUDY.json")
-    digest.set_defaults(run=run_study_digest)
 
     text = say("cli.help.perturb")
     perturb = add_command(subparsers, "perturb", text, "perturb study.json answers.csv --out reports.ndjson")
@@ -268,12 +264,6 @@ def _refuse_large(study: "Study") -> None:
 def run_completion(arguments: argparse.Namespace) -> int:
     """ldpkit completion SHELL"""
     print(completion_of(build_parser(), arguments.shell))
-    return 0
-
-
-def run_study_digest(arguments: argparse.Namespace) -> int:
-    """ldpkit study digest STUDY.json"""
-    print(load_study(arguments.study).digest)
     return 0
 
 

@@ -1,7 +1,7 @@
 """A person agrees to what was not shown, to an epsilon that hides nothing, or to a document of their own.
 
 Attack: To publish a document of its own for each person, so that a report's digest tells whose it is: the
-device, where its owner gives `known_digests` (`ldpkit answer --digest`, `ldpkit study digest`). Known
+device, where its owner gives `known_digests` (`ldpkit answer --digest`, `ldpkit study check`). Known
 limit: without such a list, nothing shows that others were given another document.
 
 Attack: To get consent to what was not shown: another purpose, collector, choices, an ε that hides nothing:

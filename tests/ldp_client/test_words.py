@@ -28,7 +28,6 @@ EXAMPLES = {
     "withdraw http://127.0.0.1:8000/v1/studies/habits",
     "study check study.json",
     "completion bash",
-    "study digest study.json",
     "study sign study.json --key key.pem --out signed.json",
     "study keygen --out key.pem",
     "audit study.json --question ever",
