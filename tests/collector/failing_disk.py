@@ -56,8 +56,10 @@ class FailingDisk:
 
     def lose_power(self) -> None:
         """Only what was flushed is left; the server must have been killed."""
-        shutil.rmtree(self.root)
+        # What is copied gets numbers of its own in the file system, not those of the files that it replaces.
+        gone = self.root.rename(self.root.with_name("gone"))
         shutil.copytree(self._durable, self.root)
+        shutil.rmtree(gone)
 
 
 class SmallDisk:
