@@ -12,11 +12,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from collector.database_commands import add_database_commands
 from collector.issuer.cli import add_issuer
 from collector.oblivious.cli import add_oblivious
 from collector.operator.access_commands import add_access_commands
 from collector.operator.at_a_collector import DEFAULT_URL, token_of
-from collector.operator.database_commands import add_database_commands
 from collector.operator.deleting_commands import add_deleting_commands
 from collector.operator.init_cli import TOKEN_BYTES, add_init, make_database
 from collector.operator.study_commands import add_study_commands

@@ -200,7 +200,7 @@ def _check_gateway(settings: Settings) -> None:
     """Raises UsageError where no device could send anything. A node has no gateway, whatever is set."""
     if settings.only_ohttp and not settings.ohttp_keys:
         raise UsageError(
-            "setting only_ohttp: needs ohttp_keys, from `ldpkit oblivious keygen`",
+            "setting only_ohttp: needs ohttp_keys, from `ldpkit oblivious rotate`",
             code="settings.only_ohttp_needs_keys",
         )
 

@@ -1,4 +1,4 @@
-"""Keeping an issuer's database: `ldpkit issuer backup`, `restored` and `migrate`."""
+"""Keeping an issuer's database: `ldpkit issuer restored`, and what a backup says of itself."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import argparse
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ldp_client.commands.parsers import add_command
@@ -28,11 +27,7 @@ IS_COPY = "UPDATE issuer SET is_copy = TRUE"
 
 
 def add_keeping(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Register backup, restored and migrate."""
-    text = "copy the database while the issuer runs"
-    backup = with_database(add_command(commands, "backup", text, "issuer backup --out issuer-copy.sqlite3"))
-    backup.add_argument("--out", required=True, type=Path, metavar="FILE", help="must be new")
-    backup.set_defaults(run=run_backup)
+    """Register restored."""
     text = "have a database that was put back from a backup give tokens again"
     restored = with_database(add_command(commands, "restored", text, "issuer restored --end-unused"))
     which = restored.add_mutually_exclusive_group(required=True)
@@ -41,9 +36,6 @@ def add_keeping(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     text = "they stay good: whoever got a token after the backup can get a second one, and send two reports"
     which.add_argument("--keep", action="store_true", help=text)
     restored.set_defaults(run=run_restored)
-    text = "bring an earlier release's database to this one"
-    migrate = with_database(add_command(commands, "migrate", text, "issuer migrate"))
-    migrate.set_defaults(run=run_migrate)
 
 
 def with_database(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
@@ -62,17 +54,6 @@ def opened_by(arguments: argparse.Namespace) -> Iterator[Database]:
         yield database
 
 
-def run_backup(arguments: argparse.Namespace) -> int:
-    """ldpkit issuer backup --out FILE"""
-    from collector.issuer.models import ISSUER
-    from collector.storage.backup import back_up
-    from collector.storage.database import Database
-
-    back_up(Database(arguments.database, BUSY_SECONDS), arguments.out, ISSUER, IS_COPY)
-    print(f"{arguments.out} has everything up to now, the private keys too: keep it from others")
-    return 0
-
-
 def run_restored(arguments: argparse.Namespace) -> int:
     """ldpkit issuer restored --end-unused | --keep"""
     from collector.issuer.book import accept_copy
@@ -81,16 +62,4 @@ def run_restored(arguments: argparse.Namespace) -> int:
         ended = accept_copy(session, arguments.end_unused)
     if arguments.end_unused:
         print(ENDED.format(codes=counted(ended, "unused code")), file=sys.stderr)
-    return 0
-
-
-def run_migrate(arguments: argparse.Namespace) -> int:
-    """ldpkit issuer migrate"""
-    from collector.issuer.models import ISSUER
-    from collector.storage.database import Database
-    from collector.storage.migrating import migrate
-
-    database = Database(arguments.database, BUSY_SECONDS)
-    migrate(database, ISSUER)
-    print(f"{database.shown} is this release's")
     return 0

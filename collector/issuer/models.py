@@ -18,7 +18,7 @@ ISSUER = Schema(
     ISSUERS,
     "issuer's",
     "name its --database, start in the folder that `ldpkit issuer init` made, or make a new one with that",
-    "ldpkit issuer migrate",
+    "ldpkit migrate --database",
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from base64 import b64encode
 from functools import partial
@@ -18,17 +19,13 @@ if TYPE_CHECKING:
 
 
 def add_oblivious(parser: argparse.ArgumentParser) -> None:
-    """Register keygen, show, rotate and retire."""
+    """Register show, rotate and retire."""
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    text = "make a gateway's keys"
-    keygen = add_command(commands, "keygen", text, "oblivious keygen --out ohttp.keys")
-    keygen.add_argument("--out", required=True, metavar="FILE", help="gets the private key; must be new")
-    keygen.set_defaults(run=run_keygen)
     text = "print the newest key as a study states it"
     show = add_command(commands, "show", text, "oblivious show ohttp.keys")
     _add_file(show)
     show.set_defaults(run=run_show)
-    text = "add a newer key, for the studies to come; those before stay valid"
+    text = "add a newer key, or the first one, for the studies to come; those before stay valid"
     rotate = add_command(commands, "rotate", text, "oblivious rotate ohttp.keys")
     _add_file(rotate)
     rotate.set_defaults(run=run_rotate)
@@ -48,17 +45,6 @@ def _add_file(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="of the setting ohttp_keys")
 
 
-def run_keygen(arguments: argparse.Namespace) -> int:
-    """ldpkit oblivious keygen --out FILE"""
-    from collector.oblivious.keys import GatewayKeys
-
-    keys = GatewayKeys.generate()
-    keys.save(arguments.out)
-    print(f"the key is in {arguments.out}; in a study, channel.oblivious.keys is", file=sys.stderr)
-    print(b64encode(keys.keys[0].configuration).decode())
-    return 0
-
-
 def run_show(arguments: argparse.Namespace) -> int:
     """ldpkit oblivious show FILE"""
     from collector.oblivious.keys import GatewayKeys
@@ -71,6 +57,12 @@ def run_rotate(arguments: argparse.Namespace) -> int:
     """ldpkit oblivious rotate FILE"""
     from collector.oblivious.keys import GatewayKeys
 
+    if not os.path.lexists(arguments.file):
+        keys = GatewayKeys.generate()
+        keys.save(arguments.file)
+        print(f"the key is in {arguments.file}; in a study, channel.oblivious.keys is", file=sys.stderr)
+        print(b64encode(keys.keys[0].configuration).decode())
+        return 0
     keys = GatewayKeys.load(arguments.file).rotated()
     keys.replace(arguments.file)
     older = ", ".join(str(key.number) for key in keys.keys[1:])

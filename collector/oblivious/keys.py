@@ -66,7 +66,7 @@ class GatewayKeys:
             return cls(keys)
         except (ValueError, KeyError, TypeError):
             raise InputError(
-                f"{path} is no file of a gateway's keys: make one with ldpkit oblivious keygen",
+                f"{path} is no file of a gateway's keys: `ldpkit oblivious rotate` makes a new one",
                 code="oblivious.wrong_key_file",
             ) from None
 

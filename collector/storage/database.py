@@ -82,6 +82,11 @@ class Database:
     def _file(self) -> Path | None:
         return _file_of(self.url)
 
+    @property
+    def is_there(self) -> bool:
+        """Whether there is a file to open without taking in another's log; of PostgreSQL True."""
+        return self._file is None or (self._file.is_file() and not has_foreign_log(self._file))
+
     def require_file(self, advice: str) -> None:
         """Raises InputError where an SQLite file would have to be made, or would take in another's log.
 

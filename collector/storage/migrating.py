@@ -62,6 +62,21 @@ class UnreachedError(InputError):
     code = "database.unreachable"
 
 
+def has_tables_of(database: Database, schema: Schema) -> bool:
+    """Whether a database is one of this kind; what cannot be read is refused where it is used."""
+    if not database.is_there:
+        return False
+    # Of its own: a server's or a command's notes what is damaged, and stops.
+    looking = Database(database.url.render_as_string(hide_password=False), database.busy_timeout)
+    try:
+        with looking.engine.connect() as connection:
+            return inspect(connection).has_table(schema.table)
+    except SQLAlchemyError:
+        return False
+    finally:
+        looking.engine.dispose()
+
+
 def make(
     database: Database, schema: Schema = COLLECTOR, fill: Callable[[Connection], object] = lambda _: None
 ) -> None:

@@ -45,9 +45,10 @@ def served_alone(file: Path | None) -> Iterator[None]:
     Else whoever moved that file alone would leave acknowledged reports behind, and withdrawn ones in the log.
     Where another file has taken its place meanwhile, such as a backup, the log is put aside instead; one that
     was another's from the start is left to whoever reads why nothing started.
-    file: None for a database that is no file. Raises InputError where another server holds it.
+    file: None for a database that is no file; one that is not there is refused elsewhere. Raises InputError
+    where another server holds it.
     """
-    if file is None or not file.resolve().parent.is_dir():
+    if file is None or not file.exists():
         yield
         return
     with locked(file):
@@ -95,7 +96,7 @@ def take_log(connection: sqlite3.Connection, file: Path) -> None:
     else:
         raise sqlite3.OperationalError("database is locked")
     # From here on this connection keeps others from drawing another mark.
-    if not size(beside(file, "-wal")) and not _fits(file):
+    if not size(beside(file, "-wal")) and mark_of(file) != NO_MARK and not _fits(file):
         _note(file, mark_of(file))
 
 

@@ -12,7 +12,6 @@ from functools import cache
 from importlib.metadata import entry_points, version
 
 from ldp_client.commands.budget import add_budget
-from ldp_client.commands.completion import SHELLS, completion_of
 from ldp_client.commands.device import add_device
 from ldp_client.commands.output import (
     Step,
@@ -61,7 +60,7 @@ COLLECTOR_MODULES = (
     "sqlalchemy",
     "werkzeug",
 )
-OTHER_MODULES = {"statsmodels": "demo", "shtab": "completion"}
+OTHER_MODULES = {"statsmodels": "demo"}
 # What a full or broken disk says, also one that only this user has filled.
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
@@ -205,11 +204,6 @@ def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
     add_output(audit)
     audit.set_defaults(run=run_audit_command)
 
-    text = say("cli.help.completion")
-    completion = add_command(subparsers, "completion", text, "completion bash")
-    completion.add_argument("shell", choices=SHELLS)
-    completion.set_defaults(run=run_completion)
-
     add_signing(actions)
     add_paper(subparsers)
     add_device(subparsers)
@@ -259,12 +253,6 @@ def _refuse_large(study: "Study") -> None:
     size = body_size(study)
     if size > MOST_BYTES:
         raise InputError.say("cli.report_too_large", size=size, most=MOST_BYTES)
-
-
-def run_completion(arguments: argparse.Namespace) -> int:
-    """ldpkit completion SHELL"""
-    print(completion_of(build_parser(), arguments.shell))
-    return 0
 
 
 def run_perturb(arguments: argparse.Namespace) -> int:

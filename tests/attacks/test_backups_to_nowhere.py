@@ -12,9 +12,8 @@ from ldp_client.cli import main
     "command",
     [
         "backup",
-        "issuer backup",
+        "backup --database sqlite:///issuer.sqlite3",
         "study keygen",
-        "oblivious keygen",
         "secure-sum keygen",
         "secure-sum invite study.json --count 2",
     ],
@@ -25,7 +24,7 @@ def test_it_is_refused_before_anything_is_written(tmp_path, monkeypatch, capsys,
         folder = tmp_path / name.replace(" ", "-")
         more = ["--address", "http://127.0.0.1:9"] if name == "issuer init" else []
         assert main([*name.split(), str(folder), *more]) == 0
-    monkeypatch.chdir(tmp_path / ("issuer-init" if command == "issuer backup" else "init"))
+    monkeypatch.chdir(tmp_path / ("issuer-init" if "issuer" in command else "init"))
     before = {path.name for path in (tmp_path / "init").iterdir()}
     capsys.readouterr()
     code = main([*command.split(), "--out", "-"])

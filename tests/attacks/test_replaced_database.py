@@ -356,6 +356,7 @@ def test_one_server_alone_works_on_a_file(tmp_path):
     file, link = tmp_path / "real.sqlite3", tmp_path / "link" / "reports.sqlite3"
     link.parent.mkdir()
     link.symlink_to(file)
+    file.touch()
     refused = raises(InputError, "database.served_already")
     with wal.served_alone(file), refused, wal.served_alone(link):
         pass

@@ -126,7 +126,7 @@ def test_the_file_of_a_stopped_issuer_has_every_token(codes, tmp_path, monkeypat
 @pytest.mark.parametrize("put", [os.replace, shutil.copyfile])
 @pytest.mark.usefixtures("serving")
 def test_a_backup_that_was_put_back_after_a_kill_is_no_file_of_the_log(tmp_path, put):
-    run("issuer", "backup", "--out", "copy.sqlite3")
+    run("backup", "--database", f"sqlite:///{HERE}", "--out", "copy.sqlite3")
     dead = killed(tmp_path)
     database = f"sqlite:///{tmp_path / 'copy.sqlite3'}"
     # Nor where it has had a log of its own since.
@@ -168,7 +168,7 @@ def test_a_killed_issuers_own_log_is_taken_in(tmp_path):
 @pytest.mark.parametrize("put", [os.replace, shutil.copyfile])
 def test_a_running_issuer_gives_nothing_that_would_be_lost(serving, put):
     """Also beside a copy that had a log of its own since: its header says as much as the file's did."""
-    run("issuer", "backup", "--out", "copy.sqlite3")
+    run("backup", "--database", f"sqlite:///{HERE}", "--out", "copy.sqlite3")
     change("copy.sqlite3")
     client, database = serving.test_client(), serving.extensions["issuer"]
     with wal.served_alone(Path(HERE)):

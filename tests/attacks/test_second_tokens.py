@@ -85,7 +85,7 @@ def put_back(place, postgresql):
     """Copies an issuer, lets something happen, and puts the copy in its place."""
 
     def put_back(meanwhile=lambda: None):
-        place.run("backup", "--out", "copy")
+        run("backup", "--out", "copy", "--database", place.url)
         meanwhile()
         if place.url.startswith("sqlite:"):
             file = Path(place.url.removeprefix("sqlite:///"))

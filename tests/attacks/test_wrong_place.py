@@ -40,8 +40,6 @@ OF_ISSUERS = [
     ["issuer", "invite", "habits", "--count", "1", "--out", "codes.csv"],
     ["issuer", "serve", "--port", "0"],
     ["issuer", "status"],
-    ["issuer", "migrate"],
-    ["issuer", "backup", "--out", "copy"],
 ]
 
 

@@ -415,7 +415,7 @@ class TestCommands:
         url = f"sqlite:///{tmp_path / 'issuer.sqlite3'}"
         # While the issuer runs.
         client = create_issuer(url).test_client()
-        assert run("backup", "--out", "copy.sqlite3")[0] == 0
+        assert cli.main(["backup", "--database", url, "--out", "copy.sqlite3"]) == 0
         assert oct(os.stat("copy.sqlite3").st_mode)[-3:] == "600"
         assert ask(client, used).status_code == 200
         copy = f"sqlite:///{tmp_path / 'copy.sqlite3'}"
@@ -431,7 +431,7 @@ class TestCommands:
     def test_a_backup_that_is_known_to_be_fresh_is_kept_as_it_is(self, run, tmp_path):
         run("key", "habits")
         run("invite", "habits", "--count", "1", "--out", "codes.csv")
-        run("backup", "--out", "copy.sqlite3")
+        cli.main(["backup", "--database", "sqlite:///issuer.sqlite3", "--out", "copy.sqlite3"])
         copy = f"sqlite:///{tmp_path / 'copy.sqlite3'}"
         assert run("restored", "--keep", "--database", copy)[0] == 0
         (row,) = csv.DictReader((tmp_path / "codes.csv").open())
@@ -440,7 +440,7 @@ class TestCommands:
     def test_a_backup_has_its_codes_in_the_order_of_their_hashes(self, run, tmp_path):
         run("key", "habits")
         run("invite", "habits", "--count", "50", "--out", "codes.csv")
-        run("backup", "--out", "copy.sqlite3")
+        cli.main(["backup", "--database", "sqlite:///issuer.sqlite3", "--out", "copy.sqlite3"])
         with closing(sqlite3.connect(tmp_path / "copy.sqlite3")) as connection:
             hashes = [row[0] for row in connection.execute("SELECT hash FROM codes")]
             assert connection.execute("SELECT is_copy FROM issuer").fetchall() == [(1,)]
@@ -455,7 +455,7 @@ class TestCommands:
         with database.writing_connection() as connection:
             connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0000'")
         database.engine.dispose()
-        with pytest.raises(InputError, match="run `ldpkit issuer migrate`"):
+        with pytest.raises(InputError, match="run `ldpkit migrate --database`"):
             create_issuer(url)
 
     @pytest.mark.usefixtures("run")
@@ -472,7 +472,7 @@ def test_a_postgresql_issuer_is_copied_and_put_back(postgresql, tmp_path):
     url, place = office.database.url.render_as_string(hide_password=False), postgresql.new_database("keeper")
     assert office.ask(office.asking().body, office.codes[0]).status_code == 200
     copy = tmp_path / "issuer.sql"
-    assert cli.main(["issuer", "backup", "--database", url, "--out", str(copy)]) == 0
+    assert cli.main(["backup", "--database", url, "--out", str(copy)]) == 0
     restore(copy, place)
     with raises(InputError, "issuer.restored_from_backup"):
         create_issuer(place)

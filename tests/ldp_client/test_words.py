@@ -27,7 +27,6 @@ EXAMPLES = {
     "perturb study.json answers.csv --out reports.ndjson",
     "withdraw http://127.0.0.1:8000/v1/studies/habits",
     "study check study.json",
-    "completion bash",
     "study sign study.json --key key.pem --out signed.json",
     "study keygen --out key.pem",
     "audit study.json --question ever",

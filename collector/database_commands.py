@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from collector.settings import FILE_NAME, Settings, settings_with
 from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import InputError
+
+if TYPE_CHECKING:
+    from collector.storage.database import Database
+    from collector.storage.migrating import Schema
 
 
 def add_database_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -34,6 +39,14 @@ def _add_database(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--database", metavar="URL", help=f"default {Settings.database}")
 
 
+def _schema_of(database: Database) -> Schema:
+    """An issuer's tables, where the database has them; else a collector's."""
+    from collector.issuer.models import ISSUER
+    from collector.storage.migrating import COLLECTOR, has_tables_of
+
+    return ISSUER if has_tables_of(database, ISSUER) else COLLECTOR
+
+
 def run_token(_arguments: argparse.Namespace) -> int:
     """ldpkit token"""
     token = settings_with().token
@@ -52,20 +65,27 @@ def run_migrate(arguments: argparse.Namespace) -> int:
 
     settings = settings_with(database=arguments.database)
     database = Database(settings.database, settings.busy_timeout)
-    migrate(database)
+    migrate(database, _schema_of(database))
     print(f"{database.shown} is this release's")
     return 0
 
 
 def run_backup(arguments: argparse.Namespace) -> int:
     """ldpkit backup --out FILE [--database URL]"""
+    from collector.issuer.keeping import IS_COPY
     from collector.storage.backup import back_up
     from collector.storage.database import Database
+    from collector.storage.wal import COLLECTORS
 
     settings = settings_with(database=arguments.database)
     database = Database(settings.database, settings.busy_timeout)
-    back_up(database, arguments.out)
-    print(f"{arguments.out} has everything up to now")
+    schema = _schema_of(database)
+    if schema.table == COLLECTORS:
+        back_up(database, arguments.out)
+        print(f"{arguments.out} has everything up to now")
+    else:
+        back_up(database, arguments.out, schema, IS_COPY)
+        print(f"{arguments.out} has everything up to now, the private keys too: keep it from others")
     return 0
 
 
