@@ -277,10 +277,8 @@ def forget(session: Session, study_id: str, by: str) -> None:
     state = queries.study_state(session, study_id)
     if _is_summed(session, study_id) and state is not None and not state.closed:
         raise InputError(
-            f"study {study_id} is a secure sum: its list of invitations could be taken in a second time, and "
-            "each would be good again. Where its invitation_key is lost, put it back from a copy; without "
-            "one tell the author, who closes the study (what enough devices sent is summed) or asks anew "
-            f"under another id, after `ldpkit delete {study_id}` at each node",
+            f"study {study_id} is a secure sum: its list could be taken in twice. Put its invitation_key "
+            "back; where it is lost, see docs/operating.md, If `ldpkit.toml` is lost",
             code="ticket.forget_secure_sum",
         )
     forget_invitations(session, _number(session, study_id))

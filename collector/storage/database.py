@@ -107,8 +107,8 @@ class Database:
             return
         log, mark = beside(self._file, "-wal"), beside(self._file, MARK_FILE)
         raise InputError(
-            f"{self.shown}: the log beside it is another file's. With every server stopped, put the backup "
-            f"back with `ldpkit restore`, or delete {mark} if {log.name} is this file's",
+            f"{self.shown}: the log beside it is another file's: stop every server, then put a backup back "
+            f"with `ldpkit restore`, or delete {mark.name} if {log.name} is this file's",
             code="database.foreign_log",
         )
 

@@ -22,7 +22,7 @@ from ldp_client.commands.output import (
     progress_of,
     show,
 )
-from ldp_client.commands.paper import add_paper, paper_lines
+from ldp_client.commands.paper import add_sheet, paper_lines, write_sheet
 from ldp_client.commands.parsers import SHORT, Parser, add_command, near_option
 from ldp_client.commands.signing import add_signing
 from ldp_client.commands.towards_set import add_people, count_of_people, refuse_without_people, set_in_words
@@ -179,6 +179,7 @@ def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
     check = add_command(actions, "check", text, "study check study.json")
     check.add_argument("study", metavar="STUDY.json")
     add_people(check)
+    add_sheet(check)
     add_output(check)
     check.set_defaults(run=run_study_check)
 
@@ -205,13 +206,12 @@ def add_commands(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser
     audit.set_defaults(run=run_audit_command)
 
     add_signing(actions)
-    add_paper(subparsers)
     add_device(subparsers)
     add_budget(subparsers)
 
 
 def run_study_check(arguments: argparse.Namespace) -> int:
-    """ldpkit study check STUDY.json [--people N [--false-reports SHARE] [--delta D] [--smallest-cell N]]"""
+    """ldpkit study check STUDY.json [--people N …] [--sheet ENTRY.csv [--records N]]"""
     from ldp_client.commands.strata import require_keys
     from ldp_client.commands.study_warnings import (
         cuts_in_words,
@@ -235,6 +235,9 @@ def run_study_check(arguments: argparse.Namespace) -> int:
         lines += said
     if study.paper is not None:
         lines += ["", *paper_lines(study)]
+    if arguments.sheet is not None:
+        write_sheet(study, arguments.sheet, arguments.records)
+        lines.append(say("paper.written", file=arguments.sheet, records=f"{arguments.records:,}"))
     noted = [*warnings_of(study), *taken_in_words(study), *notes_of(study)]
     noted += [*cuts_in_words(study), *unstated_in_words(study)]
     show(arguments, lines, {**facts, "warnings": noted})

@@ -1,12 +1,11 @@
-"""The subcommand `ldpkit paper`: a study's instructions for dice, and the sheet for its records."""
+"""A study's instructions for dice, and the sheet for its records."""
 
 import argparse
 from math import log
 
-from ldp_client.commands.parsers import add_command
 from ldp_client.documents.errors import InputError, UsageError
 from ldp_client.documents.sections import title_above
-from ldp_client.files.disk import load_study, replacing
+from ldp_client.files.disk import replacing
 from ldp_client.words.public import public_line
 from ldp_client.words.text import ENGLISH, Words, rounded_up, say, visible
 
@@ -24,24 +23,10 @@ RECORD, SHEET = "record", "sheet"
 MOST_RECORDS = 1_000_000
 
 
-def add_paper(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Register paper."""
-    example = "paper study.json --sheet entry.csv --records 200"
-    paper = add_command(subparsers, "paper", say("cli.help.paper"), example)
-    paper.add_argument("study", metavar="STUDY.json")
-    paper.add_argument("--sheet", metavar="ENTRY.csv", help=say("cli.help.sheet"))
-    paper.add_argument("--records", type=int, metavar="N", default=100, help=say("cli.help.records"))
-    paper.set_defaults(run=run_paper)
-
-
-def run_paper(arguments: argparse.Namespace) -> int:
-    """ldpkit paper STUDY.json [--sheet ENTRY.csv] [--records N]"""
-    study = load_study(arguments.study)
-    print("\n".join(paper_lines(study)))
-    if arguments.sheet is not None:
-        write_sheet(study, arguments.sheet, arguments.records)
-        print(say("paper.written", file=arguments.sheet, records=f"{arguments.records:,}"))
-    return 0
+def add_sheet(check: argparse.ArgumentParser) -> None:
+    """Register --sheet and --records."""
+    check.add_argument("--sheet", metavar="ENTRY.csv", help=say("cli.help.sheet"))
+    check.add_argument("--records", type=int, metavar="N", default=100, help=say("cli.help.records"))
 
 
 def sheet_columns(study: "Study") -> "list[str]":

@@ -56,8 +56,8 @@ def test_what_came_before_can_be_summed_and_then_forgotten(lost, capsys):
     node = lost.nodes[1]
     assert forget(node) == 5
     said = capsys.readouterr().err
-    assert "put it back from a copy" in said
-    assert "`ldpkit delete summed` at each node" in said
+    assert "Put its invitation_key back" in said
+    assert "If `ldpkit.toml` is lost" in said
     assert close_study(lost.study, [TOKEN] * 3)
     assert forget(node) == 0
 

@@ -156,7 +156,7 @@ def test_a_foreign_log_is_named_and_left_where_it_is(tmp_path, caplog):
     log_of(real).write_bytes(b"another's")
     mark = real.with_name("real.sqlite3-mark")
     mark.write_text("00000001 1 1")
-    with pytest.raises(InputError, match=f"`ldpkit restore`, or delete {mark}"), wal.served_alone(link):
+    with pytest.raises(InputError, match=f"`ldpkit restore`, or delete {mark.name}"), wal.served_alone(link):
         check(beside(link))
     assert log_of(real).read_bytes() == b"another's"
     assert not caplog.text

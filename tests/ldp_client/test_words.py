@@ -30,7 +30,6 @@ EXAMPLES = {
     "study sign study.json --key key.pem --out signed.json",
     "study keygen --out key.pem",
     "audit study.json --question ever",
-    "paper study.json --sheet entry.csv --records 200",
 }
 # Nobody answers with them: the audit is for who doubts, documents are for who writes them.
 OTHERS = ("audit", "documents", "js")

@@ -44,13 +44,13 @@ def test_a_filled_in_sheet_is_a_table_with_a_design(study, tmp_path, monkeypatch
     """The command's sheet; rows that stayed blank are left out."""
     monkeypatch.chdir(tmp_path)
     Path("study.json").write_text(study.to_json())
-    assert main(["paper", "study.json", "--sheet", "entry.csv", "--records", "320"]) == 0
+    assert main(["study", "check", "study.json", "--sheet", "entry.csv", "--records", "320"]) == 0
     said = capsys.readouterr().out
     assert "At 1 say yes, at 6 say no" in said
     assert "at most 5 times as likely" in said
     head, *rows = Path("entry.csv").read_text().splitlines()
     assert [head, rows[0]] == [",".join(HEADER), f"1,{sheet_name(study)},,,,"]
-    assert main(["paper", "study.json", "--sheet", "entry.csv"]) == 3
+    assert main(["study", "check", "study.json", "--sheet", "entry.csv"]) == 3
     filled = papers(300, 0.3, np.random.default_rng(2))
     known = [[*row.split(",")[:2], *next(filled, [""] * 4)] for row in rows]
     with Path("entry.csv").open("w", newline="") as file:
@@ -65,7 +65,7 @@ def test_a_filled_in_sheet_is_a_table_with_a_design(study, tmp_path, monkeypatch
     assert abs(share["mean"] - 0.3) < 4 * share["sd"] < 0.3
 
 
-@pytest.mark.parametrize("command", ["study check", "paper", "publish --token key --to http://127.0.0.1:9"])
+@pytest.mark.parametrize("command", ["study check", "publish --token key --to http://127.0.0.1:9"])
 @pytest.mark.parametrize("name", ["record", "sheet"])
 def test_what_has_a_columns_name_is_refused_before_it_is_asked(name, command, tmp_path, capsys):
     """Once it is published, no sheet could have it."""
