@@ -73,7 +73,6 @@ class SignatureRow(Base):
     study: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     version: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
     key: Mapped[str] = mapped_column(String(64), primary_key=True)
-    algorithm: Mapped[str] = mapped_column(String(32))
     signature: Mapped[bytes] = mapped_column(LargeBinary)
 
 

@@ -205,8 +205,7 @@ def add_signature(session: Session, document: DocumentRow, signature: Signature)
     row = {"study": document.study, "version": document.version, "key": signature.key}
     row_count = select(func.count()).select_from(SIGNATURES).where(*_signed(document))
     if session.execute(row_count).scalar_one() < MOST_SIGNATURES:
-        values = {"algorithm": signature.algorithm, "signature": signature.value}
-        session.execute(insert_new(session, SIGNATURES, list(row)).values(**row, **values))
+        session.execute(insert_new(session, SIGNATURES, list(row)).values(**row, signature=signature.value))
 
 
 def signatures(session: Session, document: DocumentRow) -> list[SignatureRow]:

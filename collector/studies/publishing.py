@@ -257,6 +257,6 @@ def fetch_signed(session: Session, study_id: str, version: int | None) -> str:
     rows = queries.signatures(session, document)
     if not rows:
         raise ProblemError(STUDY_UNSIGNED, f"version {document.version} was published without a signature")
-    signatures = [Signature(row.algorithm, row.key, row.signature) for row in rows]
+    signatures = [Signature(row.key, row.signature) for row in rows]
     # As it was published: to parse a long document takes a fifth of a second, and anybody may ask.
     return signed_json(document.canonical.decode(), signatures)

@@ -35,20 +35,19 @@ SIGNED_STUDY = Record(
 
 
 class Signature:
-    """One signature over a study's canonical bytes.
+    """One RSA signature over a study's canonical bytes.
 
-    algorithm: "rsa-pkcs1v15-sha256". key: the key's id, the SHA-256 of its
-    SubjectPublicKeyInfo (DER), in hexadecimal digits. value: the signature's bytes.
+    key: the key's id, the SHA-256 of its SubjectPublicKeyInfo (DER), in hexadecimal digits. value: the
+    signature's bytes.
     """
 
-    def __init__(self, algorithm: str, key: str, value: bytes) -> None:
-        self.algorithm = algorithm
+    def __init__(self, key: str, value: bytes) -> None:
         self.key = key
         self.value = value
 
     def to_document(self) -> "dict[str, Any]":
         """The plain JSON value."""
-        return {"algorithm": self.algorithm, "key": self.key, "signature": to_base64(self.value)}
+        return {"algorithm": RSA, "key": self.key, "signature": to_base64(self.value)}
 
 
 class SignedStudy:
@@ -68,9 +67,7 @@ class SignedStudy:
         study = Study.from_json(parsed["study"])
         if study.to_json() != parsed["study"]:
             raise StudyError("study", "must be the study's canonical JSON", code="study.not_canonical")
-        signatures = [
-            Signature(item["algorithm"], item["key"], item["signature"]) for item in parsed["signatures"]
-        ]
+        signatures = [Signature(item["key"], item["signature"]) for item in parsed["signatures"]]
         return cls(study, signatures)
 
     def to_json(self) -> str:

@@ -2,7 +2,7 @@
 
 from ldp_client.core.public_keys import RSA_BITS, RSA_EXPONENT, PublicKey
 from ldp_client.documents.errors import InputError, MissingExtraError
-from ldp_client.documents.signed import RSA, Signature, SignedStudy
+from ldp_client.documents.signed import Signature, SignedStudy
 
 try:
     from cryptography.exceptions import UnsupportedAlgorithm
@@ -27,7 +27,7 @@ def sign_study(study: "Study", private_pem: bytes) -> SignedStudy:
     private = _load(private_pem)
     key = PublicKey.from_pem(_pems(private)[1])
     value = private.sign(study.canonical(), padding.PKCS1v15(), SHA256())
-    return SignedStudy(study, [Signature(RSA, key.id, value)])
+    return SignedStudy(study, [Signature(key.id, value)])
 
 
 def _load(private_pem: bytes) -> rsa.RSAPrivateKey:

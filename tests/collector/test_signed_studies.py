@@ -8,7 +8,7 @@ import pytest
 
 from ldp_client.device.policy import load_public_key, verify_study
 from ldp_client.documents.errors import InputError
-from ldp_client.documents.signed import MOST_SIGNATURES, RSA, Signature, SignedStudy
+from ldp_client.documents.signed import MOST_SIGNATURES, Signature, SignedStudy
 from ldp_client.files.signing import new_key, sign_study
 from schemas import Study
 from tests.collector.answered import refusal
@@ -88,10 +88,10 @@ def test_signatures_add_up_and_none_is_replaced(trusting, study, pairs):
     post(trusting, second)
     keys = sorted(signature.key for signature in (*first.signatures, *second.signatures))
     assert [signature.key for signature in fetched(trusting).signatures] == keys
-    junk = [Signature(RSA, f"{number:064x}", b"x") for number in range(MOST_SIGNATURES)]
+    junk = [Signature(f"{number:064x}", b"x") for number in range(MOST_SIGNATURES)]
     post(trusting, SignedStudy(study, junk), **trusting.operator)
     assert len(fetched(trusting).signatures) == MOST_SIGNATURES
-    spoilt = SignedStudy(study, [Signature(RSA, keys[0], b"x")])
+    spoilt = SignedStudy(study, [Signature(keys[0], b"x")])
     assert post(trusting, spoilt, **trusting.operator).status_code == 403
     assert verify_study(fetched(trusting), [load_public_key(public) for _, public in pairs.values()])
 
@@ -99,7 +99,7 @@ def test_signatures_add_up_and_none_is_replaced(trusting, study, pairs):
 def test_strangers_signatures_are_not_kept(trusting, study, pairs):
     """Else a stranger's junk would take the places of signatures, or stand for a key that devices know."""
     signed = sign_study(study, pairs["first"][0].encode())
-    junk = [Signature(RSA, f"{number:064x}", b"x") for number in range(MOST_SIGNATURES - 1)]
+    junk = [Signature(f"{number:064x}", b"x") for number in range(MOST_SIGNATURES - 1)]
     assert post(trusting, SignedStudy(study, [*signed.signatures, *junk])).status_code == 201
     assert fetched(trusting).to_json() == signed.to_json()
 
@@ -107,7 +107,7 @@ def test_strangers_signatures_are_not_kept(trusting, study, pairs):
 def test_every_signature_of_a_trusted_key_is_verified(trusting, study, pairs):
     signed, other = (sign_study(study, pairs[name][0].encode()) for name in ("first", "second"))
     post(trusting, signed)
-    spoilt = Signature(RSA, other.signatures[0].key, b"x")
+    spoilt = Signature(other.signatures[0].key, b"x")
     for headers in ({}, trusting.operator):
         response = post(trusting, SignedStudy(study, [*signed.signatures, spoilt]), **headers)
         assert refusal(response) == ("signature-refused", "signatures")

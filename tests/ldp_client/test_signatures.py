@@ -12,7 +12,7 @@ from ldp_client import cli
 from ldp_client.core.public_keys import RSA_EXPONENT, PublicKey, encoded, is_signed_by_rsa
 from ldp_client.device.policy import load_public_key, verify_study
 from ldp_client.documents.errors import InputError, RefusedError, StudyError
-from ldp_client.documents.signed import RSA, Signature, SignedStudy
+from ldp_client.documents.signed import Signature, SignedStudy
 from ldp_client.files.signing import new_key, sign_study
 from schemas import Study
 from tests import studies
@@ -71,7 +71,7 @@ def test_what_openssl_signs_is_verified(tmp_path):
     openssl("pkey", "-in", "key.pem", "-pubout", "-out", "public.pem")
     openssl("dgst", "-sha256", "-sign", "key.pem", "-out", "signature", "study.json")
     key = load_public_key(str(tmp_path / "public.pem"))
-    signature = Signature(RSA, key.id, (tmp_path / "signature").read_bytes())
+    signature = Signature(key.id, (tmp_path / "signature").read_bytes())
     assert verify_study(SignedStudy(STUDY, [signature]), [key]) == [key]
     with raises(RefusedError, "device.wrong_signature"):
         verify_study(SignedStudy(OTHER, [signature]), [key])
@@ -85,14 +85,14 @@ def test_altered_signatures_are_refused(pair):
     altered += [bytes([good.value[0] ^ 1]) + good.value[1:], good.value[:-1] + bytes([good.value[-1] ^ 128])]
     for value in altered:
         with raises(RefusedError, "device.wrong_signature"):
-            verify_study(SignedStudy(STUDY, [Signature(good.algorithm, key.id, value)]), [key])
+            verify_study(SignedStudy(STUDY, [Signature(key.id, value)]), [key])
 
 
 def test_a_strangers_signature_does_not_count(pair):
     signed = sign_study(STUDY, pair[0].encode())
     with raises(RefusedError, "device.unsigned"):
         verify_study(signed, [PublicKey.from_pem(new_key()[1])])
-    claimed = Signature(RSA, PublicKey.from_pem(new_key()[1]).id, signed.signatures[0].value)
+    claimed = Signature(PublicKey.from_pem(new_key()[1]).id, signed.signatures[0].value)
     with raises(RefusedError, "device.unsigned"):
         verify_study(SignedStudy(STUDY, [claimed]), [PublicKey.from_pem(pair[1])])
 
