@@ -35,7 +35,6 @@ from ldp_client.documents.errors import InputError
 from ldp_client.documents.fields import to_base64
 from schemas import Study
 from tests import studies
-from tests.collector.postgresql import restore
 from tests.kit.errors import raises
 
 TYPES = {"Content-Type": "application/private-token-request"}
@@ -473,7 +472,7 @@ def test_a_postgresql_issuer_is_copied_and_put_back(postgresql, tmp_path):
     assert office.ask(office.asking().body, office.codes[0]).status_code == 200
     copy = tmp_path / "issuer.sql"
     assert cli.main(["backup", "--database", url, "--out", str(copy)]) == 0
-    restore(copy, place)
+    assert cli.main(["restore", str(copy), "--database", place]) == 0
     with raises(InputError, "issuer.restored_from_backup"):
         create_issuer(place)
     # What it was copied from goes on.

@@ -114,6 +114,18 @@ def test_a_restore_can_be_undone(habits, study, tmp_path):
     assert count(path) == 2
 
 
+def test_root_restores_for_the_owner_of_the_file(habits, study, tmp_path):
+    """A service that has no rights of root's could not open the database, nor the file of its lock."""
+    if os.geteuid() != 0:
+        pytest.skip("only root gives files to others")
+    path, copy = killed(habits, study, tmp_path)
+    os.chown(path, 65534, 65534)
+    path.with_name(f"{path.name}-mark").unlink()
+    restoring.restore(Database(f"sqlite:///{path}", 1), copy)
+    made = [path, path.with_name(f"{path.name}-mark")]
+    assert {(file.stat().st_uid, file.stat().st_gid) for file in made} == {(65534, 65534)}
+
+
 def test_an_issuers_backup_takes_no_collectors_place(habits, study, tmp_path):
     path, _copy = killed(habits, study, tmp_path)
     issuer = tmp_path / "issuer.sqlite3"
