@@ -42,14 +42,15 @@ def add_deleting_commands(subparsers: argparse._SubParsersAction[argparse.Argume
     text = "delete used invitations and the order of reports now, as a server does once a day"
     upkeep = add_remote(subparsers, "upkeep", text, "upkeep --recount", run_upkeep)
     text = "this day (UTC), where a clock was wrong: reports of days to come are dated today"
-    upkeep.add_argument("--date", metavar="YYYY-MM-DD", help=text)
+    action = upkeep.add_mutually_exclusive_group()
+    action.add_argument("--date", metavar="YYYY-MM-DD", help=text)
     text = "instead, count every stored report again, for the running summaries"
-    upkeep.add_argument("--recount", action="store_true", help=text)
+    action.add_argument("--recount", action="store_true", help=text)
     add_json(upkeep)
 
 
 def run_upkeep(arguments: argparse.Namespace) -> int:
-    """ldpkit upkeep [--date YYYY-MM-DD] [--recount] [--json]"""
+    """ldpkit upkeep [--date YYYY-MM-DD | --recount] [--json]"""
     day = None if arguments.date is None else day_of("--date", arguments.date).isoformat()
     wrong = collector_of(arguments, "upkeep").keep_up(day, arguments.recount)
     lines = [
