@@ -57,20 +57,16 @@ def run_rotate(arguments: argparse.Namespace) -> int:
     """ldpkit oblivious rotate FILE"""
     from collector.oblivious.keys import GatewayKeys
 
-    if not os.path.lexists(arguments.file):
+    if os.path.lexists(arguments.file):
+        keys = GatewayKeys.load(arguments.file).rotated()
+        keys.replace(arguments.file)
+        older = ", ".join(str(key.number) for key in keys.keys[1:])
+        done = f"key {keys.keys[0].number} is the newest, {older} stay valid: start the collector again"
+    else:
         keys = GatewayKeys.generate()
         keys.save(arguments.file)
-        print(f"the key is in {arguments.file}; in a study, channel.oblivious.keys is", file=sys.stderr)
-        print(b64encode(keys.keys[0].configuration).decode())
-        return 0
-    keys = GatewayKeys.load(arguments.file).rotated()
-    keys.replace(arguments.file)
-    older = ", ".join(str(key.number) for key in keys.keys[1:])
-    print(
-        f"key {keys.keys[0].number} is the newest, {older} stay valid: start the collector again; "
-        "in studies to come, channel.oblivious.keys is",
-        file=sys.stderr,
-    )
+        done = f"the key is in {arguments.file}"
+    print(f"{done}; in studies to come, channel.oblivious.keys is", file=sys.stderr)
     print(b64encode(keys.keys[0].configuration).decode())
     return 0
 
