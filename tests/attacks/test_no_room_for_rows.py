@@ -63,5 +63,5 @@ def test_a_machine_without_any_folder_for_temporary_files(tmp_path, monkeypatch)
 def test_a_full_disk_that_is_not_behind_standard_output_is_not_called_so(monkeypatch, capsys):
     """Its error names no file either."""
     monkeypatch.setattr(cli, "load_study", lambda _path: Full().write(""))
-    assert main(["study", "digest", "study.json"]) == EXIT_OTHER
+    assert main(["study", "check", "study.json"]) == EXIT_OTHER
     assert capsys.readouterr().err == "ldpkit: No space left on device\n"

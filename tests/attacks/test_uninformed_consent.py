@@ -140,8 +140,8 @@ def test_a_document_for_one_person_is_not_a_published_one(tmp_path):
 def test_the_command_line_compares_digests(tmp_path, capsys):
     study = Study(studies.document(studies.YES_NO))
     (tmp_path / "study.json").write_text(study.to_json())
-    assert main(["study", "digest", str(tmp_path / "study.json")]) == 0
-    digest = capsys.readouterr().out.strip()
+    assert main(["study", "check", str(tmp_path / "study.json"), "--json"]) == 0
+    digest = json.loads(capsys.readouterr().out)["digest"]
     with Server(study.canonical()) as server:
         url = f"{server.url}/v1/studies/survey"
         arguments = [
